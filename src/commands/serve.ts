@@ -10,6 +10,7 @@ import type { FrontBackend, Refused } from '#transport/front/front.js'
 import { inheritedChannel } from '#transport/process/relay.js'
 import { canStart } from '#transport/process/spawn.js'
 import type { LivePage } from './audit/ui.js'
+import type { LogRecord } from '#report/record.js'
 import type { SharedFlags, Target } from './flags.js'
 import { tellOfCapture } from './relay/guard.js'
 import { endAt, Lifetime } from './relay/lifetime.js'
@@ -133,7 +134,11 @@ const windowMs = 86_400_000
  */
 const gatewayPage = async (): Promise<GatewayPage> => {
   const page = (await import('./audit/ui.js')).openLivePage(windowMs)
-  return { ...page, follower: recordsFor(page.take) }
+  const take = (record: LogRecord): void => {
+    page.take(record)
+    page.changed()
+  }
+  return { ...page, follower: recordsFor(take) }
 }
 
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])

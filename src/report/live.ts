@@ -1,4 +1,4 @@
-import { partsOf, type Summary } from './summary.js'
+import type { Parts } from './summary.js'
 
 /** A browser that shows a live page. */
 export interface Viewer {
@@ -8,7 +8,7 @@ export interface Viewer {
 }
 
 export interface LiveOptions {
-  readonly summary: () => Summary
+  readonly parts: () => Parts
   /** Calls back after a number of milliseconds. @returns cancels the call */
   readonly after?: (ms: number, run: () => void) => () => void
   /** A monotonic clock, in milliseconds. */
@@ -38,7 +38,7 @@ interface Progress {
  * same parts as the others: at most one message waits for each viewer.
  */
 export class Live {
-  readonly #summary: () => Summary
+  readonly #current: () => Parts
   readonly #after: NonNullable<LiveOptions['after']>
   readonly #clock: () => number
   readonly #viewers = new Map<Viewer, Progress>()
@@ -47,8 +47,8 @@ export class Live {
   #sentAt = -Infinity
   #stop: (() => void) | undefined
 
-  constructor({ summary, after = timer, clock = () => performance.now() }: LiveOptions) {
-    this.#summary = summary
+  constructor({ parts, after = timer, clock = () => performance.now() }: LiveOptions) {
+    this.#current = parts
     this.#after = after
     this.#clock = clock
   }
@@ -57,7 +57,7 @@ export class Live {
     return this.#viewers.size
   }
 
-  /** The summary may have changed. */
+  /** The parts may have changed. */
   changed(): void {
     if (this.#stop || this.#viewers.size === 0) return
     this.#stop = this.#after(Math.max(0, this.#sentAt + pauseMs - this.#clock()), () => {
@@ -110,7 +110,7 @@ export class Live {
   #renew(): void {
     this.#version += 1
     const parts = new Map<string, Part>()
-    for (const [name, part] of partsOf(this.#summary())) {
+    for (const [name, part] of this.#current()) {
       const json = JSON.stringify(part)
       const before = this.#parts.get(name)
       parts.set(name, before?.json === json ? before : { json, version: this.#version })

@@ -29,6 +29,9 @@ export interface LogRecord {
   /** Sizes in bytes. */
   readonly request: number | undefined
   readonly response: number | undefined
+  /** Of the call's arguments and result, as they crossed the wire. */
+  readonly digests:
+    { readonly arguments: string | undefined; readonly result: string | undefined } | undefined
   readonly error: number | undefined
   readonly reason: string | undefined
   readonly peer: string | undefined
@@ -54,8 +57,9 @@ export const recordOfLine = (text: string): LogRecord | undefined => {
 
 /** @returns undefined when the object is not a record */
 export const recordOf = (members: JsonObject): LogRecord | undefined => {
-  const [client, bytes, peer, findings, id, health, stderr] =
-    ['client', 'bytes', 'peer', 'findings', 'id', 'health', 'stderr'].map(name => member(members, name))
+  const [client, bytes, peer, findings, id, health, stderr, digests] =
+    ['client', 'bytes', 'peer', 'findings', 'id', 'health', 'stderr', 'digest']
+      .map(name => member(members, name))
   const time = Date.parse(textIn(members, 'time') ?? '')
   const event = textIn(members, 'event')
   if (Number.isNaN(time) || event === undefined) return undefined
@@ -78,6 +82,9 @@ export const recordOf = (members: JsonObject): LogRecord | undefined => {
     serverMs: numberIn(members, 'serverMs'),
     request: isObject(bytes) ? numberIn(bytes, 'request') : undefined,
     response: isObject(bytes) ? numberIn(bytes, 'response') : undefined,
+    digests: isObject(digests)
+      ? { arguments: textIn(digests, 'arguments'), result: textIn(digests, 'result') }
+      : undefined,
     error: numberIn(members, 'error'),
     reason: textIn(members, 'reason'),
     peer: isObject(peer) ? textIn(peer, 'address') : undefined,
@@ -108,6 +115,7 @@ export const recordOfEntry = (entry: Entry, time: number, clean: (text: string) 
     })),
     request: bytes?.request,
     response: bytes?.response,
+    digests: undefined,
     reason: cleanOr(entry.reason),
     peer: entry.peer?.address,
     health: entry.health,

@@ -10,13 +10,18 @@ export interface Summary {
   readonly unreadable: number
   /** By severity, ascending: the order of all counts by verdict. */
   readonly verdicts: readonly string[]
-  /** The order of all counts by family. */
-  readonly families: readonly string[]
+  /** The periods that all counts over time refer to. */
+  readonly periods: Periods
+  /** What each rule means that is named in the page, and what to do about its findings. */
+  readonly rules: Readonly<Record<string, RuleWords>>
+  /** Files and folders that were read, as the operator named them. */
+  readonly places: readonly string[]
   /** All servers together. */
   readonly all: GroupSummary
   /** The busiest first. */
   readonly servers: readonly GroupSummary[]
-  readonly held: Rows<Held>
+  /** Messages that were blocked or demoted, in groups; the newest first. */
+  readonly held: Rows<HeldGroup>
   readonly sessions: Rows<SessionRow>
   /** Findings about the tools, prompts, templates and instructions of servers. */
   readonly offers: Rows<OfferRow>
@@ -37,12 +42,11 @@ export interface GroupSummary {
   /** Undefined for all servers together. */
   readonly server: string | undefined
   readonly calls: Counts
-  /** All other messages on record, without the start and end of sessions. */
-  readonly messages: Counts
   /** Calls that were answered with a JSON-RPC error. */
   readonly errors: number
   readonly findings: number
   readonly sessions: number
+  /** Calls by verdict, and then the number of other messages that were held back. */
   readonly series: SeriesSummary
   /** Of calls: milliseconds in the relay, and at the server. */
   readonly relay: Spread
@@ -54,16 +58,16 @@ export interface GroupSummary {
   readonly rules: Rows<RuleRow>
 }
 
-/** Counts over time. */
-export interface SeriesSummary {
-  /** Start of the first period, and length of each. */
+export interface Periods {
+  /** Start of the first, in milliseconds since 1970. */
   readonly from: number
+  /** Length of each, in milliseconds. */
   readonly step: number
-  /** Calls by verdict, a row for each period. */
-  readonly calls: readonly Counts[]
-  /** Findings by family, without removed annotations; a row for each period. */
-  readonly findings: readonly (readonly number[])[]
+  readonly count: number
 }
+
+/** For each period with something in it: its index, then its numbers. */
+export type SeriesSummary = readonly (readonly number[])[]
 
 /** A distribution of values; quantiles are within 2 %. */
 export interface Spread {
@@ -97,14 +101,45 @@ export interface RuleRow {
   readonly last: number
 }
 
-export interface Held {
-  readonly time: number
+/** Messages of a server that were held back for the same reason. */
+export interface HeldGroup {
   readonly server: string
+  /** The tool, or the event of other messages; empty for several that there was no room to tell apart. */
   readonly subject: string
   readonly verdict: string
-  readonly client: string
-  readonly session: string
-  readonly reasons: readonly string[]
+  /** Empty when the message was held back without a finding. */
+  readonly rule: string
+  /** Where the finding is, with `*` for positions in lists; `…` for several. */
+  readonly path: string
+  /** Whose mistake it is; undefined where nobody made one. */
+  readonly fault: Fault | undefined
+  readonly count: number
+  readonly first: number
+  readonly last: number
+  readonly series: SeriesSummary
+  readonly clients: readonly string[]
+  /** The newest of these messages. */
+  readonly newest: RecordSummary
+}
+
+export type Fault = 'server' | 'client' | 'configuration'
+
+/** A record. Texts are cut, and made safe to show. */
+export interface RecordSummary {
+  readonly time: number
+  readonly reason: string
+  readonly findings: readonly string[]
+  /** Names and values, such as the id and digests. */
+  readonly facts: readonly (readonly [string, string])[]
+  /** The command that shows this record. */
+  readonly command: string
+}
+
+export interface RuleWords {
+  /** What happened, in a sentence. */
+  readonly means: string
+  /** What the reader can do; what stands between backquotes can be copied. */
+  readonly next: readonly string[]
 }
 
 export interface SessionRow {
@@ -142,16 +177,18 @@ export type Parts = ReadonlyMap<string, unknown>
 
 const ofServer = 'server '
 
-type Lists = Pick<Summary, 'all' | 'held' | 'sessions' | 'offers'>
+type Lists = Pick<Summary, 'all' | 'held' | 'sessions' | 'offers' | 'rules'>
 type Head = Omit<Summary, 'servers' | keyof Lists>
 
-export const partsOf = ({ servers, all, held, sessions, offers, ...head }: Summary): Parts =>
+export const partsOf = ({ servers, all, held, sessions, offers, rules, ...head }: Summary): Parts =>
   new Map<string, unknown>([
+    ['reading', null],
     ['head', { ...head, servers: servers.map(({ server }) => server) }],
     ['all', all],
     ['held', held],
     ['sessions', sessions],
     ['offers', offers],
+    ['rules', rules],
     ...servers.map(group => [`${ofServer}${group.server ?? ''}`, group] as const),
   ])
 
@@ -159,10 +196,22 @@ export const partsOf = ({ servers, all, held, sessions, offers, ...head }: Summa
 export const summaryOf = (parts: Parts): Summary | undefined => {
   const head = parts.get('head') as (Head & { readonly servers: readonly string[] }) | undefined
   if (head === undefined) return undefined
-  const lists = Object.fromEntries(['all', 'held', 'sessions', 'offers'].map(name => [name, parts.get(name)]))
+  const lists = Object.fromEntries(
+    ['all', 'held', 'sessions', 'offers', 'rules'].map(name => [name, parts.get(name)]),
+  )
   const servers = head.servers.flatMap(name => {
     const group = parts.get(`${ofServer}${name}`)
     return group === undefined ? [] : [group as GroupSummary]
   })
   return { ...head, servers, ...lists as Lists }
 }
+
+/** How much of the logs was read, in bytes, while a page has no totals yet. */
+export interface Reading {
+  readonly done: number
+  readonly total: number
+  readonly places: readonly string[]
+}
+
+/** The parts of a page before everything was read: no number in it could be right. */
+export const partsOfReading = (reading: Reading): Parts => new Map([['reading', reading]])

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { called } from '../audit/entries.js'
@@ -35,11 +35,30 @@ t.test('ui serves the page at the printed URL, shows records live, and ends on a
   const audit = await open(join(state, 'mcp-customs', 'a.ndjson'))
   t.match(
     await message(t, url, /get_weather/, () => audit.write(called)),
-    /"held":\{"rows":\[\{"time":\d+,"verdict":"block"/,
+    /"held":\{"rows":\[\{"server":"weather","subject":"get_weather","verdict":"block"/,
   )
   audit.close()
   process.kill(ui.pid, 'SIGTERM')
   t.match(await ui.exit, { code: 0 })
+})
+
+t.test('while it reads, ui says how far it is, and sends no total of a part', async t => {
+  const folder = t.testdir()
+  const line = `${JSON.stringify({
+    time: new Date().toISOString(), event: 'tools/call', from: 'client', server: 'weather', session: 's-1',
+    tool: 'get_weather', verdict: 'pass', findings: [], reason: 'x'.repeat(1000),
+  })}\n`
+  writeFileSync(join(folder, 'a.ndjson'), line.repeat(20_000))
+  writeFileSync(join(folder, 'b.ndjson'), line.repeat(10_000))
+  const ui = start(t, process.execPath, [cli, 'ui', folder])
+  const [, url = ''] = / on (\S+)$/.exec(await ui.next()) ?? []
+  const sent = await message(t, url, /"head"[^\n]*\n/)
+  const messages = [...sent.matchAll(/^data: (.*)$/gm)].map(([, json = '']) => JSON.parse(json) as object)
+  for (const parts of messages.slice(0, -1)) {
+    t.match(parts, { reading: { done: Number, total: Number, places: [folder] } })
+    t.strictSame(Object.keys(parts), ['reading'])
+  }
+  t.match(messages.at(-1), { reading: null, head: { records: 30_000 } })
 })
 
 t.test('a missing folder and an invalid window or port are errors', async t => {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Live } from '#report/live.js'
-import { summaryOf } from '#report/summary.js'
+import { partsOf, summaryOf } from '#report/summary.js'
 import { Totals } from '#report/totals/totals.js'
 import { counts, record } from './records.js'
 
@@ -10,7 +10,7 @@ const open = () => {
   let now = 1000
   let due: { readonly at: number; readonly run: () => void } | undefined
   const live = new Live({
-    summary: () => totals.summary(0),
+    parts: () => partsOf(totals.summary(0)),
     clock: () => now,
     after: (ms, run) => {
       due = { at: now + ms, run }

@@ -19,8 +19,8 @@ const within = (t: Tap, got: number, wanted: number, name: string) =>
   t.ok(Math.abs(got - wanted) <= 0.021 * wanted + 0.001, `${name}: ${got} for ${wanted}`)
 type Tap = Pick<typeof t, 'ok'>
 
-const isNews = ({ findings }: LogRecord) =>
-  findings.length === 0 || findings.some(({ rule }) => rule !== 'tool/annotations')
+const newsOf = ({ findings }: LogRecord) => findings.filter(({ rule }) => rule !== 'tool/annotations')
+const isNews = (one: LogRecord) => one.findings.length === 0 || newsOf(one).length > 0
 const isHeld = (one: LogRecord) => (one.verdict === 'block' || one.verdict === 'demote') && isNews(one)
 
 const byVerdict = (of: readonly LogRecord[]) =>
@@ -34,7 +34,7 @@ const calls = decisions.filter(({ event }) => event === 'tools/call')
 t.test('server requests named like calls or session events count as neither', t => {
   const asked = ['session/start', 'session/end', 'tools/call'].map(event => record({ event, from: 'server' }))
   const { all, sessions } = summaryOf([record({ event: 'session/start', from: 'relay' }), ...asked])
-  t.match(all, { sessions: 1, calls: counts({}), messages: counts({ pass: 3 }) })
+  t.match(all, { sessions: 1, calls: counts({}) })
   t.match(sessions.rows, [{ calls: 0, ended: undefined }])
   t.end()
 })
@@ -49,14 +49,12 @@ t.test('the counts of all servers, and of each, equal counts by filter', t => {
     const own = (one: LogRecord) => group.server === undefined || one.server === group.server
     const [mine, all] = [calls.filter(own), decisions.filter(own)]
     t.strictSame(group.calls, byVerdict(mine), name)
-    const others = all.filter(({ event }) => event !== 'tools/call' && !event.startsWith('session/'))
-    t.strictSame(group.messages, byVerdict(others), name)
-    t.equal(group.findings, all.reduce((sum, { findings, more }) => sum + findings.length + more, 0), name)
+    t.equal(group.findings, all.reduce((sum, one) => sum + newsOf(one).length + one.more, 0), name)
     t.equal(group.errors, mine.filter(({ error }) => error !== undefined).length, name)
     t.equal(group.sessions, all.filter(({ event }) => event === 'session/start').length, name)
     for (const { rule, findings, records: of } of group.rules.rows) {
-      const found = all.filter(one => one.findings.some(each => each.rule === rule))
-      t.equal(findings, found.flatMap(one => one.findings).filter(each => each.rule === rule).length, rule)
+      const found = all.filter(one => newsOf(one).some(each => each.rule === rule))
+      t.equal(findings, found.flatMap(newsOf).filter(each => each.rule === rule).length, rule)
       t.strictSame(of, byVerdict(found), rule)
     }
     for (const { server, tool, calls: of } of group.tools.rows) {
@@ -68,16 +66,21 @@ t.test('the counts of all servers, and of each, equal counts by filter', t => {
 })
 
 t.test('the series over time add up to the counts, in at most 181 periods', t => {
-  for (const { series, calls: counted, rules } of [summaryOf(records).all, ...summaryOf(records).servers]) {
-    t.ok(series.calls.length <= 181, `${series.calls.length} periods`)
-    t.strictSame(verdicts.map((_, kind) => sumOf(series.calls.map(row => row[kind] ?? 0))), counted)
-    const news = rules.rows.filter(({ rule }) => rule !== 'tool/annotations')
-    t.equal(sumOf(series.findings.flat()), sumOf(news.map(({ findings }) => findings)))
+  const summary = summaryOf(records)
+  for (const { server, series, calls: counted } of [summary.all, ...summary.servers]) {
+    t.strictSame(verdicts.map((_, kind) => sumOf(series.map(row => row[kind + 1] ?? 0))), counted)
+    const others = decisions.filter(one => isHeld(one) && one.event !== 'tools/call')
+      .filter(one => server === undefined || one.server === server)
+    t.equal(sumOf(series.map(row => row[verdicts.length + 1] ?? 0)), others.length)
   }
+  const { periods: { from, step, count } } = summary
+  for (const [index = -1] of summary.all.series) t.ok(index >= 0 && index < count, `period ${index}`)
+  t.ok(count <= 181, `${count} periods`)
+  t.ok(from <= (records[0]?.time ?? 0) && from + count * step > (records.at(-1)?.time ?? 0))
   const [early, late] = [Date.UTC(1970, 0), Date.UTC(2026, 10)]
-  const wide = summaryOf([early, late, late + 1].map(time => record({ time }))).all.series
-  t.ok(wide.calls.length <= 181, 'a wrong clock makes the periods long, not many')
-  t.strictSame([wide.calls[0]?.[0], wide.calls.at(-1)?.[0]], [1, 2])
+  const wide = summaryOf([early, late, late + 1].map(time => record({ time })))
+  t.ok(wide.periods.count <= 181, 'a wrong clock makes the periods long, not many')
+  t.strictSame(wide.all.series.map(([index, pass]) => [index, pass]), [[0, 1], [wide.periods.count - 1, 2]])
   t.end()
 })
 
@@ -103,20 +106,84 @@ t.test('quantiles are within 2 % of the exact ones', t => {
   t.end()
 })
 
-t.test('held messages are listed newest first, with the number of those left out', t => {
-  const held = decisions.filter(isHeld).sort((a, b) => b.time - a.time)
-  const { rows, left } = summaryOf(records).held
-  t.equal(rows.length + left, held.length)
-  t.strictSame(rows.map(({ time }) => time), held.slice(0, rows.length).map(({ time }) => time))
-  const wrong = finding('result/schema', '/result/t', 'must be number')
-  const blocked = record({ verdict: 'block', findings: [wrong] })
-  t.match(summaryOf([blocked]).held.rows, [
-    { subject: 'get_weather', verdict: 'block', reasons: ['result/schema at /result/t: must be number'] },
-  ])
+t.test('messages that were held back are in one group each, by server, tool, verdict, rule and path', t => {
+  const held = decisions.filter(isHeld)
+  const { held: { rows, left }, periods } = summaryOf(records)
+  t.equal(sumOf(rows.map(row => row.count)) + left, held.length)
+  const alone = rows.filter(({ subject }) => subject !== '…')
+  t.ok(alone.length > 100)
+  for (const row of alone) {
+    const own = held.filter(({ server, tool, event, verdict }) =>
+      server === row.server && (tool ?? event) === row.subject && verdict === row.verdict)
+      .filter(one => (newsOf(one)[0]?.rule ?? '') === row.rule)
+    const times = own.map(({ time }) => time)
+    t.strictSame([row.count, row.first, row.last], [own.length, Math.min(...times), Math.max(...times)])
+    t.equal(sumOf(row.series.map(([, number = 0]) => number)), row.count)
+    for (const [index = -1] of row.series) t.ok(index >= 0 && index < periods.count)
+    t.equal(row.newest.time, row.last)
+  }
+  t.end()
+})
+
+t.test('a group has the finding that decided, whose fault it was, the clients, and the newest record', t => {
+  const findings = [
+    finding('call/arguments', '/params/arguments/n', 'must be integer'),
+    finding('result/schema', '/result/structuredContent/rows/17/t', 'must be number'),
+  ]
+  const digests = { arguments: 'sha256-1', result: 'sha256-2' }
+  const blocked = record({ verdict: 'block', findings, digests })
+  const later = { ...blocked, time: blocked.time + 60_000, client: 'other 2.0', id: 6 }
+  t.match(summaryOf([later, blocked]).held.rows, [{
+    subject: 'get_weather', verdict: 'block', rule: 'result/schema', fault: 'server', count: 2,
+    path: '/result/structuredContent/rows/*/t', clients: ['other 2.0', 'desk 1.0'],
+    newest: {
+      time: later.time, reason: 'must be number',
+      findings: [/^result\/schema at \/result\/structuredContent\/rows\/17\/t: /, /^call\/arguments /],
+      facts: [['method', 'tools/call'], ['id', '6'], ['session', 's-1'], ['client', 'other 2.0']],
+      command: 'mcp-customs audit show --server weather --session s-1 ' +
+        '--since 2026-11-21T12:01:00.000Z --until 2026-11-21T12:01:00.001Z --long',
+    },
+  }])
   const refused = record({
     event: 'http/refused', tool: undefined, verdict: 'block', reason: 'HTTP 401: no token', peer: '10.0.0.1',
   })
-  t.match(summaryOf([refused]).held.rows, [{ reasons: ['HTTP 401: no token (10.0.0.1)'] }])
+  t.match(summaryOf([refused]).held.rows, [
+    { fault: 'client', rule: '', newest: { reason: 'HTTP 401: no token (10.0.0.1)' } },
+  ])
+  const faults = [['wire/json', '/result'], ['wire/json', '/params'], ['call/denied', ''], ['tool/drift', '']]
+  t.strictSame(faults.map(([rule = '', path]) =>
+    summaryOf([record({ verdict: 'block', findings: [finding(rule, path)] })]).held.rows[0]?.fault),
+  ['server', 'client', 'configuration', undefined])
+  t.end()
+})
+
+t.test('names that a shell could misread are not in the command of a record', t => {
+  for (const name of ['a; rm -rf ~', '$(id)', '--json', "o'neill", 'a\nb']) {
+    const [row] = summaryOf([record({ server: name, session: name, verdict: 'block' })]).held.rows
+    t.match(row?.newest.command, /^mcp-customs audit show --since [-\dT:.Z]+ --until [-\dT:.Z]+ --long$/)
+  }
+  t.end()
+})
+
+t.test('one noisy tool, and one noisy server, leave the groups of others in the page', t => {
+  const totals = new Totals()
+  const flood = 3000
+  for (let index = 0; index < flood; index += 1) {
+    const findings = [finding('result/schema', `/result/structuredContent/k${index}`)]
+    totals.take(record({ time: index, verdict: 'block', findings }))
+    totals.take(record({ time: index, server: 'names', tool: `t${index}`, verdict: 'block', findings }))
+  }
+  const others = record({ tool: 'other', verdict: 'demote', findings: [finding('result/missing')] })
+  totals.take(others)
+  totals.take({ ...others, server: 'files' })
+  const { held: { rows, left } } = totals.summary(0)
+  const of = (server: string) => rows.filter(row => row.server === server)
+  t.match(of('files'), [{ subject: 'other', count: 1 }])
+  t.equal(of('weather').length, 12, 'ten paths, one row for all others, and the other tool')
+  t.equal(sumOf(of('weather').map(row => row.count)), flood + 1)
+  t.equal(sumOf(of('names').map(row => row.count)), flood)
+  t.ok(of('names').length <= 201, `${of('names').length} rows`)
+  t.equal(left, 0)
   t.end()
 })
 
@@ -127,7 +194,7 @@ t.test('each session and each finding about a list has one row', t => {
     const ownCalls = own.filter(({ event }) => event === 'tools/call')
     t.strictSame([counted, held], [ownCalls.length, own.filter(isHeld).length], session)
   }
-  const drifts = decisions.flatMap(one => one.findings.filter(({ rule }) => rule === 'tool/drift'))
+  const drifts = decisions.flatMap(one => newsOf(one).filter(({ rule }) => rule === 'tool/drift'))
   const rows = offers.rows.filter(({ rule }) => rule === 'tool/drift')
   t.equal(sumOf(rows.map(({ times }) => times)), drifts.length)
   t.end()

@@ -4,10 +4,12 @@ import { filesOfLog } from '../place.js'
 import { chunkBytes, Lines } from './lines.js'
 import { logsIn } from './logs.js'
 
-interface NewLine {
+interface NewLines {
   readonly file: string
-  /** Without the line end. */
-  readonly bytes: Uint8Array
+  /** Without the line ends. Each is valid until the next is asked for. */
+  readonly lines: Iterable<Buffer>
+  /** How many bytes were read for them. */
+  readonly size: number
 }
 
 /** How far a file was read. */
@@ -58,8 +60,22 @@ export class Follower {
     return skipped
   }
 
-  /** The lines since the last call. @throws CustomsError CANNOT_AUDIT when an existing file cannot be read */
-  async *poll(): AsyncGenerator<NewLine> {
+  /** How many bytes `poll` would read now. */
+  async unread(): Promise<number> {
+    const sizes = (await this.#files()).map(async file => {
+      const state = await stateOf(file)
+      if (state === undefined) return 0
+      const { offset = 0 } = this.#tails.get(state.identity) ?? {}
+      return state.size < offset ? state.size : state.size - offset
+    })
+    return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
+  }
+
+  /**
+   * The lines since the last call, a chunk of a file at a time; the caller has to take all of them.
+   * @throws CustomsError CANNOT_AUDIT when an existing file cannot be read
+   */
+  async *poll(): AsyncGenerator<NewLines> {
     const tails = new Map<string, Tail>()
     for (const file of await this.#files()) {
       const state = await stateOf(file)
@@ -75,7 +91,9 @@ export class Follower {
         if (tail.head.length < headBytes) tail.head = await bytesAt(handle, 0, headBytes)
         tail.modified = state.modified
         tails.set(state.identity, tail)
-        for await (const bytes of linesFrom(handle, tail)) yield { file, bytes }
+        for await (const bytes of chunksFrom(handle, tail)) {
+          yield { file, lines: tail.lines.take(bytes), size: bytes.length }
+        }
       } finally {
         await handle.close()
       }
@@ -116,12 +134,12 @@ const openIfThere = (file: string): Promise<FileHandle | undefined> =>
     throw cannotRead('CANNOT_AUDIT', file, cause)
   })
 
-async function* linesFrom(handle: FileHandle, tail: Tail): AsyncGenerator<Uint8Array> {
+async function* chunksFrom(handle: FileHandle, tail: Tail): AsyncGenerator<Buffer> {
   for (;;) {
     const bytes = await bytesAt(handle, tail.offset, chunkBytes)
     if (bytes.length === 0) return
     tail.offset += bytes.length
-    yield* tail.lines.take(bytes)
+    yield bytes
   }
 }
 

@@ -125,7 +125,7 @@ const auditReport = async (
     const verification = verifier.end()
     rows.push({ ok: verification.ok, text: verificationLine(files, verification) })
   }
-  const page = await reportPage(totals.summary(Date.now(), rows))
+  const page = await reportPage(totals.summary(Date.now(), paths, rows))
   if (output === '-') {
     await print(page)
     return 0

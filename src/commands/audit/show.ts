@@ -52,12 +52,12 @@ export const auditShow = async (
   }
   for (const read of last === 0 ? [] : kept.slice(-last)) if (!(await write(read))) return 0
   while (follower !== undefined) {
-    for await (const { file, bytes } of follower.poll()) {
-      const text = textOf(bytes)
-      const record = recordOfLine(text)
-      if (record !== undefined && isWanted(record) &&
-        !(await write({ file, number: undefined, text, record }))) {
-        return 0
+    for await (const { file, lines } of follower.poll()) {
+      for (const bytes of lines) {
+        const text = textOf(bytes)
+        const record = recordOfLine(text)
+        if (record === undefined || !isWanted(record)) continue
+        if (!(await write({ file, number: undefined, text, record }))) return 0
       }
     }
     if (!(await output.flush())) return 0

@@ -10,6 +10,7 @@ import { livePage } from '#report/html.js'
 import { Live } from '#report/live.js'
 import { textOf } from '#report/merge.js'
 import { type LogRecord, recordOfLine } from '#report/record.js'
+import { partsOf, partsOfReading, type Reading } from '#report/summary.js'
 import { Window } from '#report/totals/window.js'
 import { endAt, Lifetime } from '../relay/lifetime.js'
 import type { UiFlags } from './flags.js'
@@ -27,7 +28,7 @@ export const ui = async (folder: string | undefined, { port, windowMs }: UiFlags
   if (folder !== undefined && (await stat(folder).catch(() => undefined)) === undefined) {
     throw new CustomsError('CANNOT_AUDIT', `${folder}: is not there`)
   }
-  const page = openLivePage(windowMs)
+  const page = openLivePage(windowMs, [place])
   const listener = createListener({
     name: 'the page', host: '127.0.0.1', port, allowHosts: () => [],
     answer: (request, response) => page.routes(request, response) ?? Promise.resolve(text(404, 'not found')),
@@ -49,17 +50,28 @@ export const ui = async (folder: string | undefined, { port, windowMs }: UiFlags
   return 0
 }
 
+/** Reads of so many bytes take long enough to be told. */
+const longRead = 1_000_000
+
 const follow = async (
-  place: string, windowMs: number, { take }: LivePage, stop: AbortSignal,
+  place: string, windowMs: number, { take, changed }: LivePage, stop: AbortSignal,
 ): Promise<void> => {
   const follower = new Follower([place])
   await follower.skip(modified => modified < Date.now() - windowMs)
-  while (!stop.aborted) {
-    for await (const { bytes } of follower.poll()) {
-      const record = recordOfLine(textOf(bytes))
-      if (record !== undefined) take(record)
+  for (let isFirst = true; ; isFirst = false) {
+    const total = await follower.unread()
+    let done = 0
+    for await (const { lines, size } of follower.poll()) {
+      for (const bytes of lines) {
+        const record = recordOfLine(textOf(bytes))
+        if (record !== undefined) take(record)
+      }
+      done += size
+      if (isFirst || total > longRead) changed({ done, total })
     }
+    if (isFirst || done > 0) changed()
     await pause(pollMs, undefined, { signal: stop }).catch(() => undefined)
+    if (stop.aborted) return
   }
 }
 
@@ -69,16 +81,29 @@ export interface LivePage {
   /** The token, to be appended to the listener's address: it grants access to the page. */
   readonly query: string
   readonly take: (record: LogRecord) => void
+  /**
+   * Sends what was taken to the viewers.
+   * @param reading until a call without it, no total is sent, because it would be one of a part
+   */
+  readonly changed: (reading?: Omit<Reading, 'places'>) => void
   readonly close: () => void
 }
 
 /** Interval at which records older than the window are dropped, in milliseconds. */
 const forgetMs = 60_000
 
-/** @param windowMs how far back it goes, in milliseconds */
-export const openLivePage = (windowMs: number): LivePage => {
+/**
+ * @param windowMs how far back it goes, in milliseconds
+ * @param places files and folders that its records are read from; none for a relay's own decisions
+ */
+export const openLivePage = (windowMs: number, places: readonly string[] = []): LivePage => {
   const window = new Window(windowMs)
-  const live = new Live({ summary: () => window.summary(Date.now()) })
+  let reading: Omit<Reading, 'places'> | undefined = places.length === 0 ? undefined : { done: 0, total: 0 }
+  const live = new Live({
+    parts: () => (reading === undefined
+      ? partsOf(window.summary(Date.now(), places))
+      : partsOfReading({ ...reading, places })),
+  })
   const token = randomBytes(24).toString('base64url')
   const html = livePage()
   // Avoids an unhandled rejection before the first request, which reports the error.
@@ -90,8 +115,9 @@ export const openLivePage = (windowMs: number): LivePage => {
   return {
     routes: pageRoutes({ token, html: () => html, feed: live }),
     query: `?token=${token}`,
-    take: record => {
-      window.take(record, Date.now())
+    take: record => window.take(record, Date.now()),
+    changed: progress => {
+      reading = progress
       live.changed()
     },
     close: () => {

@@ -1,8 +1,12 @@
-import { useEffect, useState } from 'preact/hooks'
-import type { GroupSummary, Spread, Summary } from '../summary.js'
-import { clockOf, count, dayOf, duration, sumOf, whole } from '../units.js'
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import type { GroupSummary, Reading, Spread, Summary } from '../summary.js'
+import { clockOf, count, dayOf, duration, whole } from '../units.js'
+import { Copied } from './card.js'
 import { Distribution } from './distribution.js'
+import { type Change, countsIn, type Filter, type Range, rangeOf, rowsIn, timesOf, useFilter } from './filter.js'
 import { HeldBack } from './held.js'
+import { Needs } from './needs.js'
 import { OverTime } from './over-time.js'
 import { Logs, Offers, Rules, Servers, Sessions, Tools } from './tables.js'
 
@@ -12,107 +16,215 @@ interface AppProps {
   readonly summary: Summary
   /** Undefined for a page that holds its data. */
   readonly connection?: Connection
+  /** Set while many new records are read. */
+  readonly reading?: Reading | undefined
 }
 
-export const App = ({ summary, connection }: AppProps) => {
-  const [chosen, choose] = useState<string>()
-  const { held, sessions, offers, logs, verdicts, families, servers } = summary
-  const group: GroupSummary = servers.find(({ server }) => server === chosen) ?? summary.all
-  const { server, series } = group
-  const hasSeveral = servers.length > 1
-  const isOfOne = server !== undefined || servers.length === 1
+export const App = ({ summary, connection, reading }: AppProps) => {
+  const [filter, change] = useFilter()
+  const { sessions, offers, logs, verdicts, servers, periods, made, to } = summary
+  const group: GroupSummary = servers.find(({ server }) => server === filter.server) ?? summary.all
+  const { server } = group
   const isLive = connection !== undefined
+  const range = rangeOf(filter, periods, isLive ? made : (to ?? made))
+  const [from] = timesOf(range, periods)
   const of = <Row extends { readonly server: string }>(rows: readonly Row[]): readonly Row[] =>
     server === undefined ? rows : rows.filter(row => row.server === server)
+  const { held } = countsIn(group, range, summary)
   useEffect(() => {
-    const waiting = held.rows.length === 0 ? '' : `(${whole(held.rows.length + held.left)}) `
     const ofServer = server === undefined ? '' : `: ${server}`
-    document.title = isLive ? `${waiting}mcp-customs` : `mcp-customs report${ofServer}`
+    document.title = isLive ? `${held === 0 ? '' : `(${whole(held)}) `}mcp-customs` : `mcp-customs report${ofServer}`
   })
+  const rows = rowsIn(group.series, range)
+  const choose = (start: number, end: number) =>
+    change({ from: Math.floor(start), to: Math.ceil(end), last: undefined })
+  const charts = { from, step: periods.step, choose }
+  const isOfOne = server !== undefined || servers.length === 1
   return (
     <>
-      <Header summary={summary} connection={connection} chosen={server} choose={choose} />
-      <main>
-        <Tiles group={group} verdicts={verdicts} />
-        <div class="pair">
-          <OverTime
-            title="Calls over time" noun="call" names={verdicts} series={series} rows={series.calls}
-            colour={name => `--${name}`}
-          />
-          <OverTime
-            title="Findings over time" noun="finding" names={families} series={series} rows={series.findings}
-            colour={name => `--family-${name}`} note="Without annotations that were removed"
-          />
-        </div>
-        <HeldBack rows={of(held.rows)} left={held.left} verdicts={verdicts} isLive={isLive} />
-        {hasSeveral && <Servers groups={servers} verdicts={verdicts} chosen={server} choose={choose} />}
-        <Tools tools={group.tools} verdicts={verdicts} isOfOne={isOfOne} />
-        <div class="pair">
-          <Rules rules={group.rules} verdicts={verdicts} />
-          <Distribution group={group} />
-        </div>
-        <Offers rows={of(offers.rows)} left={offers.left} />
-        <Sessions rows={of(sessions.rows)} left={sessions.left} />
-        {logs !== undefined && <Logs logs={logs} />}
-      </main>
+      <Header {...{ summary, connection, reading, filter, change, range, server }} />
+      {summary.records === 0 ? <main><Empty summary={summary} isLive={isLive} /></main> : (
+        <main>
+          <Needs summary={summary} server={server} range={range} />
+          <Tiles {...{ group, summary, range, filter, change }} />
+          <HeldBack {...{ summary, range, change, isLive }} filter={{ ...filter, server }} />
+          <Offers rows={of(offers.rows)} left={offers.left} />
+          <div class="pair">
+            <OverTime
+              {...charts} title="Held back over time" noun="message" names={heldKinds}
+              rows={rows.map(row => heldOf(row, verdicts))} colour={name => `--${name}`}
+            />
+            <OverTime
+              {...charts} title="Calls over time" noun="call" names={verdicts}
+              rows={rows.map(row => row.slice(0, verdicts.length))} colour={name => `--${name}`}
+            />
+          </div>
+          {servers.length > 1 && <Servers {...{ summary, range, change }} chosen={server} />}
+          {!range.isAll && <p class="note">What follows is of the whole time, not only of the time chosen.</p>}
+          <Tools tools={group.tools} verdicts={verdicts} isOfOne={isOfOne} />
+          <div class="pair">
+            <Rules rules={group.rules} verdicts={verdicts} />
+            <Distribution group={group} />
+          </div>
+          <Sessions rows={of(sessions.rows)} left={sessions.left} />
+          {logs !== undefined && <Logs logs={logs} />}
+        </main>
+      )}
       <footer>
         {count(summary.records, 'record')} read
         {summary.unreadable > 0 && `, and ${count(summary.unreadable, 'line')} that could not be`}.
-        {' '}Quantiles are within 2 %. Times are those of this browser's zone.
+        {' '}Quantiles are within 2 %. Times are those of this browser’s zone.
       </footer>
     </>
   )
 }
 
+const heldKinds = ['demote', 'block', 'other']
+
+const heldOf = (row: readonly number[], verdicts: readonly string[]): readonly number[] =>
+  ['demote', 'block'].map(verdict => row[verdicts.indexOf(verdict)] ?? 0).concat(row[verdicts.length] ?? 0)
+
 interface HeaderProps {
   readonly summary: Summary
   readonly connection: Connection | undefined
-  readonly chosen: string | undefined
-  readonly choose: (server: string | undefined) => void
+  readonly reading: Reading | undefined
+  readonly filter: Filter
+  readonly change: Change
+  readonly range: Range
+  readonly server: string | undefined
 }
 
 const words: Readonly<Record<Connection, string>> = {
   connecting: 'connecting', live: 'live', lost: 'no connection',
 }
 
-const Header = ({ summary, connection, chosen, choose }: HeaderProps) => {
-  const { servers, logs } = summary
+const Header = ({ summary, connection, reading, filter, change, range, server }: HeaderProps) => {
+  const { servers, logs, records } = summary
   return (
     <header>
       <div class="title">
         <h1>mcp-customs</h1>
-        <p>{period(summary)}</p>
+        <p>{period(summary, range)}</p>
       </div>
       <div class="controls">
         {servers.length > 1 && (
           <label class="choice">
             Server{' '}
-            <select value={chosen ?? ''} onChange={event => choose(event.currentTarget.value || undefined)}>
+            <select value={server ?? ''} onChange={event => change({ server: event.currentTarget.value })}>
               <option value="">all {servers.length}</option>
               {servers.map(({ server = '' }) => <option key={server} value={server}>{server}</option>)}
             </select>
           </label>
         )}
+        {records > 0 && <Time {...{ summary, filter, change, range }} />}
         {logs !== undefined && <Chain logs={logs} />}
-        {connection && <span class={`state ${connection}`} role="status">{words[connection]}</span>}
+        {connection && (
+          <span class={`state ${connection}`} role="status">
+            {reading && connection === 'live' ? `reading, ${percent(reading)}` : words[connection]}
+          </span>
+        )}
       </div>
     </header>
   )
 }
 
-const period = ({ from, to }: Summary): string => {
+const percent = ({ done, total }: Reading): string => `${total === 0 ? 0 : Math.floor((100 * done) / total)} %`
+
+const period = ({ from, to, periods }: Summary, range: Range): string => {
   if (from === undefined || to === undefined) return 'Nothing is on record'
-  const [start, end] = [from, to].map(time => clockOf(time).slice(0, 5))
-  if (dayOf(from) === dayOf(to)) return `${dayOf(from)}, ${start} to ${end}`
-  return `${dayOf(from)} ${start} to ${dayOf(to)} ${end}`
+  const [first, last] = range.isAll ? [from, to] : timesOf(range, periods)
+  const [start, end] = [first, last].map(time => clockOf(time).slice(0, 5))
+  if (dayOf(first) === dayOf(last)) return `${dayOf(first)}, ${start} to ${end}`
+  return `${dayOf(first)} ${start} to ${dayOf(last)} ${end}`
 }
+
+const hour = 3_600_000
+const spans: readonly (readonly [number, string])[] = [
+  [hour, 'the last hour'], [6 * hour, 'the last 6 hours'], [24 * hour, 'the last 24 hours'],
+  [7 * 24 * hour, 'the last 7 days'],
+]
+
+type TimeProps = Pick<HeaderProps, 'summary' | 'filter' | 'change' | 'range'>
+
+/** The choice of a range of time. */
+const Time = ({ summary: { periods }, filter: { last, from, to }, change, range }: TimeProps) => {
+  const [first, end] = timesOf(range, periods)
+  const span = periods.count * periods.step
+  const isOwn = last === undefined && (from !== undefined || to !== undefined)
+  const choose = (value: string) => {
+    if (value === 'own') change({ last: undefined, from: first, to: end })
+    else change({ last: value === '' ? undefined : Number(value), from: undefined, to: undefined })
+  }
+  const input = (name: 'from' | 'to', value: number) => (
+    <input
+      type="datetime-local" aria-label={name} value={localOf(value)} step={periods.step < 60_000 ? 1 : 60}
+      onChange={({ currentTarget: { value: text } }) => {
+        const time = Date.parse(text)
+        if (!Number.isNaN(time)) change({ last: undefined, from: first, to: end, [name]: time })
+      }}
+    />
+  )
+  return (
+    <>
+      <label class="choice">
+        Time{' '}
+        <select value={isOwn ? 'own' : String(last ?? '')} onChange={event => choose(event.currentTarget.value)}>
+          <option value="">all</option>
+          {spans.filter(([length]) => length < span || length === last)
+            .map(([length, name]) => <option key={length} value={String(length)}>{name}</option>)}
+          <option value="own">from … to …</option>
+        </select>
+      </label>
+      {isOwn && <span class="choice">{input('from', first)} {input('to', end)}</span>}
+    </>
+  )
+}
+
+/** As an input for a local time has it. */
+const localOf = (time: number): string => `${dayOf(time)}T${clockOf(time)}`
 
 const Chain = ({ logs }: { readonly logs: NonNullable<Summary['logs']> }) => {
   const broken = logs.filter(({ ok }) => !ok).length
-  return broken === 0
-    ? <a class="state live" href="#logs">{count(logs.length, 'log')} verified</a>
-    : <a class="state lost" href="#logs">{broken} of {count(logs.length, 'log')} changed</a>
+  // A link would replace the fragment of the address, which holds the filter.
+  const go = () => document.getElementById('logs')?.scrollIntoView()
+  return (
+    <button type="button" class={`state ${broken === 0 ? 'live' : 'lost'}`} onClick={go}>
+      {broken === 0 ? '' : `${broken} of `}{count(logs.length, 'log')} {broken === 0 ? 'verified' : 'changed'}
+    </button>
+  )
 }
+
+/** Shown in the place of everything else while there is nothing to count. */
+const Empty = ({ summary: { places }, isLive }: { readonly summary: Summary; readonly isLive: boolean }) => (
+  <section class="card start">
+    <h2>{isLive ? 'No server was used yet' : 'These logs hold no record of the time and servers asked for'}</h2>
+    {places.length > 0 && <p>{isLive ? 'This page watches' : 'Read were'} <code>{places.join(', ')}</code>.</p>}
+    {isLive && (
+      <>
+        <p>Calls show up here within a second, once a client uses a server through mcp-customs:</p>
+        <ul class="steps">
+          <li>for the servers that a client has already: <Copied text="mcp-customs install" /></li>
+          <li>for one server, by hand: <Copied text="mcp-customs wrap -- COMMAND" /></li>
+        </ul>
+        <p>Restart the client after that.</p>
+      </>
+    )}
+  </section>
+)
+
+/** While a page is read for the first time. No total is shown, because it would be one of a part. */
+export const Loading = ({ reading }: { readonly reading: Reading | undefined }) => (
+  <main class="waiting">
+    <h1>mcp-customs</h1>
+    <p role="status">Reading{reading === undefined || reading.total === 0 ? ' …' : `, ${percent(reading)}`}</p>
+    {reading !== undefined && (
+      <>
+        <progress aria-label="Read" max={Math.max(1, reading.total)} value={reading.done} />
+        <p>The logs in <code>{reading.places.join(', ')}</code></p>
+      </>
+    )}
+  </main>
+)
 
 interface TileProps {
   readonly name: string
@@ -120,37 +232,60 @@ interface TileProps {
   readonly note: string
   readonly colour?: string
   readonly isQuiet?: boolean
+  /** For a tile that filters: whether it does, and how to change that. */
+  readonly isPressed?: boolean
+  readonly press?: () => void
 }
 
-const Tile = ({ name, value, note, colour, isQuiet = false }: TileProps) => (
-  <div class={isQuiet ? 'tile quiet' : 'tile'}>
-    <h2>{colour !== undefined && <i class="dot" style={{ background: `var(${colour})` }} />}{name}</h2>
-    <p class="value">{value}</p>
-    <p class="note">{note}</p>
-  </div>
-)
+const Tile = ({ name, value, note, colour, isQuiet = false, isPressed, press }: TileProps) => {
+  const content: ComponentChildren = (
+    <>
+      <span class="name">
+        {colour !== undefined && <i class="dot" style={{ background: `var(${colour})` }} />}{name}
+      </span>
+      <span class="value">{value}</span>
+      <span class="note">{note}</span>
+    </>
+  )
+  const kind = isQuiet ? 'tile quiet' : 'tile'
+  return press === undefined
+    ? <div class={kind}>{content}</div>
+    : <button type="button" class={kind} aria-pressed={isPressed} onClick={press}>{content}</button>
+}
 
 const titles = new Map([
   ['pass', 'Passed'], ['log', 'With findings'], ['mend', 'Mended'],
   ['demote', 'Demoted'], ['block', 'Blocked'],
 ])
 
-const Tiles = ({ group, verdicts }: { readonly group: GroupSummary } & Pick<Summary, 'verdicts'>) => {
-  const calls = sumOf(group.calls)
-  const tiles = verdicts.map((verdict, index) => ({ verdict, number: group.calls[index] ?? 0 }))
-    // Messages are mended only when the operator asks for it.
+interface TilesProps extends Pick<HeaderProps, 'summary' | 'filter' | 'change' | 'range'> {
+  readonly group: GroupSummary
+}
+
+const Tiles = ({ group, summary, range, filter, change }: TilesProps) => {
+  const { calls, all } = countsIn(group, range, summary)
+  const sessions = range.isAll ? `in ${count(group.sessions, 'session')}` : ' '
+  const tiles = summary.verdicts.map((verdict, index) => ({ verdict, number: calls[index] ?? 0 }))
+    // Calls are mended only when the operator asks for it.
     .filter(({ verdict, number }) => verdict !== 'mend' || number > 0)
+  const filtering = (verdict: string, number: number) => {
+    const isPressed = filter.verdict === verdict
+    return (verdict === 'demote' || verdict === 'block') && (number > 0 || isPressed)
+      ? { isPressed, press: () => change({ verdict: isPressed ? undefined : verdict }) }
+      : {}
+  }
   return (
     <section class="tiles" aria-label="In short">
-      <Tile name="Calls" value={whole(calls)} note={`in ${count(group.sessions, 'session')}`} />
+      <Tile name="Calls" value={whole(all)} note={sessions} />
       {tiles.map(({ verdict, number }) => (
         <Tile
           key={verdict} name={titles.get(verdict) ?? verdict} colour={`--${verdict}`}
-          value={whole(number)} note={share(number, calls)} isQuiet={number === 0}
+          value={whole(number)} note={share(number, all)} isQuiet={number === 0}
+          {...filtering(verdict, number)}
         />
       ))}
-      <Tile name="Server’s time" {...quantile(group.upstream)} />
-      <Tile name="Relay’s time" {...quantile(group.relay)} />
+      {range.isAll && <Tile name="Server’s time" {...quantile(group.upstream)} />}
+      {range.isAll && <Tile name="Relay’s time" {...quantile(group.relay)} />}
     </section>
   )
 }

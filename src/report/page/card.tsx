@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
+import type { RuleWords } from '../summary.js'
 import { clockOf, dayOf } from '../units.js'
 
 interface CardProps {
@@ -32,6 +33,48 @@ export const When = ({ time, seconds = false }: { readonly time: number; readonl
     <time dateTime={iso} title={iso}>
       <span class="day">{dayOf(time).slice(5)}</span> {clockOf(time).slice(0, seconds ? 8 : 5)}
     </time>
+  )
+}
+
+/** A command that can be copied. */
+export const Copied = ({ text }: { readonly text: string }) => {
+  const code = useRef<HTMLElement>(null)
+  const [said, say] = useState('')
+  const copy = () => {
+    // Pages of another machine, without TLS, have no clipboard.
+    const select = () => {
+      if (code.current) getSelection()?.selectAllChildren(code.current)
+      say('selected')
+    }
+    if (isSecureContext) navigator.clipboard.writeText(text).then(() => say('copied'), select)
+    else select()
+  }
+  return (
+    <span class="copied">
+      <code ref={code}>{text}</code>
+      {' '}<button type="button" onClick={copy} aria-label={`Copy ${text}`}>Copy</button>
+      {' '}<span role="status">{said}</span>
+    </span>
+  )
+}
+
+/** A step that the reader can take. Commands are between backquotes. */
+export const Step = ({ text }: { readonly text: string }) => (
+  <>{text.split('`').map((part, index) => (index % 2 === 0 ? part : <Copied key={index} text={part} />))}</>
+)
+
+/** What to do about the findings of a rule. */
+export const Steps = ({ rule }: { readonly rule: RuleWords | undefined }) => {
+  if (rule === undefined || rule.next.length === 0) return null
+  return (
+    <>
+      <h3>What you can do</h3>
+      <ul class="steps">
+        {rule.next.map(step => (
+          <li key={step}><Step text={step} /></li>
+        ))}
+      </ul>
+    </>
   )
 }
 

@@ -10,13 +10,15 @@ interface ChartProps {
   readonly height: number
   /** Called with the index of the column under the pointer, or undefined. */
   readonly point?: (index: number | undefined) => void
+  /** Called with the start and end of what was dragged over. */
+  readonly choose?: (from: number, to: number) => void
 }
 
 /** In print, two charts stand side by side. In CSS pixels. */
 const paperWidth = 320
 
 /** A uPlot chart, as wide as its container, in the colours of the page. */
-export const Chart = ({ label, data, options, height, point }: ChartProps) => {
+export const Chart = ({ label, data, options, height, point, choose }: ChartProps) => {
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
   const latest = useRef(data)
@@ -28,7 +30,14 @@ export const Chart = ({ label, data, options, height, point }: ChartProps) => {
       plot.current?.destroy()
       const style = getComputedStyle(current)
       const made = options(name => style.getPropertyValue(name).trim())
-      const hooks = { setCursor: [(chart: uPlot) => point?.(chart.cursor.idx ?? undefined)] }
+      const hooks = {
+        setCursor: [(chart: uPlot) => point?.(chart.cursor.idx ?? undefined)],
+        setSelect: [(chart: uPlot) => {
+          const { select } = chart
+          const [from, to] = [select.left, select.left + select.width].map(at => 1000 * chart.posToVal(at, 'x'))
+          if (select.width > 4 && from !== undefined && to !== undefined) choose?.(from, to)
+        }],
+      }
       plot.current = new uPlot({ ...made, width, height, hooks }, latest.current, current)
     }
     const again = () => draw(current.clientWidth)

@@ -43,7 +43,7 @@ export const Distribution = ({ group }: { readonly group: GroupSummary }) => {
           <AsTable caption="How long calls take" head={['from', 'server', 'relay']} rows={tableRows} />
         </>
       )}
-      <div class="scroll">
+      <div class="scroll" tabIndex={0} role="region" aria-label="Time and size of calls">
         <table>
           <caption class="unseen">Time and size of calls</caption>
           <thead>

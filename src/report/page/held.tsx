@@ -1,30 +1,34 @@
 import { useState } from 'preact/hooks'
-import type { Held } from '../summary.js'
+import type { Summary } from '../summary.js'
 import { count, whole } from '../units.js'
-import { Card, When } from './card.js'
+import { Card, Copied, Steps, When } from './card.js'
+import { type Change, countsIn, type Filter, type Range, rowsIn } from './filter.js'
+import { faults, type HeldInRange, heldIn, meaningOf } from './needs.js'
 
 interface HeldBackProps {
-  readonly rows: readonly Held[]
-  readonly left: number
-  readonly verdicts: readonly string[]
+  readonly summary: Summary
+  readonly filter: Filter
+  readonly change: Change
+  readonly range: Range
   readonly isLive: boolean
 }
 
-/** The messages that were blocked or demoted, with the reasons; the newest first. */
-export const HeldBack = ({ rows, left, verdicts, isLive }: HeldBackProps) => {
-  const [text, setText] = useState('')
-  const [verdict, setVerdict] = useState('')
-  const [max, setMax] = useState(12)
-  const words = text.toLowerCase().split(/\s+/).filter(word => word !== '')
+/** The messages that were blocked or demoted, grouped by their reasons. */
+export const HeldBack = ({ summary, filter, change, range, isLive }: HeldBackProps) => {
+  const { server, verdict = '', search = '' } = filter
+  const [max, setMax] = useState(20)
+  const words = search.toLowerCase().split(/\s+/).filter(word => word !== '')
+  const group = summary.servers.find(one => one.server === server) ?? summary.all
+  const { held } = countsIn(group, range, summary)
+  const rows = heldIn(summary, server, range)
   const found = rows.filter(row =>
-    (verdict === '' || row.verdict === verdict) && words.every(word => textOf(row).includes(word)))
-  const [newest] = rows
-  const kinds = verdicts.filter(one => rows.some(row => row.verdict === one))
+    (verdict === '' || row.verdict === verdict) && words.every(word => textOf(row, summary).includes(word)))
+  const kinds = summary.verdicts.filter(one => one === verdict || rows.some(row => row.verdict === one))
   const tools = (
     <div class="tools">
       {kinds.length > 1 && (
         <select
-          aria-label="Verdict" value={verdict} onChange={event => setVerdict(event.currentTarget.value)}
+          aria-label="Verdict" value={verdict} onChange={event => change({ verdict: event.currentTarget.value })}
         >
           <option value="">any verdict</option>
           {kinds.map(one => <option key={one} value={one}>{one}</option>)}
@@ -32,35 +36,31 @@ export const HeldBack = ({ rows, left, verdicts, isLive }: HeldBackProps) => {
       )}
       <input
         type="search" placeholder="Search tool, rule, reason …" aria-label="Search what was held back"
-        value={text} onInput={event => setText(event.currentTarget.value)}
+        value={search} onInput={event => change({ search: event.currentTarget.value })}
       />
     </div>
   )
-  const note = words.length + verdict.length > 0
-    ? `${found.length} of ${rows.length}`
-    : `${whole(rows.length + left)}, calls and other messages`
-  const news = newest && `${newest.verdict}: ${newest.server} ${newest.subject}, ${newest.reasons[0] ?? ''}`
+  const isFiltered = words.length + verdict.length > 0
+  const times = found.reduce((sum, row) => sum + row.times, 0)
+  const note =
+    `${isFiltered ? `${whole(times)} of ` : ''}${count(held, 'message')}, ${count(found.length, 'reason')}`
+  const [newest] = rows
+  const news = newest && `${newest.verdict}: ${newest.server} ${newest.subject}, ${newest.newest.reason}`
+  const left = held - rows.reduce((sum, row) => sum + row.times, 0)
   return (
-    <Card title="Held back" note={rows.length === 0 ? undefined : note} tools={rows.length > 0 && tools}>
+    <Card title="Held back" id="held" note={held === 0 ? undefined : note} tools={rows.length > 0 && tools}>
       {isLive && <p class="unseen" role="status">{news}</p>}
-      {rows.length === 0 && <p class="nothing">Nothing was held back.</p>}
+      {held === 0 && <p class="nothing">Nothing was held back.</p>}
       {rows.length > 0 && found.length === 0 && (
         <p class="nothing">Nothing that was held back has this in it.</p>
       )}
-      <ol class="held">
+      <ul class="held">
         {found.slice(0, max).map(row => (
-          <li key={`${row.time} ${row.session} ${row.subject} ${row.reasons[0] ?? ''}`}>
-            <When time={row.time} seconds />
-            <span class={`verdict ${row.verdict}`}>{row.verdict}</span>
-            <span class="what" title={`${row.subject}, ${row.server}; ${row.client}`}>
-              <b><bdi>{row.subject}</bdi></b> <small><bdi>{row.server}</bdi></small>
-            </span>
-            <span class="why">
-              {row.reasons.map((reason, index) => <span key={index}><bdi>{reason}</bdi></span>)}
-            </span>
+          <li key={[row.server, row.subject, row.verdict, row.rule, row.path, row.fault].join(' ')}>
+            <Group row={row} summary={summary} range={range} />
           </li>
         ))}
-      </ol>
+      </ul>
       {found.length > max && (
         <button type="button" class="more" onClick={() => setMax(max + 100)}>
           Show more of {found.length}
@@ -68,13 +68,79 @@ export const HeldBack = ({ rows, left, verdicts, isLive }: HeldBackProps) => {
       )}
       {left > 0 && (
         <p class="note">
-          {count(left, 'older one')} {left === 1 ? 'is' : 'are'} not in this page:
-          {' '}<code>mcp-customs audit show --verdict block --verdict demote</code> has them.
+          {count(left, 'message')} {left === 1 ? 'was' : 'were'} held back for rarer reasons, which are not in
+          {' '}this page: <code>mcp-customs audit show --verdict block --verdict demote</code> has them.
         </p>
       )}
     </Card>
   )
 }
 
-const textOf = ({ server, subject, client, session, reasons }: Held): string =>
-  [server, subject, client, session, ...reasons].join(' ').toLowerCase()
+const textOf = (row: HeldInRange, { rules }: Summary): string =>
+  [row.server, row.subject, row.rule, row.path, meaningOf(row, rules), ...row.clients, ...row.newest.findings,
+    ...row.newest.facts.map(([, value]) => value)].join(' ').toLowerCase()
+
+interface GroupProps {
+  readonly row: HeldInRange
+  readonly summary: Summary
+  readonly range: Range
+}
+
+const Group = ({ row, summary, range }: GroupProps) => {
+  const [isOpen, setOpen] = useState(false)
+  const { server, subject, verdict, rule, path, fault, times, first, last, clients, newest } = row
+  return (
+    <details onToggle={event => setOpen(event.currentTarget.open)}>
+      <summary>
+        <span class={`verdict ${verdict}`}>{verdict}</span>
+        <span class="what"><b><bdi>{subject}</bdi></b> <small><bdi>{server}</bdi></small></span>
+        <span class="why">
+          <span>{meaningOf(row, summary.rules)}</span>
+          <small><bdi>{rule}{path !== '' && ` at ${path}`}: {newest.reason}</bdi></small>
+        </span>
+        <Trend rows={rowsIn(row.series, range)} />
+        <span class="times"><b>{whole(times)}</b> <small>{times === 1 ? 'time' : 'times'}</small></span>
+        <span class="last"><span class="unseen">last </span><When time={last} /></span>
+      </summary>
+      {isOpen && (
+        <div class="detail">
+          <p>
+            {fault === undefined ? 'Nobody’s fault' : capital(faults[fault])}.
+            {' '}First <When time={first} seconds />, last <When time={last} seconds />
+            {clients.length > 0 && <>; {clients.length === 1 ? 'client' : 'clients'}{' '}
+              <bdi>{clients.join(', ')}</bdi></>}.
+          </p>
+          <Steps rule={summary.rules[rule]} />
+          <h3>The newest</h3>
+          <ul class="findings">
+            {newest.findings.map((finding, index) => <li key={index}><bdi>{finding}</bdi></li>)}
+            {newest.findings.length === 0 && <li><bdi>{newest.reason}</bdi></li>}
+          </ul>
+          <dl>
+            {newest.facts.map(([name, value]) => (
+              <div key={name}><dt>{name}</dt><dd><bdi>{value}</bdi></dd></div>
+            ))}
+          </dl>
+          <Copied text={newest.command} />
+        </div>
+      )}
+    </details>
+  )
+}
+
+const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
+
+const mostBars = 30
+
+/** A small chart of a number over time, without scales. */
+const Trend = ({ rows }: { readonly rows: readonly (readonly number[])[] }) => {
+  const width = Math.ceil(rows.length / mostBars)
+  const bars = Array.from({ length: Math.ceil(rows.length / Math.max(1, width)) }, (_, at) =>
+    rows.slice(at * width, (at + 1) * width).reduce((sum, [number = 0]) => sum + number, 0))
+  const most = Math.max(1, ...bars)
+  return (
+    <span class="trend" aria-hidden="true">
+      {bars.map((bar, at) => <i key={at} style={{ height: `${bar === 0 ? 0 : 12 + (88 * bar) / most}%` }} />)}
+    </span>
+  )
+}

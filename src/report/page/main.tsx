@@ -1,7 +1,7 @@
 import { render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { type Parts, type Summary, summaryOf } from '../summary.js'
-import { App, type Connection } from './app.js'
+import { type Parts, type Reading, type Summary, summaryOf } from '../summary.js'
+import { App, type Connection, Loading } from './app.js'
 import 'uplot/dist/uPlot.min.css'
 import './page.css'
 
@@ -21,8 +21,9 @@ const Live = () => {
     return () => events.close()
   }, [])
   const summary = summaryOf(parts)
-  if (summary !== undefined) return <App summary={summary} connection={connection} />
-  if (connection !== 'lost') return <p class="waiting">Reading …</p>
+  const reading = parts.get('reading') as Reading | null | undefined ?? undefined
+  if (summary !== undefined) return <App summary={summary} connection={connection} reading={reading} />
+  if (connection !== 'lost') return <Loading reading={reading} />
   return <p class="waiting">The relay does not answer. This page goes on when it does.</p>
 }
 

@@ -1,6 +1,5 @@
 import { useMemo, useState } from 'preact/hooks'
 import uPlot from 'uplot'
-import type { SeriesSummary } from '../summary.js'
 import { clockOf, count, dayOf, sumOf, whole } from '../units.js'
 import { AsTable, Card } from './card.js'
 import { axesOf, Chart, fromZero } from './chart.js'
@@ -12,16 +11,19 @@ interface OverTimeProps {
   readonly note?: string
   /** The kinds, in the order in which they are stacked from the bottom. */
   readonly names: readonly string[]
-  readonly series: SeriesSummary
+  /** Start of the first period, and length of each, in milliseconds. */
+  readonly from: number
+  readonly step: number
   /** A number for each kind, in each period. */
   readonly rows: readonly (readonly number[])[]
   /** The CSS custom property with the colour of a kind. */
   readonly colour: (name: string) => string
+  /** Called with the times between which the reader has dragged. */
+  readonly choose: (from: number, to: number) => void
 }
 
 /** A chart of counts over time, by kind, in stacked bars. */
-export const OverTime = ({ title, noun, note, names, series, rows, colour }: OverTimeProps) => {
-  const { from, step } = series
+export const OverTime = ({ title, noun, note, names, from, step, rows, colour, choose }: OverTimeProps) => {
   const [at, setAt] = useState<number>()
   const totals = useMemo(() => names.map((_, kind) => sumOf(rows.map(row => row[kind] ?? 0))), [rows])
   const kinds = names.map((name, kind) => ({ name, kind, total: totals[kind] ?? 0 }))
@@ -55,7 +57,7 @@ export const OverTime = ({ title, noun, note, names, series, rows, colour }: Ove
       ],
       scales: { x: { range }, y: { range: fromZero } },
       legend: { show: false },
-      cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+      cursor: { y: false, points: { show: false }, drag },
     }
   }
   const tableRows = () => rows.flatMap((row, index) => {
@@ -76,13 +78,15 @@ export const OverTime = ({ title, noun, note, names, series, rows, colour }: Ove
               </li>
             ))}
           </ul>
-          <Chart key={shape} label={label} data={data} options={options} height={200} point={setAt} />
+          <Chart key={shape} {...{ label, data, options, choose }} height={170} point={setAt} />
           <AsTable caption={title} head={['from', ...kinds.map(({ name }) => name)]} rows={tableRows} />
         </>
       )}
     </Card>
   )
 }
+
+const drag = { x: true, y: false, setScale: false }
 
 /** Distances between the ticks of an axis: seconds, and whole numbers. */
 const seconds = [

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from 'preact'
 import type {
-  Counts, GroupSummary, LogRow, OfferRow, Quantiles, RuleRow, Rows, SessionRow, ToolRow,
+  Counts, GroupSummary, LogRow, OfferRow, Quantiles, RuleRow, Rows, SessionRow, Summary, ToolRow,
 } from '../summary.js'
 import { count, duration, size, sumOf, whole } from '../units.js'
 import { Card, type Column, dash, Sortable, When } from './card.js'
+import { type Change, countsIn, type Range } from './filter.js'
 
 /** How many calls were blocked or demoted. */
 const heldOf = (counts: Counts, verdicts: readonly string[]): number =>
@@ -49,34 +50,38 @@ const bars = <Row,>(
 }
 
 interface ServersProps {
-  readonly groups: readonly GroupSummary[]
-  readonly verdicts: readonly string[]
+  readonly summary: Summary
+  readonly range: Range
   readonly chosen: string | undefined
-  readonly choose: (server: string | undefined) => void
+  readonly change: Change
 }
 
-export const Servers = ({ groups, verdicts, chosen, choose }: ServersProps) => {
+export const Servers = ({ summary, range, chosen, change }: ServersProps) => {
+  const { servers, verdicts } = summary
   const button = ({ server = '' }: GroupSummary) => (
     <button
       type="button" class="name" aria-pressed={server === chosen}
-      onClick={() => choose(server === chosen ? undefined : server)}
+      onClick={() => change({ server: server === chosen ? undefined : server })}
     >{server}</button>
   )
   const columns: readonly Column<GroupSummary>[] = [
     { name: 'Server', by: ({ server = '' }) => server, cell: button },
-    bars('Calls', groups, verdicts, ({ calls }) => calls),
-    numbers('Held back', ({ calls }) => heldOf(calls, verdicts)),
-    numbers('Findings', ({ findings }) => findings),
-    numbers('Errors', ({ errors }) => errors),
-    numbers('Sessions', ({ sessions }) => sessions),
-    quantile('Server p50', 'p50', ({ upstream }) => upstream),
-    quantile('p95', 'p95', ({ upstream }) => upstream),
-    quantile('Relay p95', 'p95', ({ relay }) => relay),
+    bars('Calls', servers, verdicts, group => countsIn(group, range, summary).calls),
+    numbers('Held back', group => countsIn(group, range, summary).held),
+    // The others are known of the whole time alone.
+    ...(!range.isAll ? [] : [
+      numbers<GroupSummary>('Findings', ({ findings }) => findings),
+      numbers<GroupSummary>('Errors', ({ errors }) => errors),
+      numbers<GroupSummary>('Sessions', ({ sessions }) => sessions),
+      quantile<GroupSummary>('Server p50', 'p50', ({ upstream }) => upstream),
+      quantile<GroupSummary>('p95', 'p95', ({ upstream }) => upstream),
+      quantile<GroupSummary>('Relay p95', 'p95', ({ relay }) => relay),
+    ]),
   ]
   return (
     <Card title="Servers" note="Choose one to see only that">
       <Sortable
-        caption="Servers" columns={columns} rows={groups} keyOf={({ server = '' }) => server} few={12}
+        caption="Servers" columns={columns} rows={servers} keyOf={({ server = '' }) => server} few={12}
         isMarked={({ server }) => server === chosen}
       />
     </Card>

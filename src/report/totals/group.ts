@@ -1,14 +1,11 @@
 import { type Verdict, verdicts } from '#core/findings.js'
 import { isFrom, type LogRecord } from '../record.js'
-import { removedAnnotations, shown, shownName } from '../sentence.js'
-import type { GroupSummary, Quantiles, Rows, RuleRow, SeriesSummary, ToolRow } from '../summary.js'
+import { shown, shownName } from '../sentence.js'
+import type { GroupSummary, Periods, Quantiles, Rows, RuleRow, ToolRow } from '../summary.js'
 import { sumOf } from '../units.js'
 import { Histogram } from './histogram.js'
-import { addAll, countVerdict, type Range, Series, verdictTally } from './series.js'
+import { addAll, countVerdict, Series, verdictTally } from './series.js'
 import { Table } from './table.js'
-
-/** The first part of a rule's name. */
-export const families = ['wire', 'tool', 'list', 'call', 'result', 'content', 'server', 'advice'] as const
 
 const maxTools = 400
 const maxRules = 200
@@ -19,12 +16,12 @@ const shownTools = 200
 /** The counts of one server, or of several together. */
 export class Group {
   readonly #calls = verdictTally()
-  readonly #messages = verdictTally()
+  #messages = 0
   #errors = 0
   #findings = 0
   #sessions = 0
-  /** Calls by verdict, then findings by family. */
-  readonly #series = new Series(verdicts.length + families.length)
+  /** Calls by verdict, then other messages that were held back. */
+  readonly #series = new Series(verdicts.length + 1)
   readonly #relay = new Histogram()
   readonly #upstream = new Histogram()
   readonly #request = new Histogram()
@@ -33,25 +30,20 @@ export class Group {
   readonly #rules = new Table(maxRules, () => new Rule())
 
   get weight(): number {
-    return sumOf(this.#calls) + sumOf(this.#messages)
+    return sumOf(this.#calls) + this.#messages
   }
 
-  get range(): Range {
-    return this.#series.range
-  }
-
-  take(record: LogRecord, verdict: Verdict): void {
+  take(record: LogRecord, verdict: Verdict, isHeld: boolean): void {
     const { event, time, findings, more, tool, error, request, response } = record
     this.#findings += findings.length + more
     for (const [rule, times] of timesOf(findings)) {
       this.#rules.at(shown(rule, maxRuleName)).take(times, verdict, time)
-      const family = rule === removedAnnotations ? -1 : families.findIndex(one => rule.startsWith(`${one}/`))
-      if (family >= 0) this.#series.add(time, verdicts.length + family, times)
     }
     const isOfSession = event.startsWith('session/') && isFrom(record, 'relay')
     if (isOfSession && event === 'session/start') this.#sessions += 1
     if (event !== 'tools/call' || !isFrom(record, 'client')) {
-      if (!isOfSession) countVerdict(this.#messages, verdict)
+      if (!isOfSession) this.#messages += 1
+      if (isHeld) this.#series.add(time, verdicts.length)
       return
     }
     countVerdict(this.#calls, verdict)
@@ -69,7 +61,7 @@ export class Group {
 
   merge(other: Group): void {
     addAll(this.#calls, other.#calls)
-    addAll(this.#messages, other.#messages)
+    this.#messages += other.#messages
     this.#errors += other.#errors
     this.#findings += other.#findings
     this.#sessions += other.#sessions
@@ -82,26 +74,15 @@ export class Group {
     this.#rules.merge(other.#rules)
   }
 
-  /** @param range of the series of all servers, which this one's chart covers as well */
-  summary(server: string | undefined, range: Range | undefined): GroupSummary {
+  summary(server: string | undefined, periods: Periods): GroupSummary {
     return {
       server,
-      calls: [...this.#calls], messages: [...this.#messages],
-      errors: this.#errors, findings: this.#findings, sessions: this.#sessions,
-      series: this.#seriesSummary(range),
+      calls: [...this.#calls], errors: this.#errors, findings: this.#findings, sessions: this.#sessions,
+      series: this.#series.summary(periods),
       relay: this.#relay.spread(), upstream: this.#upstream.spread(),
       request: this.#request.spread(), response: this.#response.spread(),
       tools: this.#toolRows(),
       rules: { rows: this.#rules.sorted.map(([rule, row]) => row.summary(rule)), left: this.#rules.left },
-    }
-  }
-
-  #seriesSummary(range: Range | undefined): SeriesSummary {
-    const { from, step, rows } = this.#series.summary(range)
-    return {
-      from, step,
-      calls: rows.map(row => row.slice(0, verdicts.length)),
-      findings: rows.map(row => row.slice(verdicts.length)),
     }
   }
 

@@ -1,5 +1,5 @@
 import { type Verdict, verdicts } from '#core/findings.js'
-import type { SeriesSummary } from '../summary.js'
+import type { Periods, SeriesSummary } from '../summary.js'
 
 /** Numbers in a fixed order, such as one for each verdict. */
 export type Tally = number[]
@@ -27,10 +27,12 @@ const steps = [
 /** A chart has room for this many periods. */
 const maxPeriods = 180
 
-export interface Range {
-  readonly step: number
-  readonly first: number
-  readonly last: number
+/** Equal periods that cover a time span; the charts of all series of a summary have the same. */
+export const periodsOf = (from: number, to: number): Periods => {
+  if (from > to) return { from: 0, step: second, count: 0 }
+  const step = stepFor(to - from)
+  const first = floor(from, step)
+  return { from: first, step, count: (floor(to, step) - first) / step + 1 }
 }
 
 /** Counts of several kinds over time. Periods get longer with the time span, so that they stay few. */
@@ -58,32 +60,19 @@ export class Series {
     for (const [start, tally] of other.#periods) addAll(this.#at(start), tally)
   }
 
-  /** @param range is covered in any case, so that the charts of several series have the same periods */
-  summary(range?: Range): Pick<SeriesSummary, 'from' | 'step'> & { readonly rows: readonly Tally[] } {
-    if (range) {
-      this.#coarsen(range.step)
-      this.#extend(range.first, range.last)
-    }
-    const { step, first, last } = this.range
-    const rows: Tally[] = []
-    for (let start = first; start <= last; start += step) {
-      rows.push([...(this.#periods.get(start) ?? this.#zero())])
-    }
-    return { from: rows.length === 0 ? 0 : first, step, rows }
-  }
-
-  get range(): Range {
-    return { step: this.#step, first: floor(this.#first, this.#step), last: floor(this.#last, this.#step) }
-  }
-
-  #zero(): Tally {
-    return Array.from({ length: this.#kinds }, () => 0)
+  /** @param periods that cover this series */
+  summary({ from, step }: Periods): SeriesSummary {
+    this.#coarsen(step)
+    return [...this.#periods].sort(([a], [b]) => a - b)
+      .map(([start, tally]) => [(start - from) / step, ...tally])
   }
 
   #at(time: number): Tally {
     const start = floor(time, this.#step)
     let tally = this.#periods.get(start)
-    if (tally === undefined) this.#periods.set(start, (tally = this.#zero()))
+    if (tally === undefined) {
+      this.#periods.set(start, (tally = Array.from({ length: this.#kinds }, () => 0)))
+    }
     return tally
   }
 
@@ -91,9 +80,7 @@ export class Series {
     if (first >= this.#first && last <= this.#last) return
     this.#first = Math.min(this.#first, first)
     this.#last = Math.max(this.#last, last)
-    const span = this.#last - this.#first
-    if (span / this.#step < maxPeriods) return
-    this.#coarsen(steps.find(step => span / step < maxPeriods) ?? steps.at(-1) ?? day)
+    this.#coarsen(stepFor(this.#last - this.#first))
   }
 
   #coarsen(step: number): void {
@@ -104,5 +91,8 @@ export class Series {
     for (const [start, tally] of before) addAll(this.#at(start), tally)
   }
 }
+
+const stepFor = (span: number): number =>
+  steps.find(step => span / step < maxPeriods) ?? steps.at(-1) ?? day
 
 const floor = (time: number, step: number): number => Math.floor(time / step) * step

@@ -28,6 +28,10 @@ export class Table<Kept extends Row<Kept>> {
     return this.#left
   }
 
+  has(name: string): boolean {
+    return this.#rows.has(name)
+  }
+
   at(name: string): Kept {
     let row = this.#rows.get(name)
     if (row !== undefined) return row
@@ -57,37 +61,5 @@ export class Table<Kept extends Row<Kept>> {
 
   #combined(): Kept {
     return (this.#others ??= this.#make())
-  }
-}
-
-/** Keeps the newest items; they may be added in any order. */
-export class Newest<Kept extends { readonly time: number }> {
-  readonly #max: number
-  readonly #kept: Kept[] = []
-  #left = 0
-
-  constructor(max: number) {
-    this.#max = max
-  }
-
-  add(one: Kept): void {
-    this.#kept.push(one)
-    if (this.#kept.length >= 2 * this.#max) this.#cut()
-  }
-
-  merge(other: Newest<Kept>): void {
-    for (const one of other.#kept) this.add(one)
-    this.#left += other.#left
-  }
-
-  /** The newest first. */
-  summary(): { readonly rows: readonly Kept[]; readonly left: number } {
-    this.#cut()
-    return { rows: this.#kept, left: this.#left }
-  }
-
-  #cut(): void {
-    this.#kept.sort((a, b) => b.time - a.time)
-    this.#left += this.#kept.splice(this.#max).length
   }
 }

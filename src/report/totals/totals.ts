@@ -1,16 +1,16 @@
-import { isStop, verdicts } from '#core/findings.js'
-import { isFrom, type LogRecord } from '../record.js'
-import { findingText, removedAnnotations, sentence, shown, shownName } from '../sentence.js'
-import type { Held, LogRow, OfferRow, Rows, SessionRow, Summary } from '../summary.js'
-import { families, Group } from './group.js'
-import { Newest, type Row, Table } from './table.js'
+import { type Action, isStop, verdicts } from '#core/findings.js'
+import { ruleNamed } from '#rules/index.js'
+import { isFrom, type LoggedFinding, type LogRecord } from '../record.js'
+import { removedAnnotations, shown, shownName } from '../sentence.js'
+import type { LogRow, OfferRow, Rows, RuleWords, SessionRow, Summary } from '../summary.js'
+import { Group } from './group.js'
+import { HeldGroups } from './held.js'
+import { periodsOf } from './series.js'
+import { type Row, Table } from './table.js'
 
 const maxServers = 50
-const maxHeld = 500
 const maxSessions = 500
 const maxOffers = 300
-/** Reasons that are listed for one message. */
-const maxReasons = 8
 const maxMessage = 300
 
 /** The totals of all records of logs, in bounded memory. Records may come in any order. */
@@ -20,7 +20,7 @@ export class Totals {
   #from = Infinity
   #to = -Infinity
   readonly #servers = new Table(maxServers, () => new Group())
-  readonly #held = new Newest<Held>(maxHeld)
+  readonly #held = new HeldGroups()
   readonly #sessions = new Table(2 * maxSessions, () => new Session())
   readonly #offers = new Table(maxOffers, () => new Offer())
 
@@ -32,12 +32,16 @@ export class Totals {
     // Records about the log itself; and records of calls being sent, each followed by another record.
     if (verdict === undefined || phase === 'sent') return
     const name = shownName(server)
-    this.#servers.at(name).take(record, verdict)
-    if (session !== '') this.#sessions.at(JSON.stringify([name, shownName(session)])).take(record)
-    if (isHeld(record)) this.#held.add(heldOf(record, verdict))
-    for (const { rule, path, message } of record.findings) {
+    const news = withoutRemoved(record)
+    const isHeld = isStop(verdict) && (news === record || news.findings.length > 0)
+    this.#servers.at(name).take(news, verdict, isHeld)
+    if (isHeld) this.#held.take(news, verdict, decisive(news.findings))
+    if (session !== '') {
+      this.#sessions.at(JSON.stringify([name, shownName(session)])).take(news, isHeld)
+    }
+    for (const { rule, path, message } of news.findings) {
       if (!aboutOffers.test(rule)) continue
-      const place = rule === removedAnnotations ? '' : shown(path, maxMessage)
+      const place = shown(path, maxMessage)
       this.#offers.at(JSON.stringify([name, shownName(rule), place, shown(message, maxMessage)])).take(time)
     }
   }
@@ -58,22 +62,27 @@ export class Totals {
     this.#offers.merge(other.#offers)
   }
 
-  summary(made: number, logs?: readonly LogRow[]): Summary {
+  /** @param places files and folders that were read */
+  summary(made: number, places: readonly string[] = [], logs?: readonly LogRow[]): Summary {
     const all = new Group()
     const groups = this.#servers.sorted
     for (const [, group] of groups) all.merge(group)
     if (this.#servers.others) all.merge(this.#servers.others)
-    const range = all.range.first <= all.range.last ? all.range : undefined
+    const periods = periodsOf(this.#from, this.#to)
+    const held = this.#held.summary(periods, places)
+    const total = all.summary(undefined, periods)
+    const named = new Set([...held.rows, ...total.rules.rows].map(({ rule }) => rule))
     return {
       made,
       from: this.#records === 0 ? undefined : this.#from,
       to: this.#records === 0 ? undefined : this.#to,
       records: this.#records,
       unreadable: this.#unreadable,
-      verdicts, families,
-      all: all.summary(undefined, range),
-      servers: groups.map(([server, group]) => group.summary(server, range)),
-      held: this.#held.summary(),
+      verdicts, periods, places,
+      rules: wordsOf(named),
+      all: total,
+      servers: groups.map(([server, group]) => group.summary(server, periods)),
+      held,
       sessions: rowsOf(this.#sessions, maxSessions, row => row.started ?? row.last),
       offers: rowsOf(this.#offers, maxOffers, row => row.last),
       logs,
@@ -81,29 +90,33 @@ export class Totals {
   }
 }
 
-/** Whether the message was blocked or demoted. A removed annotation alone does not count. */
-const isHeld = ({ verdict, findings }: LogRecord): boolean =>
-  verdict !== undefined && isStop(verdict) &&
-  (findings.length === 0 || findings.some(({ rule }) => rule !== removedAnnotations))
+/** An untrusted server loses the annotations of every tool: nobody has to hear of it. */
+const withoutRemoved = (record: LogRecord): LogRecord =>
+  record.findings.some(({ rule }) => rule === removedAnnotations)
+    ? { ...record, findings: record.findings.filter(({ rule }) => rule !== removedAnnotations) }
+    : record
+
+/** The finding that a message was most likely held back for; records do not say which it was. */
+const decisive = (findings: readonly LoggedFinding[]): LoggedFinding | undefined => {
+  const severities = findings.map(({ rule }) => verdicts.findIndex(one => one === standardAction(rule)))
+  return findings[severities.indexOf(Math.max(...severities))]
+}
+
+/** What the standard preset does about the findings of a rule; undefined for a rule of another version. */
+const standardAction = (rule: string): Action | undefined => {
+  const standard = ruleNamed(rule)?.standard
+  if (typeof standard !== 'object') return standard
+  return 'locked' in standard ? standard.locked : standard.relay
+}
+
+const wordsOf = (names: Iterable<string>): Readonly<Record<string, RuleWords>> =>
+  Object.fromEntries([...names].flatMap(name => {
+    const { means, next } = ruleNamed(name) ?? {}
+    return means === undefined || next === undefined ? [] : [[name, { means, next }]]
+  }))
 
 /** Rules about the lists of a server, as opposed to those about single messages. */
 const aboutOffers = /^(?:tool|list|advice)\//
-
-const heldOf = (record: LogRecord, verdict: string): Held => {
-  const { time, server, tool, event, client = '', session, findings, more } = record
-  const news = findings.filter(({ rule }) => rule !== removedAnnotations)
-  const unlisted = more + Math.max(0, news.length - maxReasons)
-  const reasons = news.slice(0, maxReasons).map(findingText)
-  if (reasons.length === 0) reasons.push(sentence(record))
-  else if (unlisted > 0) reasons.push(`and ${unlisted} more`)
-  return {
-    time, verdict, reasons,
-    server: shownName(server),
-    subject: shownName(tool ?? event),
-    client: shownName(client),
-    session: shownName(session),
-  }
-}
 
 /** The rows of a table by time, the newest first. */
 const rowsOf = <Summary, Kept extends Row<Kept> & { summary(key: string): Summary }>(
@@ -128,13 +141,13 @@ class Session {
     return this.#last
   }
 
-  take(record: LogRecord): void {
+  take(record: LogRecord, isHeld: boolean): void {
     const { time, event, client, revision, findings, more, reason = 'it ended' } = record
     const isFromRelay = isFrom(record, 'relay')
     if (isFromRelay && event === 'session/start') this.#started = time
     if (isFromRelay && event === 'session/end') this.#ended = shown(reason, maxMessage)
     if (event === 'tools/call' && isFrom(record, 'client')) this.#calls += 1
-    if (isHeld(record)) this.#held += 1
+    if (isHeld) this.#held += 1
     this.#findings += findings.length + more
     this.#last = Math.max(this.#last, time)
     if (client !== undefined) this.#client = shownName(client)

@@ -28,14 +28,14 @@ export class Window {
     slice.take(record)
   }
 
-  summary(now: number): Summary {
+  summary(now: number, places: readonly string[] = []): Summary {
     this.forget(now)
     const totals = new Totals()
     const last = Math.max(...this.#slices.keys())
     totals.merge(this.#before(last))
     const current = this.#slices.get(last)
     if (current) totals.merge(current)
-    return totals.summary(now)
+    return totals.summary(now, places)
   }
 
   /** Drops the slices that have left the window. */

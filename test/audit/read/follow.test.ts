@@ -7,7 +7,7 @@ import { clock, open } from '../logs.js'
 
 const lines = async (follower: Follower): Promise<readonly string[]> => {
   const found: string[] = []
-  for await (const { bytes } of follower.poll()) found.push(Buffer.from(bytes).toString())
+  for await (const { lines } of follower.poll()) for (const bytes of lines) found.push(bytes.toString())
   return found
 }
 
