@@ -40,6 +40,9 @@ export const launcherFor = (
   return { words: [node, file], reason: 'Node.js and this copy of mcp-customs, where they are now' }
 }
 
+/** The command that starts this copy now, wherever it is. */
+export const ownWords = ({ file, nodes: [node = 'node'] }: Installation): readonly string[] => [node, file]
+
 /** Whether a path is in a temporary folder, or in a cache of npx or another package runner. */
 export const isPassing = (path: string, temporary: readonly string[]): boolean => {
   const plain = slashed(path)

@@ -26,6 +26,10 @@ export interface Context {
   /** Writes a remark to stderr. */
   readonly tell: (line: string) => void
   readonly list: ListServer
+  /** The version that a command line of ours prints, or why it prints none. */
+  readonly versionOf: (words: readonly string[]) => Promise<
+    { readonly version: string } | { readonly failure: string }
+  >
 }
 
 /** This machine, and the person at its terminal. */
@@ -39,7 +43,16 @@ export const thisContext = (): Context => ({
   tell: line => void process.stderr.write(`mcp-customs: ${line}\n`),
   // Loaded on demand: it brings the transports along.
   list: async (...wanted) => (await import('./inspect/inspection.js')).listServer(...wanted),
+  versionOf: async ([program = '', ...words]) => {
+    const { run } = await import('#transport/process/run.js')
+    // Clients start servers outside any project, where npx may find another package of this name.
+    const ran = await run({ command: [program, ...words, '--version'], cwd: homedir() }, startMs)
+    return 'failure' in ran ? ran : { version: ran.stdout.trim() }
+  },
 })
+
+/** How long our own command may take to start, in milliseconds: npx may have to fetch it. */
+const startMs = 30_000
 
 /** Questions to the person at the terminal. */
 export interface Dialogue {

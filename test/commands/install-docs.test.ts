@@ -66,6 +66,7 @@ t.test('the document shows the output for two servers', async t => {
       } }
     },
     print: async text => void (screen += text),
+    versionOf: async () => ({ version: '0.1.0' }),
   }
   const flags = {
     client: 'claude-desktop', server: [], all: false, project: undefined, yes: false, policy: undefined,

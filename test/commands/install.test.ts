@@ -42,6 +42,7 @@ interface Person {
 const at = (
   home: string, person?: Person,
   list: Context['list'] = async () => ({ identity: {}, offers: { legacy: emptyOffer } }),
+  versionOf: Context['versionOf'] = async () => ({ version: '0.1.0' }),
 ): Context & { printed(): string } => {
   const printed: string[] = []
   return {
@@ -57,6 +58,7 @@ const at = (
     style: plainStyle,
     width: 200,
     list,
+    versionOf,
     tell: line => void printed.push(`${line}\n`),
     print: async text => void printed.push(text),
     printed: () => printed.splice(0).join(''),
@@ -166,6 +168,61 @@ t.test('a shared file names no path of this machine, and is announced as shared'
       /"npx"[^]*"-y", "mcp-customs@0\.1\.0", "wrap"[^]*This file belongs to the project: everyone who works on it will run mcp-customs too\./,
     )
   }
+})
+
+t.test('only a command that starts is written: as it is suggested, else the path, else none', async t => {
+  const home = homeWith(t, { [claude]: two, 'work/.mcp.json': '{"mcpServers": {"a": {"command": "b"}}}' })
+  const notThere = 'it exited with code 1; npm error code E404'
+  const started: string[] = []
+  const versions = (npx: Awaited<ReturnType<Context['versionOf']>>, path: typeof npx): Context['versionOf'] =>
+    async ([program = '']) => (started.push(program), program === 'npx' ? npx : path)
+  const from = (versionOf: Context['versionOf']) => {
+    const context = at(home, undefined, undefined, versionOf)
+    return { ...context, installation: { ...context.installation, file: '/tmp/mcp-customs/dist/cli.js' } }
+  }
+  const [fine, missing] = [{ version: '0.1.0' }, { failure: notThere }]
+  const cases = [
+    ['npx starts', fine, fine, /started by npx -y mcp-customs@0\.1\.0: this copy is in a place that is emptied/],
+    ['npx does not', missing, fine, /started by \S+node \/tmp\/mcp-customs\/dist\/cli\.js: npx -y mcp-customs@0\.1\.0 does not start \(it exited with code 1; npm error code E404\); keep this copy/],
+    ['npx starts something else', { version: '7.0.0' }, fine, /does not start \(it is 7\.0\.0, not 0\.1\.0\); keep/],
+  ] as const
+  for (const [name, npx, path, line] of cases) {
+    const context = from(versions(npx, path))
+    t.equal(await install(desktop, context), 1)
+    t.match(context.printed(), line, name)
+  }
+  await t.rejects(install({ ...desktop, yes: true }, from(versions(missing, missing))), {
+    code: 'CANNOT_START', message: /^npx -y mcp-customs@0\.1\.0 does not start \(.*\): nothing was written/,
+  })
+  const shared = { ...none, client: join(home, 'work/.mcp.json'), yes: true }
+  await t.rejects(install(shared, from(versions(missing, fine))), {
+    code: 'CANNOT_START', message: /the file is shared, so a path of this machine does not help$/,
+  })
+  t.equal(readFileSync(join(home, claude), 'utf8'), two)
+  started.length = 0
+  await install({ ...desktop, yes: true }, from(versions(fine, fine)))
+  await install({ ...desktop, yes: true }, from(versions(missing, missing)))
+  t.same(started, ['npx'], 'where nothing is written, nothing is started')
+})
+
+t.test('check starts the command that an entry starts us with, of a shared file only what install writes', async t => {
+  const wrapped = (name: string, ...words: readonly string[]) =>
+    ({ [name]: { command: words[0], args: [...words.slice(1), 'wrap', `--server=${name}`, '--', 'a'] } })
+  const servers = JSON.stringify({ mcpServers: {
+    ...wrapped('a', 'npx', '-y', 'mcp-customs@0.1.0'), ...wrapped('b', 'npx', '-y', 'evil/mcp-customs'),
+    ...wrapped('c', 'npx', '-y', 'mcp-customs@0.1.0'),
+  } })
+  const home = homeWith(t, { '.cursor/mcp.json': servers, 'work/.cursor/mcp.json': servers })
+  const started: string[] = []
+  const context = at(home, undefined, undefined, async words => {
+    started.push(words.join(' '))
+    return { failure: 'it exited with code 1' }
+  })
+  t.equal(await check({ ...none, client: 'cursor', check: true }, context), 1)
+  t.match(context.printed(), /a {2}wrapped.*\n {4}wrong: npx -y mcp-customs@0\.1\.0 does not start \(it exited with code 1\): run install again\n/)
+  t.same(started.splice(0), ['npx -y mcp-customs@0.1.0', 'npx -y evil/mcp-customs'])
+  t.equal(await check({ ...none, client: 'cursor', project: join(home, 'work'), check: true }, context), 1)
+  t.same(started, ['npx -y mcp-customs@0.1.0'])
 })
 
 t.test('a remote server in a file given by path is restored exactly', async t => {

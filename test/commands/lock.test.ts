@@ -65,6 +65,7 @@ const locking = async (
     dialogue: confirm && { choose: async () => undefined, confirm: async question => confirm(question) },
     style: plainStyle,
     width: 100,
+    versionOf: async () => ({ version: '' }),
     print: async text => void (stdout += text),
     tell: line => void (stderr += `mcp-customs: ${line}\n`),
     list: async ({ server }) => {

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import type { Entry } from '#clients/entry.js'
 import { problemsOf, type Surroundings } from '#clients/examine.js'
-import { doubtOf } from '#clients/find.js'
+import { doubtOf, type Found } from '#clients/find.js'
 import { optionOf } from '#clients/own-command.js'
 import { readEntries } from '#clients/plan.js'
 import { readRecord, recordFile } from '#clients/record.js'
 import { isWrapped } from '#clients/unwrap.js'
-import { CustomsError, pathText } from '#errors.js'
+import { CustomsError, pathText, wordsText } from '#errors.js'
 import { plain } from '#inspect/plain.js'
 import { count, type Style } from '#inspect/terminal.js'
 import { type Context, knowledgeOf } from '../context.js'
@@ -21,8 +21,10 @@ import { allFiles, type ClientFile, readFound } from './sources.js'
  * @throws CustomsError BAD_USAGE
  */
 export const check = async (
-  flags: InstallFlags, { machine, installation, print, style }: Context,
+  flags: InstallFlags, context: Context,
 ): Promise<number> => {
+  const { machine, installation, print, style } = context
+  const starts = launcherCheck(context)
   const files = await allFiles(flags, machine)
   const knowledge = knowledgeOf(await readRecord(recordFile(machine)))
   const surroundings: Surroundings = { machine, exists: existsSync, temporary: installation.temporary }
@@ -41,7 +43,9 @@ export const check = async (
       const width = Math.min(40, Math.max(...entries.map(({ name, scope }) => nameOf(name, scope).length)))
       for (const entry of entries) {
         const lock = await lockOf(entry, file)
-        const problems = [...problemsOf(entry, surroundings), ...lock.problems]
+        const own = problemsOf(entry, surroundings)
+        const problems =
+          [...own, ...(own.length === 0 ? await starts(entry, found) : []), ...lock.problems]
         wrong += problems.length
         await print(describe(entry, width, lock.state, problems, style))
       }
@@ -52,6 +56,22 @@ export const check = async (
     }
   }
   return wrong === 0 ? 0 : 1
+}
+
+/** Runs the command that starts us in an entry, each once. */
+const launcherCheck = ({ versionOf }: Context) => {
+  const ran = new Map<string, ReturnType<Context['versionOf']>>()
+  return async ({ server }: Entry, { project }: Found): Promise<readonly string[]> => {
+    if (server.kind !== 'command' || !isWrapped(server)) return []
+    const words = server.own.launcher.slice(0, -1)
+    const text = wordsText(words)
+    // Somebody else may have written a file that is shared: only the command that install writes is run.
+    if (project?.shared === true && !/^(?:cmd \/c )?npx -y mcp-customs@[\w.-]+$/.test(text)) return []
+    const found = ran.get(text) ?? versionOf(words)
+    ran.set(text, found)
+    const told = await found
+    return 'failure' in told ? [`${text} does not start (${told.failure}): run install again`] : []
+  }
 }
 
 interface LockState {

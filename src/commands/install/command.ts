@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { diffLines } from 'diff'
 import type { Entry } from '#clients/entry.js'
-import { launcherFor } from '#clients/own-command.js'
+import { type Launcher, launcherFor } from '#clients/own-command.js'
 import {
   type Change, isChange, type Plan, planInstall, planUninstall, readEntries, type Step, type Wanted,
 } from '#clients/plan.js'
@@ -14,6 +14,7 @@ import { plain, plainLines } from '#inspect/plain.js'
 import type { Style } from '#inspect/terminal.js'
 import { type Context, knowledgeOf } from '../context.js'
 import type { InstallFlags, UninstallFlags } from './flags.js'
+import { startingLauncher } from './launcher.js'
 import { lockEntries, type Locking, noLocking } from './lock.js'
 import { nameOf, noSuchServer } from './servers.js'
 import { chooseFiles, type ClientFile } from './sources.js'
@@ -26,23 +27,16 @@ export const install = async (flags: InstallFlags, context: Context): Promise<nu
   const policy = await policyWord(flags.policy)
   const isGone = (path: string) => isAbsolute(path) && !existsSync(path)
   return changeFiles(flags, context, {
-    plan: (file, wanted, { lockOf }) => {
-      const launcher = launcherFor(context.installation, file.shared)
-      return planInstall(file, { ...wanted, launcher, policy, lockOf, isGone })
-    },
+    plan: (file, wanted, { lockOf }, launcher = launcherFor(context.installation, file.shared)) =>
+      planInstall(file, { ...wanted, launcher, policy, lockOf, isGone }),
+    launcher: ({ shared }) => startingLauncher(context, shared),
     lock: flags.lock ? (entries, file) => lockEntries(entries, file, flags, context) : undefined,
-    remark: (file, steps) => {
-      const { words, reason } = launcherFor(context.installation, file.shared)
-      return steps.some(({ kind }) => kind === 'wrap' || kind === 'rewrap')
-        ? `mcp-customs is started by ${words.join(' ')}: ${reason}.\n`
-        : ''
-    },
   })
 }
 
 /** `uninstall`: restores the entries that `install` wrapped. */
 export const uninstall = (flags: UninstallFlags, context: Context): Promise<number> =>
-  changeFiles(flags, context, { plan: planUninstall, lock: undefined, remark: () => '' })
+  changeFiles(flags, context, { plan: planUninstall, launcher: undefined, lock: undefined })
 
 /** A preset, or an absolute path: clients start us in another directory. */
 const policyWord = async (policy: string | undefined): Promise<string | undefined> => {
@@ -52,10 +46,12 @@ const policyWord = async (policy: string | undefined): Promise<string | undefine
 }
 
 interface Making {
-  readonly plan: (file: ClientFile, wanted: Wanted, locking: Locking) => Plan
+  /** @param launcher as the person's machine suggests where none is given */
+  readonly plan: (file: ClientFile, wanted: Wanted, locking: Locking, launcher?: Launcher) => Plan
+  /** The command that will start us; undefined where none is written. @throws CustomsError CANNOT_START */
+  readonly launcher: ((file: ClientFile) => Promise<Launcher>) | undefined
   /** Lists the servers for --lock. */
   readonly lock: ((entries: readonly Entry[], file: ClientFile) => Promise<Locking | number>) | undefined
-  readonly remark: (file: ClientFile, steps: readonly Step[]) => string
 }
 
 const changeFiles = async (flags: UninstallFlags, context: Context, making: Making): Promise<number> => {
@@ -85,16 +81,20 @@ const changeFile = async (
   const path = file.title === file.file ? '' : `: ${pathText(file.file)}`
   const real = file.real === file.file ? '' : ` (leads to ${pathText(file.real)})`
   await print(`${style.title(visible(file.title))}${path}${real}\n`)
-  const locking = (await making.lock?.(toLock(making.plan(file, chosen, noLocking)), file)) ?? noLocking
+  const planned = making.plan(file, chosen, noLocking)
+  const launcher = planned.steps.some(isChange) ? await making.launcher?.(file) : undefined
+  const locking = (await making.lock?.(toLock(planned), file)) ?? noLocking
   if (typeof locking === 'number') return locking
-  const plan = making.plan(file, chosen, locking)
+  const plan = making.plan(file, chosen, locking, launcher)
   await print(plan.steps.length === 0 ? '  has no servers\n' : describePlan(plan, style))
   const changes = plan.steps.filter(isChange)
   const asked =
     locking.isPartial || (flags.server.length > 0 && plan.steps.some(({ kind }) => kind === 'left')) ? 1 : 0
   const places = [...locking.changed.map(one => one.file), ...(changes.length > 0 ? [file.file] : [])]
   if (places.length === 0) return asked
-  await print(making.remark(file, plan.steps))
+  if (launcher !== undefined) {
+    await print(`mcp-customs is started by ${launcher.words.join(' ')}: ${launcher.reason}.\n`)
+  }
   if (file.shared) {
     await print('This file belongs to the project: everyone who works on it will run mcp-customs too.\n')
   }
@@ -108,7 +108,7 @@ const changeFile = async (
   }
   if (changes.length > 0) await write(file, plan, changes, context)
   await print(`Restart ${file.client?.title ?? 'the program that reads it'}: until then nothing changes.\n`)
-  if (changes.length > 0) await print(`Undo it with: ${undoing(file, changes, flags, context)}\n`)
+  if (changes.length > 0) await print(`Undo it with: ${undoing(file, changes, flags, context, launcher)}\n`)
   return asked
 }
 
@@ -159,9 +159,10 @@ const write = async (
 const undoing = (
   { client, file, shared }: ClientFile, changes: readonly Change[],
   { project, client: named }: UninstallFlags, { installation }: Context,
+  launcher = launcherFor(installation, shared),
 ): string =>
   wordsText([
-    ...launcherFor(installation, shared).words,
+    ...launcher.words,
     changes.some(({ kind }) => kind === 'unwrap') ? 'install' : 'uninstall',
     '--client', named ?? client?.name ?? file,
     ...(project === undefined ? [] : ['--project', project]),

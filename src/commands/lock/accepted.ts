@@ -54,10 +54,9 @@ const advised = async (
   { message }: CustomsError, advice: string, ...locked: Parameters<typeof lockWords>
 ): Promise<CustomsError> => {
   // Loaded on demand: a relay that starts does not need it.
-  const [{ launcherFor }, { thisInstallation }] =
+  const [{ ownWords }, { thisInstallation }] =
     await Promise.all([import('#clients/own-command.js'), import('../context.js')])
-  const { words } = launcherFor(thisInstallation(), false)
-  const command = wordsText([...words, 'lock', ...lockWords(...locked)])
+  const command = wordsText([...ownWords(thisInstallation()), 'lock', ...lockWords(...locked)])
   return new CustomsError('BAD_CONFIG', `${message}; ${advice}: ${command}`)
 }
 
