@@ -26,6 +26,8 @@ export interface Client {
   readonly url: string
   readonly type: string
   readonly headers: string
+  /** The policy that suits it where `standard` does not, and why. */
+  readonly policy?: { readonly name: 'compat'; readonly reason: string }
 }
 
 const windows = ({ platform }: Machine): boolean => platform === 'win32'
@@ -87,7 +89,11 @@ const usual = { servers: ['mcpServers'], url: 'url', type: 'http', headers: 'hea
 
 /** Every client whose files are known, with where they are (vendors' documentation, November 2026). */
 export const clients: readonly Client[] = [
-  { ...usual, name: 'claude-desktop', title: 'Claude Desktop', files: claudeDesktop },
+  {
+    ...usual, name: 'claude-desktop', title: 'Claude Desktop', files: claudeDesktop,
+    // As of September 2026; the SDK for servers declares draft-07 in every schema that it makes from Zod.
+    policy: { name: 'compat', reason: 'it refuses tools whose schemas declare JSON Schema draft-07' },
+  },
   { ...usual, name: 'claude-code', title: 'Claude Code', files: claudeCode, projectFile: '.mcp.json' },
   {
     ...usual, name: 'cursor', title: 'Cursor', files: inHome('.cursor', 'mcp.json'),

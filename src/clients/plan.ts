@@ -59,7 +59,7 @@ export interface Wanted {
 
 export interface Wrapped extends Wanted {
   readonly launcher: Launcher
-  /** Undefined leaves the policy of what is wrapped already as it is. */
+  /** Undefined: what suits the client, and what is wrapped already keeps its policy. */
   readonly policy: string | undefined
   /** The path of the lock file that a server is to be held to. Undefined leaves it as it is. */
   readonly lockOf: (entry: Entry) => string | undefined
@@ -92,7 +92,8 @@ export const planInstall = (source: Source, wanted: Wrapped): Plan =>
         'its URL seems to hold a secret, which a command line would show to everybody on this machine'
       )
     }
-    const options = optionWords({ server: name, policy: wanted.policy, lock })
+    const policy = wanted.policy ?? source.client?.policy?.name
+    const options = optionWords({ server: name, policy, lock })
     const { splices, spelling } = wrapEdits(document, server, wanted.launcher.words, options)
     const misread = misreadByCmd([...wanted.launcher.words, ...options, ...wordsOf(server)])
     if (misread !== undefined) {

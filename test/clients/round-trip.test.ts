@@ -57,8 +57,9 @@ t.test('an installed file says what it said, with us in front of the servers tha
     fc.property(files, layouts, (generated, layout) => {
       const before = written(generated, layout)
       const { text, steps } = planInstall(sourceOf(generated, before), installing())
+      const options = generated.client === 'claude-desktop' ? ['--policy=compat'] : []
       const changed =
-        new Map(steps.filter(isChange).map(({ entry: { path } }) => [JSON.stringify(path), path]))
+        new Map(steps.filter(isChange).map(({ entry: { path } }) => [JSON.stringify(path), options]))
       const expected = inFront(valueOf(generated.file, before), [], changed)
       const found = valueOf(generated.file, text)
       return JSON.stringify(sorted(found)) === JSON.stringify(sorted(expected))
@@ -95,23 +96,26 @@ const sorted = (value: unknown): unknown =>
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** The same value, as install is to leave it. */
+/** The same value, as install is to leave it. @param changed the further options of each server */
 const inFront = (
   value: unknown, path: readonly string[], changed: ReadonlyMap<string, readonly string[]>,
 ): unknown => {
   if (!isTable(value)) return value
-  if (changed.has(JSON.stringify(path))) return wrappedServer(path.at(-1) ?? '', value)
+  const options = changed.get(JSON.stringify(path))
+  if (options !== undefined) return wrappedServer(path.at(-1) ?? '', options, value)
   return Object.fromEntries(
     Object.entries(value).map(([key, held]) => [key, inFront(held, [...path, key], changed)])
   )
 }
 
-const wrappedServer = (name: string, server: Record<string, unknown>): unknown => {
+const wrappedServer = (
+  name: string, policy: readonly string[], server: Record<string, unknown>,
+): unknown => {
   const {
     command, args = [], url, serverUrl, httpUrl, headers, http_headers: codexHeaders,
     bearer_token_env_var: bearer, type, ...rest
   } = server
-  const start = ['/opt/customs/dist/cli.js', 'wrap', `--server=${name}`]
+  const start = ['/opt/customs/dist/cli.js', 'wrap', `--server=${name}`, ...policy]
   if (command !== undefined) {
     return { ...server, command: '/usr/bin/node', args: [...start, '--', command, ...listOf(args)] }
   }

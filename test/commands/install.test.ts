@@ -78,7 +78,10 @@ t.test('without a terminal the change is shown and nothing is written', async t 
   const shown = context.printed()
   t.match(shown, /^Claude Desktop: .*claude_desktop_config\.json\n {2}files {2}will run under mcp-customs\n/)
   t.match(shown, /\n {4}- .*"command": "npx", "args": \["-y", "server", "\/data"\]/)
-  t.match(shown, /\n {4}\+ .*"wrap", "--server=files", "--", "npx", "-y", "server", "\/data"\]/)
+  t.match(
+    shown, /\n {4}\+ .*"wrap", "--server=files", "--policy=compat", "--", "npx", "-y", "server", "\/data"\]/,
+  )
+  t.match(shown, /\nThe policy is compat, as suits Claude Desktop: it refuses tools whose schemas declare/)
   t.match(shown, /\n {2}old {4}left alone: is disabled\n/)
   t.match(shown, /Nothing was written: there is nobody to ask; give --yes to write it\.\n$/)
   t.notMatch(shown, 's3cret-of-mine')
@@ -128,6 +131,23 @@ t.test('a person chooses clients and servers, and says yes', async t => {
   t.match(text, '"--server=files"')
   t.notMatch(text, '"--server=mail"')
   t.notMatch(readFileSync(join(home, '.cursor/mcp.json'), 'utf8'), 'wrap')
+})
+
+t.test('the only client is chosen beforehand, one of several is not', async t => {
+  const only = homeWith(t, { [claude]: two })
+  const chosenIn = async (home: string) => {
+    const chosen: boolean[] = []
+    const choose = async (_question: string, choices: readonly { readonly chosen: boolean }[]) => {
+      chosen.push(...choices.map(one => one.chosen))
+      return undefined
+    }
+    await install(none, { ...at(home), dialogue: { choose, confirm: async () => false } })
+    return chosen
+  }
+  t.same(await chosenIn(only), [true])
+  mkdirSync(join(only, '.cursor'))
+  writeFileSync(join(only, '.cursor/mcp.json'), '{"mcpServers": {"a": {"command": "b"}}}')
+  t.same(await chosenIn(only), [false, false])
 })
 
 t.test('nothing is written when the person cancels or says no', async t => {
@@ -326,7 +346,7 @@ t.test('--lock shows what the servers offer, and accepts it with the same answer
   const shown = context.printed()
   t.match(shown, /\n2 servers: 2 new\n {2}files {2}new: 1 tool \(use-files\)\n {2}mail {3}new: 1 tool/)
   t.notMatch(shown, 'Helps.', 'what new servers offer is named, not quoted')
-  t.match(shown, /"wrap", "--server=files", "--lock=.*customs\.lock\.json", "--", "npx"/)
+  t.match(shown, /"wrap", "--server=files", "--policy=compat", "--lock=.*customs\.lock\.json", "--", "npx"/)
   t.match(shown, /\nAccepted: .*\nWritten\. .*\nRestart Claude Desktop: .*\nUndo it with: /)
   const [locked, installed] = [readFileSync(lock, 'utf8'), readFileSync(join(home, claude), 'utf8')]
   t.same(
@@ -368,17 +388,17 @@ t.test('a server that cannot be listed keeps its lock, or runs without one', asy
     context.printed(),
     /mail {2}cannot be asked: no answer within 30 s: nothing of it is accepted, and it runs without a lock/,
   )
-  t.match(readFileSync(join(home, claude), 'utf8'), /"wrap", "--server=mail", "--", "\/opt\/mail"/)
+  t.match(readFileSync(join(home, claude), 'utf8'), /"--server=mail", "--policy=compat", "--", "\/opt\/mail"/)
   t.equal(await install(locking, at(home, undefined, offering())), 0)
   t.match(
-    readFileSync(join(home, claude), 'utf8'), /"wrap", "--server=mail", "--lock=.*", "--", "\/opt\/mail"/,
+    readFileSync(join(home, claude), 'utf8'), /"--policy=compat", "--lock=.*", "--", "\/opt\/mail"/,
   )
   t.equal(await uninstall({ ...desktop, yes: true }, context), 0)
   const locked = readFileSync(join(home, claudeLock), 'utf8')
   context.printed()
   t.equal(await install(locking, context), 1)
   t.match(context.printed(), /mail {2}cannot be asked: .*: it is held to what was accepted before\n/)
-  t.match(readFileSync(join(home, claude), 'utf8'), /"--server=mail", "--lock=/)
+  t.match(readFileSync(join(home, claude), 'utf8'), /"--server=mail", "--policy=compat", "--lock=/)
   t.equal(readFileSync(join(home, claudeLock), 'utf8'), locked)
 })
 
@@ -463,10 +483,10 @@ t.test('check tells whether a wrapped server would start with its lock', async t
   const lock = join(home, claudeLock)
   const written = readFileSync(lock, 'utf8')
   const states: readonly (readonly [string, string, RegExp])[] = [
-    ['as it was accepted', written, /^ {2}files {2}wrapped, policy standard, locked \(1 tool\) {2}\S/m],
+    ['as it was accepted', written, /^ {2}files {2}wrapped, policy compat, locked \(1 tool\) {2}\S/m],
     [
       'tampered with', written.replace('Helps.', 'Harms.'),
-      /files {2}wrapped, policy standard, locked {2}.*\n {4}wrong: .*it was changed after it was accepted/,
+      /files {2}wrapped, policy compat, locked {2}.*\n {4}wrong: .*it was changed after it was accepted/,
     ],
     ['without it', '{"version":2,"servers":{}}', /wrong: .*nothing was accepted of the server "files"/],
     [

@@ -30,6 +30,7 @@ export const install = async (flags: InstallFlags, context: Context): Promise<nu
     plan: (file, wanted, { lockOf }, launcher = launcherFor(context.installation, file.shared)) =>
       planInstall(file, { ...wanted, launcher, policy, lockOf, isGone }),
     launcher: ({ shared }) => startingLauncher(context, shared),
+    policy,
     lock: flags.lock ? (entries, file) => lockEntries(entries, file, flags, context) : undefined,
   })
 }
@@ -50,6 +51,8 @@ interface Making {
   readonly plan: (file: ClientFile, wanted: Wanted, locking: Locking, launcher?: Launcher) => Plan
   /** The command that will start us; undefined where none is written. @throws CustomsError CANNOT_START */
   readonly launcher: ((file: ClientFile) => Promise<Launcher>) | undefined
+  /** The policy that the person named. */
+  readonly policy?: string | undefined
   /** Lists the servers for --lock. */
   readonly lock: ((entries: readonly Entry[], file: ClientFile) => Promise<Locking | number>) | undefined
 }
@@ -94,6 +97,10 @@ const changeFile = async (
   if (places.length === 0) return asked
   if (launcher !== undefined) {
     await print(`mcp-customs is started by ${launcher.words.join(' ')}: ${launcher.reason}.\n`)
+    const { title, policy } = file.client ?? {}
+    if (making.policy === undefined && policy !== undefined && plan.steps.some(({ kind }) => kind === 'wrap')) {
+      await print(`The policy is ${policy.name}, as suits ${title}: ${policy.reason}.\n`)
+    }
   }
   if (file.shared) {
     await print('This file belongs to the project: everyone who works on it will run mcp-customs too.\n')

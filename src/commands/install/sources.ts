@@ -35,8 +35,9 @@ export const chooseFiles = async (
     return badUsage('no configuration of a known client was found: name its file with --client FILE')
   }
   if (dialogue !== undefined) {
+    const chosenBefore = found.length === 1
     const choices = await Promise.all(
-      found.map(async one => ({ value: one, label: await labelOf(one, machine), chosen: false })),
+      found.map(async one => ({ value: one, label: await labelOf(one, machine), chosen: chosenBefore })),
     )
     const chosen = await dialogue.choose('Which clients?', choices)
     return chosen && readAll(chosen)
