@@ -23,6 +23,8 @@ export interface Summary {
   /** Messages that were blocked or demoted, in groups; the newest first. */
   readonly held: Rows<HeldGroup>
   readonly sessions: Rows<SessionRow>
+  /** Servers that failed; the latest first. */
+  readonly health: readonly HealthRow[]
   /** Findings about the tools, prompts, templates and instructions of servers. */
   readonly offers: Rows<OfferRow>
   /** Undefined on a live page, which does not verify the chain of hashes. */
@@ -157,13 +159,38 @@ export interface SessionRow {
   readonly findings: number
 }
 
+export interface HealthRow {
+  readonly server: string
+  /** What happened last, by the name that records have for it, and in words. */
+  readonly health: string
+  readonly reason: string
+  /** The last lines that it wrote to stderr. */
+  readonly stderr: readonly string[]
+  /** Whether it has not answered since. */
+  readonly isDown: boolean
+  /** How often it failed. */
+  readonly count: number
+  readonly first: number
+  readonly last: number
+  readonly series: SeriesSummary
+}
+
 export interface OfferRow {
   readonly server: string
+  /** The tool, prompt or resource; empty for a finding about the whole list. */
+  readonly name: string
   readonly rule: string
+  readonly fault: Fault | undefined
+  /** In what is named, or else in the message. */
   readonly path: string
   readonly message: string
-  readonly times: number
+  /** Whether clients do not get it because of this finding. */
+  readonly isMissing: boolean
+  /** How many lists had it. */
+  readonly count: number
+  readonly first: number
   readonly last: number
+  readonly series: SeriesSummary
 }
 
 export interface LogRow {
@@ -177,28 +204,25 @@ export type Parts = ReadonlyMap<string, unknown>
 
 const ofServer = 'server '
 
-type Lists = Pick<Summary, 'all' | 'held' | 'sessions' | 'offers' | 'rules'>
+const alone = ['all', 'held', 'sessions', 'health', 'offers', 'rules'] as const
+type Lists = Pick<Summary, (typeof alone)[number]>
 type Head = Omit<Summary, 'servers' | keyof Lists>
 
-export const partsOf = ({ servers, all, held, sessions, offers, rules, ...head }: Summary): Parts =>
-  new Map<string, unknown>([
+export const partsOf = (summary: Summary): Parts => {
+  const head = Object.entries(summary).filter(([name]) => !alone.some(one => one === name))
+  return new Map<string, unknown>([
     ['reading', null],
-    ['head', { ...head, servers: servers.map(({ server }) => server) }],
-    ['all', all],
-    ['held', held],
-    ['sessions', sessions],
-    ['offers', offers],
-    ['rules', rules],
-    ...servers.map(group => [`${ofServer}${group.server ?? ''}`, group] as const),
+    ['head', { ...Object.fromEntries(head), servers: summary.servers.map(({ server }) => server) }],
+    ...alone.map(name => [name, summary[name]] as const),
+    ...summary.servers.map(group => [`${ofServer}${group.server ?? ''}`, group] as const),
   ])
+}
 
 /** @returns undefined before the first part came */
 export const summaryOf = (parts: Parts): Summary | undefined => {
   const head = parts.get('head') as (Head & { readonly servers: readonly string[] }) | undefined
   if (head === undefined) return undefined
-  const lists = Object.fromEntries(
-    ['all', 'held', 'sessions', 'offers', 'rules'].map(name => [name, parts.get(name)]),
-  )
+  const lists = Object.fromEntries(alone.map(name => [name, parts.get(name)]))
   const servers = head.servers.flatMap(name => {
     const group = parts.get(`${ofServer}${name}`)
     return group === undefined ? [] : [group as GroupSummary]

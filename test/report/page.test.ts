@@ -67,6 +67,11 @@ const tooWide = (page: Page) => page.evaluate(`(() => {
 
 const removed = record({ event: 'tools/list', verdict: 'mend', findings: [finding('tool/annotations')] })
 
+const poisoned = record({
+  event: 'tools/list', tool: undefined, verdict: 'block', server: 'evil',
+  findings: [{ ...finding('tool/hidden-text', '/result/tools/1/description', 'U+200B'), tool: 'add' }],
+})
+
 const skip = executablePath === undefined && 'there is no Chromium here'
 
 t.test('the page in a browser', { skip }, async t => {
@@ -135,6 +140,25 @@ t.test('the page in a browser', { skip }, async t => {
     t.strictSame(await textsOf(page, '#held .note'), ['2 messages, 1 reason'])
   })
 
+  await t.test('the first sentence says which server is down, and which tool is withheld', async t => {
+    const crashed = record({
+      event: 'server/health', from: 'relay', tool: undefined, verdict: 'log', server: 'tickets', health: 'exit',
+      reason: 'the server ended with exit code 3', stderr: ['Traceback', 'No module named requests'],
+    })
+    const unlisted = finding('call/unlisted', '/params/name')
+    const called = record({ server: 'evil', tool: 'add', verdict: 'block', findings: [unlisted] })
+    const { page } = await open(t, browser, [record(), crashed, poisoned, called])
+    const text = (await page.locator('.needs').innerText()).replace(/\s+/g, ' ')
+    t.match(text, /^1 server is down, 1 tool was withheld and 1 call was blocked\. tickets: /)
+    t.match(text, /exit code 3; its last words: No module named requests \(the server’s fault, once\) What now: See/)
+    t.match(text, /evil\.add: .*hidden instructions/)
+    t.notMatch(text, /client’s mistake/, 'a call of a withheld tool is no reason of its own')
+    t.match(await textsOf(page, '.card h2'), ['Servers that failed', 'Withheld tools', 'Held back'])
+    await page.locator('.held summary').first().press('Enter')
+    t.match(await page.locator('.detail').first().innerText(), /Traceback\nNo module named requests/)
+    t.strictSame(await faultsIn(page), [])
+  })
+
   await t.test('nothing needs the reader when all calls passed, or only a client made mistakes', async t => {
     const passed = await open(t, browser, [record(), { ...record(), server: 'b' }, removed])
     t.match(await passed.page.locator('.needs').innerText(), /Nothing needs you\. All 2 calls passed\.$/)
@@ -194,10 +218,6 @@ t.test('the page in a browser', { skip }, async t => {
     t.equal(seen.size, wanted)
   })
 
-  const poisoned = record({
-    event: 'tools/list', tool: undefined, verdict: 'block', server: 'evil',
-    findings: [finding('tool/hidden-text', '/result/tools/1/description', 'U+200B, zero width space')],
-  })
   for (const width of [1280, 390]) {
     for (const scheme of ['light', 'dark'] as const) {
       await t.test(`axe finds nothing, and nothing is too wide: ${width} pixels, ${scheme}`, async t => {

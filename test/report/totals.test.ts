@@ -157,6 +157,42 @@ t.test('a group has the finding that decided, whose fault it was, the clients, a
   t.end()
 })
 
+t.test('an element that a list lost is withheld; the list itself is not held back', t => {
+  const lost = (index: number) =>
+    ({ ...finding('tool/hidden-text', `/result/tools/${index}/description`, 'U+200B'), tool: 'add' })
+  const named = { ...finding('tool/name', '/result/tools/2/name', 'is long'), tool: 'x' }
+  const list = (time: number, findings: LogRecord['findings']) =>
+    record({ event: 'tools/list', tool: undefined, verdict: 'block', time, findings })
+  const { offers, held, all } = summaryOf([list(1000, [lost(6), named]), list(2000, [lost(7)])])
+  t.match(offers.rows.filter(({ isMissing }) => isMissing), [{
+    name: 'add', rule: 'tool/hidden-text', fault: 'server', path: '/description', message: 'U+200B',
+    count: 2, first: 1000, last: 2000,
+  }])
+  t.match(offers.rows.filter(({ isMissing }) => !isMissing), [{ name: 'x', path: '/name' }])
+  t.strictSame(held.rows, [])
+  t.equal(sumOf(all.series.map(row => row.at(-1) ?? 0)), 0)
+  const whole = summaryOf([list(1000, [finding('wire/json', '')])])
+  t.match(whole.held.rows, [{ subject: 'tools/list', rule: 'wire/json' }], 'a list that was blocked whole is')
+  t.end()
+})
+
+t.test('a server is down from its last failure until it answers', t => {
+  const failed = (time: number, health: LogRecord['health'], stderr: readonly string[] = []) => record({
+    event: 'server/health', from: 'relay', tool: undefined, verdict: 'log', serverMs: undefined, time, health,
+    reason: `${health ?? ''} at ${time}`, stderr,
+  })
+  const answered = (time: number) => record({ time })
+  const states = (records: readonly LogRecord[]) => summaryOf(records).health
+  t.strictSame(states([answered(1)]), [])
+  t.match(states([answered(1), failed(2, 'exit', ['a', 'b\u001b[2J']), failed(3, 'silence')]), [
+    { server: 'weather', health: 'silence', reason: 'silence at 3', isDown: true, count: 2, first: 2, last: 3 },
+  ])
+  t.match(states([failed(2, 'exit', ['a', 'b\u001b[2J'])]), [{ stderr: ['a', 'b<U+001B>[2J'] }])
+  t.match(states([failed(2, 'exit'), answered(3)]), [{ isDown: false, count: 1 }])
+  t.match(states([failed(2, 'exit'), failed(3, 'restored')]), [{ isDown: false, count: 1, reason: 'exit at 2' }])
+  t.end()
+})
+
 t.test('names that a shell could misread are not in the command of a record', t => {
   for (const name of ['a; rm -rf ~', '$(id)', '--json', "o'neill", 'a\nb']) {
     const [row] = summaryOf([record({ server: name, session: name, verdict: 'block' })]).held.rows
@@ -196,7 +232,7 @@ t.test('each session and each finding about a list has one row', t => {
   }
   const drifts = decisions.flatMap(one => newsOf(one).filter(({ rule }) => rule === 'tool/drift'))
   const rows = offers.rows.filter(({ rule }) => rule === 'tool/drift')
-  t.equal(sumOf(rows.map(({ times }) => times)), drifts.length)
+  t.equal(sumOf(rows.map(row => row.count)), drifts.length)
   t.end()
 })
 

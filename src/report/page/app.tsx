@@ -4,9 +4,12 @@ import type { GroupSummary, Reading, Spread, Summary } from '../summary.js'
 import { clockOf, count, dayOf, duration, whole } from '../units.js'
 import { Copied } from './card.js'
 import { Distribution } from './distribution.js'
-import { type Change, countsIn, type Filter, type Range, rangeOf, rowsIn, timesOf, useFilter } from './filter.js'
+import {
+  type Change, countsIn, type Filter, type Range, rangeOf, rowsIn, timesOf, useFilter,
+} from './filter.js'
 import { HeldBack } from './held.js'
 import { Needs } from './needs.js'
+import { Health, Withheld } from './reason.js'
 import { OverTime } from './over-time.js'
 import { Logs, Offers, Rules, Servers, Sessions, Tools } from './tables.js'
 
@@ -32,8 +35,9 @@ export const App = ({ summary, connection, reading }: AppProps) => {
     server === undefined ? rows : rows.filter(row => row.server === server)
   const { held } = countsIn(group, range, summary)
   useEffect(() => {
-    const ofServer = server === undefined ? '' : `: ${server}`
-    document.title = isLive ? `${held === 0 ? '' : `(${whole(held)}) `}mcp-customs` : `mcp-customs report${ofServer}`
+    const [waiting, ofServer] =
+      [held === 0 ? '' : `(${whole(held)}) `, server === undefined ? '' : `: ${server}`]
+    document.title = isLive ? `${waiting}mcp-customs` : `mcp-customs report${ofServer}`
   })
   const rows = rowsIn(group.series, range)
   const choose = (start: number, end: number) =>
@@ -46,9 +50,10 @@ export const App = ({ summary, connection, reading }: AppProps) => {
       {summary.records === 0 ? <main><Empty summary={summary} isLive={isLive} /></main> : (
         <main>
           <Needs summary={summary} server={server} range={range} />
+          <Health {...{ summary, server, range }} />
+          <Withheld {...{ summary, server, range }} />
           <Tiles {...{ group, summary, range, filter, change }} />
           <HeldBack {...{ summary, range, change, isLive }} filter={{ ...filter, server }} />
-          <Offers rows={of(offers.rows)} left={offers.left} />
           <div class="pair">
             <OverTime
               {...charts} title="Held back over time" noun="message" names={heldKinds}
@@ -60,12 +65,15 @@ export const App = ({ summary, connection, reading }: AppProps) => {
             />
           </div>
           {servers.length > 1 && <Servers {...{ summary, range, change }} chosen={server} />}
-          {!range.isAll && <p class="note">What follows is of the whole time, not only of the time chosen.</p>}
+          {!range.isAll && (
+            <p class="note">What follows is of the whole time, not only of the time chosen.</p>
+          )}
           <Tools tools={group.tools} verdicts={verdicts} isOfOne={isOfOne} />
           <div class="pair">
             <Rules rules={group.rules} verdicts={verdicts} />
             <Distribution group={group} />
           </div>
+          <Offers rows={of(offers.rows.filter(row => !row.isMissing))} left={offers.left} />
           <Sessions rows={of(sessions.rows)} left={sessions.left} />
           {logs !== undefined && <Logs logs={logs} />}
         </main>
@@ -128,7 +136,8 @@ const Header = ({ summary, connection, reading, filter, change, range, server }:
   )
 }
 
-const percent = ({ done, total }: Reading): string => `${total === 0 ? 0 : Math.floor((100 * done) / total)} %`
+const percent = ({ done, total }: Reading): string =>
+  `${total === 0 ? 0 : Math.floor((100 * done) / total)} %`
 
 const period = ({ from, to, periods }: Summary, range: Range): string => {
   if (from === undefined || to === undefined) return 'Nothing is on record'
@@ -168,7 +177,9 @@ const Time = ({ summary: { periods }, filter: { last, from, to }, change, range 
     <>
       <label class="choice">
         Time{' '}
-        <select value={isOwn ? 'own' : String(last ?? '')} onChange={event => choose(event.currentTarget.value)}>
+        <select
+          value={isOwn ? 'own' : String(last ?? '')} onChange={event => choose(event.currentTarget.value)}
+        >
           <option value="">all</option>
           {spans.filter(([length]) => length < span || length === last)
             .map(([length, name]) => <option key={length} value={String(length)}>{name}</option>)}
@@ -197,8 +208,10 @@ const Chain = ({ logs }: { readonly logs: NonNullable<Summary['logs']> }) => {
 /** Shown in the place of everything else while there is nothing to count. */
 const Empty = ({ summary: { places }, isLive }: { readonly summary: Summary; readonly isLive: boolean }) => (
   <section class="card start">
-    <h2>{isLive ? 'No server was used yet' : 'These logs hold no record of the time and servers asked for'}</h2>
-    {places.length > 0 && <p>{isLive ? 'This page watches' : 'Read were'} <code>{places.join(', ')}</code>.</p>}
+    <h2>{isLive ? 'No server was used yet' : 'The logs hold no record of the time and servers asked for'}</h2>
+    {places.length > 0 && (
+      <p>{isLive ? 'This page watches' : 'Read were'} <code>{places.join(', ')}</code>.</p>
+    )}
     {isLive && (
       <>
         <p>Calls show up here within a second, once a client uses a server through mcp-customs:</p>
@@ -216,7 +229,7 @@ const Empty = ({ summary: { places }, isLive }: { readonly summary: Summary; rea
 export const Loading = ({ reading }: { readonly reading: Reading | undefined }) => (
   <main class="waiting">
     <h1>mcp-customs</h1>
-    <p role="status">Reading{reading === undefined || reading.total === 0 ? ' …' : `, ${percent(reading)}`}</p>
+    <p role="status">Reading{reading !== undefined && reading.total > 0 ? `, ${percent(reading)}` : ' …'}</p>
     {reading !== undefined && (
       <>
         <progress aria-label="Read" max={Math.max(1, reading.total)} value={reading.done} />

@@ -34,7 +34,8 @@ export const Chart = ({ label, data, options, height, point, choose }: ChartProp
         setCursor: [(chart: uPlot) => point?.(chart.cursor.idx ?? undefined)],
         setSelect: [(chart: uPlot) => {
           const { select } = chart
-          const [from, to] = [select.left, select.left + select.width].map(at => 1000 * chart.posToVal(at, 'x'))
+          const [from, to] =
+            [select.left, select.left + select.width].map(at => 1000 * chart.posToVal(at, 'x'))
           if (select.width > 4 && from !== undefined && to !== undefined) choose?.(from, to)
         }],
       }

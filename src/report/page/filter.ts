@@ -85,6 +85,14 @@ export const sumsIn = (series: SeriesSummary, { start, end }: Range, kinds: numb
   return Array.from({ length: kinds }, (_, kind) => sumOf(rows.map(row => row[kind + 1] ?? 0)))
 }
 
+/** The rows of a server, or of all, with something in the range, and how often. */
+export const inRange = <Row extends {
+  readonly server: string; readonly count: number; readonly series: SeriesSummary
+}>(rows: readonly Row[], server: string | undefined, range: Range): readonly (Row & { times: number })[] =>
+  rows.filter(row => server === undefined || row.server === server)
+    .map(row => ({ ...row, times: range.isAll ? row.count : sumOf(sumsIn(row.series, range, 1)) }))
+    .filter(({ times }) => times > 0)
+
 /** The counts of a group in a range: calls by verdict, and what was held back. */
 export const countsIn = ({ series }: GroupSummary, range: Range, { verdicts }: Summary) => {
   const sums = sumsIn(series, range, verdicts.length + 1)

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks'
 import type { Summary } from '../summary.js'
 import { count, whole } from '../units.js'
-import { Card, Copied, Steps, When } from './card.js'
-import { type Change, countsIn, type Filter, type Range, rowsIn } from './filter.js'
-import { faults, type HeldInRange, heldIn, meaningOf } from './needs.js'
+import { Card, Copied, Steps } from './card.js'
+import { type Change, countsIn, type Filter, type Range } from './filter.js'
+import { type HeldInRange, heldIn, meaningOf } from './needs.js'
+import { Facts, Reason } from './reason.js'
 
 interface HeldBackProps {
   readonly summary: Summary
@@ -28,7 +29,8 @@ export const HeldBack = ({ summary, filter, change, range, isLive }: HeldBackPro
     <div class="tools">
       {kinds.length > 1 && (
         <select
-          aria-label="Verdict" value={verdict} onChange={event => change({ verdict: event.currentTarget.value })}
+          aria-label="Verdict" value={verdict}
+          onChange={event => change({ verdict: event.currentTarget.value })}
         >
           <option value="">any verdict</option>
           {kinds.map(one => <option key={one} value={one}>{one}</option>)}
@@ -80,67 +82,33 @@ const textOf = (row: HeldInRange, { rules }: Summary): string =>
   [row.server, row.subject, row.rule, row.path, meaningOf(row, rules), ...row.clients, ...row.newest.findings,
     ...row.newest.facts.map(([, value]) => value)].join(' ').toLowerCase()
 
-interface GroupProps {
+const Group = ({ row, summary, range }: {
   readonly row: HeldInRange
   readonly summary: Summary
   readonly range: Range
-}
-
-const Group = ({ row, summary, range }: GroupProps) => {
-  const [isOpen, setOpen] = useState(false)
-  const { server, subject, verdict, rule, path, fault, times, first, last, clients, newest } = row
+}) => {
+  const { server, subject, verdict, rule, path, clients, newest } = row
   return (
-    <details onToggle={event => setOpen(event.currentTarget.open)}>
-      <summary>
-        <span class={`verdict ${verdict}`}>{verdict}</span>
-        <span class="what"><b><bdi>{subject}</bdi></b> <small><bdi>{server}</bdi></small></span>
-        <span class="why">
-          <span>{meaningOf(row, summary.rules)}</span>
-          <small><bdi>{rule}{path !== '' && ` at ${path}`}: {newest.reason}</bdi></small>
-        </span>
-        <Trend rows={rowsIn(row.series, range)} />
-        <span class="times"><b>{whole(times)}</b> <small>{times === 1 ? 'time' : 'times'}</small></span>
-        <span class="last"><span class="unseen">last </span><When time={last} /></span>
-      </summary>
-      {isOpen && (
-        <div class="detail">
-          <p>
-            {fault === undefined ? 'Nobody’s fault' : capital(faults[fault])}.
-            {' '}First <When time={first} seconds />, last <When time={last} seconds />
-            {clients.length > 0 && <>; {clients.length === 1 ? 'client' : 'clients'}{' '}
-              <bdi>{clients.join(', ')}</bdi></>}.
-          </p>
-          <Steps rule={summary.rules[rule]} />
-          <h3>The newest</h3>
-          <ul class="findings">
-            {newest.findings.map((finding, index) => <li key={index}><bdi>{finding}</bdi></li>)}
-            {newest.findings.length === 0 && <li><bdi>{newest.reason}</bdi></li>}
-          </ul>
-          <dl>
-            {newest.facts.map(([name, value]) => (
-              <div key={name}><dt>{name}</dt><dd><bdi>{value}</bdi></dd></div>
-            ))}
-          </dl>
-          <Copied text={newest.command} />
-        </div>
-      )}
-    </details>
-  )
-}
-
-const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
-
-const mostBars = 30
-
-/** A small chart of a number over time, without scales. */
-const Trend = ({ rows }: { readonly rows: readonly (readonly number[])[] }) => {
-  const width = Math.ceil(rows.length / mostBars)
-  const bars = Array.from({ length: Math.ceil(rows.length / Math.max(1, width)) }, (_, at) =>
-    rows.slice(at * width, (at + 1) * width).reduce((sum, [number = 0]) => sum + number, 0))
-  const most = Math.max(1, ...bars)
-  return (
-    <span class="trend" aria-hidden="true">
-      {bars.map((bar, at) => <i key={at} style={{ height: `${bar === 0 ? 0 : 12 + (88 * bar) / most}%` }} />)}
-    </span>
+    <Reason
+      {...{ row, range, subject, server, verdict }} kind={verdict} means={meaningOf(row, summary.rules)}
+      words={`${rule}${path === '' ? '' : ` at ${path}`}: ${newest.reason}`}
+    >
+      <Facts row={row}>
+        {clients.length > 0 &&
+          <>; {clients.length === 1 ? 'client' : 'clients'} <bdi>{clients.join(', ')}</bdi></>}
+      </Facts>
+      <Steps rule={summary.rules[rule]} />
+      <h3>The newest</h3>
+      <ul class="findings">
+        {newest.findings.map((finding, index) => <li key={index}><bdi>{finding}</bdi></li>)}
+        {newest.findings.length === 0 && <li><bdi>{newest.reason}</bdi></li>}
+      </ul>
+      <dl>
+        {newest.facts.map(([name, value]) => (
+          <div key={name}><dt>{name}</dt><dd><bdi>{value}</bdi></dd></div>
+        ))}
+      </dl>
+      <Copied text={newest.command} />
+    </Reason>
   )
 }

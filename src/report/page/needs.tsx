@@ -1,32 +1,20 @@
 import type { Fault, HeldGroup, RuleWords, Summary } from '../summary.js'
-import { count, sumOf, whole } from '../units.js'
+import { count, whole } from '../units.js'
 import { Step } from './card.js'
-import { countsIn, type Range, sumsIn } from './filter.js'
-
-export const faults: Readonly<Record<Fault, string>> = {
-  server: 'the server’s fault', client: 'the client’s mistake', configuration: 'as you configured',
-}
+import { countsIn, inRange, type Range } from './filter.js'
+import { faults, stepsFor } from './reason.js'
 
 /** A group that is shown, with its count in the range of time. */
-export interface HeldInRange extends HeldGroup {
-  readonly times: number
-}
+export type HeldInRange = HeldGroup & { readonly times: number }
 
 export const heldIn = (
-  { held, servers }: Summary, server: string | undefined, range: Range,
-): readonly HeldInRange[] =>
-  held.rows.filter(row => server === undefined || row.server === server || servers.length === 1)
-    .map(row => ({ ...row, times: range.isAll ? row.count : sumOf(sumsIn(row.series, range, 1)) }))
-    .filter(({ times }) => times > 0)
+  { held }: Summary, server: string | undefined, range: Range,
+): readonly HeldInRange[] => inRange(held.rows, server, range)
 
 /** What happened, in plain words. */
 export const meaningOf = (
   { rule, newest }: HeldGroup, rules: Readonly<Record<string, RuleWords>>,
 ): string => rules[rule]?.means ?? newest.reason
-
-/** The name of a tool or message, with its server. */
-export const nameOf = ({ server, subject }: HeldGroup): string =>
-  `${server}.${subject === '…' ? 'several tools' : subject}`
 
 interface NeedsProps {
   readonly summary: Summary
@@ -41,20 +29,40 @@ const named = 3
 export const Needs = ({ summary, server, range }: NeedsProps) => {
   const group = summary.servers.find(one => one.server === server) ?? summary.all
   const { all, blocked, demoted, others } = countsIn(group, range, summary)
-  const rows = [...heldIn(summary, server, range)]
-    .sort((a, b) => Number(b.fault === 'server') - Number(a.fault === 'server') || b.times - a.times)
   const broken = summary.logs?.filter(({ ok }) => !ok).length ?? 0
-  const problems = [
-    ...(broken === 0 ? [] : [`${count(broken, 'log')} of ${summary.logs?.length ?? 0} ${was(broken)} changed`]),
-  ]
-  const held = [
+  const failed = inRange(summary.health, server, range)
+  const down = failed.filter(({ isDown }) => isDown)
+  const back = failed.length - down.length
+  const offers = inRange(summary.offers.rows, server, range)
+  const missing = new Set(offers.filter(row => row.isMissing).map(row => `${row.server} ${row.name}`))
+  const changed = offers.filter(row => !row.isMissing && row.rule === 'tool/drift').length
+  const said = [
+    broken > 0 && `${count(broken, 'log')} of ${summary.logs?.length ?? 0} ${was(broken)} changed`,
+    down.length > 0 && `${count(down.length, 'server')} ${down.length === 1 ? 'is' : 'are'} down`,
+    back > 0 && `${count(back, 'server')} failed and ${back === 1 ? 'is' : 'are'} back`,
+    missing.size > 0 && `${count(missing.size, 'tool')} ${was(missing.size)} withheld`,
+    changed > 0 && `${count(changed, 'definition')} changed`,
     blocked > 0 && `${count(blocked, 'call')} ${was(blocked)} blocked`,
-    demoted > 0 && `${count(demoted, 'call')} came without what was wrong in ${demoted === 1 ? 'it' : 'them'}`,
+    demoted > 0 &&
+      `${count(demoted, 'call')} ${was(demoted)} turned into ${demoted === 1 ? 'an error' : 'errors'}`,
     others > 0 && `${count(others, 'other message')} ${was(others)} held back`,
   ].filter(part => part !== false)
-  const isBad = problems.length > 0 || rows.some(({ fault }) => fault === 'server')
-  const said = [...problems, ...held]
-  const reasons = reasonsOf(rows, summary.rules)
+  const held = reasonsOf(summary, [
+    // Calls of a withheld tool have the same cause as its absence.
+    ...heldIn(summary, server, range)
+      .filter(row => row.rule !== 'call/unlisted' || !missing.has(`${row.server} ${row.subject}`))
+      .map(row => ({ ...row, name: row.subject, reason: row.newest.reason })),
+    ...offers.filter(row => row.isMissing || row.rule === 'tool/drift')
+      .map(row => ({ ...row, reason: row.message })),
+  ])
+  const reasons = [
+    ...down.map(row => ({
+      name: row.server, means: [row.reason, ...row.stderr.slice(-1)].join('; its last words: '),
+      fault: 'server' as const, times: row.times, next: stepsFor(row)[0],
+    })),
+    ...held,
+  ]
+  const isBad = broken > 0 || reasons.some(({ fault }) => fault === 'server')
   const passed = all === 0 ? 'No call was made' : `All ${all === 1 ? 'calls' : count(all, 'call')} passed`
   return (
     <section class={`needs ${isBad ? 'bad' : 'good'}`} aria-label="Does anything need you?">
@@ -64,7 +72,9 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
           {reasons.slice(0, named).map(({ name, means, fault, times, next }) => (
             <li key={`${name} ${means}`}>
               <b><bdi>{name}</bdi></b>: {means}
-              {' '}<em>({fault !== undefined && `${faults[fault]}, `}{times === 1 ? 'once' : `${whole(times)} times`})</em>
+              {' '}<em>
+                ({fault !== undefined && `${faults[fault]}, `}{times === 1 ? 'once' : `${whole(times)} times`})
+              </em>
               {next !== undefined && <div class="next">What now: <Step text={next} /></div>}
             </li>
           ))}
@@ -93,14 +103,20 @@ interface Reason {
   readonly times: number
 }
 
-/** Groups that differ in nothing that the sentence says are one reason. */
-const reasonsOf = (rows: readonly HeldInRange[], rules: Summary['rules']) => {
+interface Named extends Pick<HeldInRange, 'server' | 'rule' | 'fault' | 'times'> {
+  readonly name: string
+  readonly reason: string
+}
+
+/** Rows that differ in nothing that the sentence says are one reason; those of servers come first. */
+const reasonsOf = ({ rules }: Summary, rows: readonly Named[]): readonly Reason[] => {
   const reasons = new Map<string, Reason>()
-  for (const row of rows) {
-    const [name, means] = [nameOf(row), meaningOf(row, rules)]
-    const next = rules[row.rule]?.next[0]
-    const reason = reasons.get(`${name} ${means}`) ?? { name, means, fault: row.fault, next, times: 0 }
-    reasons.set(`${name} ${means}`, { ...reason, times: reason.times + row.times })
+  for (const { server, name: subject, rule, fault, times, reason: words } of rows) {
+    const name = subject === '' || subject === '…' ? server : `${server}.${subject}`
+    const { means = words, next = [] } = rules[rule] ?? {}
+    const reason = reasons.get(`${name} ${means}`) ?? { name, means, fault, next: next[0], times: 0 }
+    reasons.set(`${name} ${means}`, { ...reason, times: reason.times + times })
   }
-  return [...reasons.values()]
+  return [...reasons.values()].sort((a, b) =>
+    Number(b.fault === 'server') - Number(a.fault === 'server') || b.times - a.times)
 }

@@ -157,13 +157,14 @@ export const Offers = ({ rows, left }: ListProps<OfferRow>) => {
     { name: 'Server', by: ({ server }) => server, cell: ({ server }) => named(server) },
     {
       name: 'Finding', kind: 'long', by: ({ rule }) => rule,
-      cell: ({ rule, path, message }) =>
-        <><b>{rule}</b> <bdi>{message}</bdi> <small><bdi>{path}</bdi></small></>,
+      cell: ({ name, rule, path, message }) =>
+        <><b><bdi>{name}</bdi></b> {rule}: <bdi>{message}</bdi> <small><bdi>{path}</bdi></small></>,
     },
-    numbers('Times', ({ times }) => times, whole),
+    numbers('Times', ({ count }) => count, whole),
     numbers('Last', ({ last }) => last, last => <When time={last} />),
   ]
-  const keyOf = ({ server, rule, path, message }: OfferRow) => [server, rule, path, message].join(' ')
+  const keyOf = ({ server, name, rule, path, message }: OfferRow) =>
+    [server, name, rule, path, message].join(' ')
   const note = left > 0 ? `${count(left, 'older finding')} left out.` : undefined
   return (
     <Card title="What servers offer" note="Tools, prompts and instructions, as they were listed">

@@ -129,15 +129,18 @@ class Group {
   }
 }
 
-const faults: readonly Fault[] = ['server', 'client', 'configuration']
+export const faults: readonly Fault[] = ['server', 'client', 'configuration']
 
 /** Whose mistake a finding is. */
-const faultOf = ({ event, from }: LogRecord, finding: LoggedFinding | undefined): Fault | undefined => {
+export const faultOf = (
+  { event, from }: LogRecord, finding: LoggedFinding | undefined,
+): Fault | undefined => {
   if (finding === undefined) return event === 'http/refused' ? 'client' : undefined
   const fault = ruleNamed(finding.rule)?.fault
   if (fault !== 'sender') return faults.find(one => one === fault)
-  const isRequest = event === 'wire' ? from === 'client' : /^\/(?:params|method)(?:\/|$)/.test(finding.path)
-  return isRequest ? 'client' : 'server'
+  const isOfClient =
+    event === 'wire' ? from === 'client' : /^\/(?:params|method)(?:\/|$)/.test(finding.path)
+  return isOfClient ? 'client' : 'server'
 }
 
 const maxText = 300

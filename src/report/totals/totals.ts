@@ -2,10 +2,11 @@ import { type Action, isStop, verdicts } from '#core/findings.js'
 import { ruleNamed } from '#rules/index.js'
 import { isFrom, type LoggedFinding, type LogRecord } from '../record.js'
 import { removedAnnotations, shown, shownName } from '../sentence.js'
-import type { LogRow, OfferRow, Rows, RuleWords, SessionRow, Summary } from '../summary.js'
+import type { LogRow, OfferRow, Periods, Rows, RuleWords, SessionRow, Summary } from '../summary.js'
 import { Group } from './group.js'
-import { HeldGroups } from './held.js'
-import { periodsOf } from './series.js'
+import { ServerHealth } from './health.js'
+import { faultOf, faults, HeldGroups } from './held.js'
+import { periodsOf, Series } from './series.js'
 import { type Row, Table } from './table.js'
 
 const maxServers = 50
@@ -22,6 +23,7 @@ export class Totals {
   readonly #servers = new Table(maxServers, () => new Group())
   readonly #held = new HeldGroups()
   readonly #sessions = new Table(2 * maxSessions, () => new Session())
+  readonly #health = new Table(maxServers, () => new ServerHealth())
   readonly #offers = new Table(maxOffers, () => new Offer())
 
   take(record: LogRecord): void {
@@ -33,17 +35,29 @@ export class Totals {
     if (verdict === undefined || phase === 'sent') return
     const name = shownName(server)
     const news = withoutRemoved(record)
-    const isHeld = isStop(verdict) && (news === record || news.findings.length > 0)
+    const missing = verdict === 'block' ? news.findings.filter(isOfMissing) : []
+    // A list that lacks some elements is not held back; the elements are.
+    const isHeld = isStop(verdict) && missing.length === 0 && (news === record || news.findings.length > 0)
     this.#servers.at(name).take(news, verdict, isHeld)
     if (isHeld) this.#held.take(news, verdict, decisive(news.findings))
     if (session !== '') {
       this.#sessions.at(JSON.stringify([name, shownName(session)])).take(news, isHeld)
     }
-    for (const { rule, path, message } of news.findings) {
-      if (!aboutOffers.test(rule)) continue
-      const place = shown(path, maxMessage)
-      this.#offers.at(JSON.stringify([name, shownName(rule), place, shown(message, maxMessage)])).take(time)
+    this.#health.at(name).take(record)
+    for (const finding of news.findings) {
+      if (aboutOffers.test(finding.rule)) this.#takeOffer(name, news, finding, missing.includes(finding))
     }
+  }
+
+  #takeOffer(server: string, record: LogRecord, finding: LoggedFinding, isMissing: boolean): void {
+    const { rule, path, message } = finding
+    const name = nameIn(finding)
+    const within = name === undefined ? path : path.replace(/^\/result\/\w+\/\d+/, '')
+    const key = [
+      server, shownName(name ?? ''), shownName(rule), faultOf(record, finding) ?? '',
+      shown(within, maxMessage), shown(message, maxMessage), isMissing ? 'missing' : '',
+    ]
+    this.#offers.at(JSON.stringify(key)).take(record.time)
   }
 
   /** Counts a line that is not a record. */
@@ -59,6 +73,7 @@ export class Totals {
     this.#servers.merge(other.#servers)
     this.#held.merge(other.#held)
     this.#sessions.merge(other.#sessions)
+    this.#health.merge(other.#health)
     this.#offers.merge(other.#offers)
   }
 
@@ -72,6 +87,7 @@ export class Totals {
     const held = this.#held.summary(periods, places)
     const total = all.summary(undefined, periods)
     const named = new Set([...held.rows, ...total.rules.rows].map(({ rule }) => rule))
+    const health = this.#health.sorted.flatMap(([server, row]) => row.summary(server, periods))
     return {
       made,
       from: this.#records === 0 ? undefined : this.#from,
@@ -82,9 +98,9 @@ export class Totals {
       rules: wordsOf(named),
       all: total,
       servers: groups.map(([server, group]) => group.summary(server, periods)),
-      held,
-      sessions: rowsOf(this.#sessions, maxSessions, row => row.started ?? row.last),
-      offers: rowsOf(this.#offers, maxOffers, row => row.last),
+      held, health,
+      sessions: rowsOf(this.#sessions, maxSessions, row => row.started ?? row.last, periods),
+      offers: rowsOf(this.#offers, maxOffers, row => row.last, periods),
       logs,
     }
   }
@@ -118,11 +134,17 @@ const wordsOf = (names: Iterable<string>): Readonly<Record<string, RuleWords>> =
 /** Rules about the lists of a server, as opposed to those about single messages. */
 const aboutOffers = /^(?:tool|list|advice)\//
 
+const nameIn = ({ tool, prompt, resource }: LoggedFinding): string | undefined => tool ?? prompt ?? resource
+
+/** Whether a finding in a list, part of which was blocked, is one that an element is left out for. */
+const isOfMissing = (finding: LoggedFinding): boolean =>
+  nameIn(finding) !== undefined && standardAction(finding.rule) === 'block'
+
 /** The rows of a table by time, the newest first. */
-const rowsOf = <Summary, Kept extends Row<Kept> & { summary(key: string): Summary }>(
-  table: Table<Kept>, max: number, time: (row: Summary) => number,
+const rowsOf = <Summary, Kept extends Row<Kept> & { summary(key: string, periods: Periods): Summary }>(
+  table: Table<Kept>, max: number, time: (row: Summary) => number, periods: Periods,
 ): Rows<Summary> => {
-  const rows = table.sorted.map(([key, kept]) => kept.summary(key)).sort((a, b) => time(b) - time(a))
+  const rows = table.sorted.map(([key, kept]) => kept.summary(key, periods)).sort((a, b) => time(b) - time(a))
   return { rows: rows.slice(0, max), left: table.left + Math.max(0, rows.length - max) }
 }
 
@@ -177,25 +199,37 @@ class Session {
 }
 
 class Offer {
-  #times = 0
+  #first = Infinity
   #last = -Infinity
+  #count = 0
+  readonly #series = new Series(1)
 
   get weight(): number {
     return this.#last
   }
 
   take(time: number): void {
-    this.#times += 1
+    this.#count += 1
+    this.#first = Math.min(this.#first, time)
     this.#last = Math.max(this.#last, time)
+    this.#series.add(time, 0)
   }
 
   merge(other: Offer): void {
-    this.#times += other.#times
+    this.#count += other.#count
+    this.#first = Math.min(this.#first, other.#first)
     this.#last = Math.max(this.#last, other.#last)
+    this.#series.merge(other.#series)
   }
 
-  summary(key: string): OfferRow {
-    const [server = '', rule = '', path = '', message = ''] = JSON.parse(key) as readonly string[]
-    return { server, rule, path, message, times: this.#times, last: this.#last }
+  summary(key: string, periods: Periods): OfferRow {
+    const [server = '', name = '', rule = '', fault = '', path = '', message = '', missing = ''] =
+      JSON.parse(key) as readonly string[]
+    return {
+      server, name, rule, path, message,
+      fault: faults.find(one => one === fault),
+      isMissing: missing !== '', count: this.#count, first: this.#first, last: this.#last,
+      series: this.#series.summary(periods),
+    }
   }
 }

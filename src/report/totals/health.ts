@@ -1,0 +1,51 @@
+import type { LogRecord } from '../record.js'
+import { shown } from '../sentence.js'
+import type { HealthRow, Periods } from '../summary.js'
+import { Series } from './series.js'
+
+const maxText = 300
+/** Lines of stderr that are kept. */
+const maxLines = 5
+
+/** What happened to a server: failures, and whether it has answered since. */
+export class ServerHealth {
+  #failures = 0
+  readonly #series = new Series(1)
+  #first = Infinity
+  #newest: LogRecord | undefined
+  #answeredAt = -Infinity
+
+  /** The table drops servers that never failed, or not lately. */
+  get weight(): number {
+    return this.#newest?.time ?? -Infinity
+  }
+
+  take(record: LogRecord): void {
+    const { time, health, serverMs } = record
+    if (serverMs !== undefined || health === 'restored') this.#answeredAt = Math.max(this.#answeredAt, time)
+    if (health === undefined || health === 'restored') return
+    this.#failures += 1
+    this.#first = Math.min(this.#first, time)
+    this.#series.add(time, 0)
+    if (time >= this.weight) this.#newest = record
+  }
+
+  merge(other: ServerHealth): void {
+    this.#failures += other.#failures
+    this.#series.merge(other.#series)
+    this.#first = Math.min(this.#first, other.#first)
+    this.#answeredAt = Math.max(this.#answeredAt, other.#answeredAt)
+    if (other.weight > this.weight) this.#newest = other.#newest
+  }
+
+  /** @returns nothing for a server that did not fail */
+  summary(server: string, periods: Periods): readonly HealthRow[] {
+    if (this.#newest === undefined) return []
+    const { time, health = '', reason = '', stderr } = this.#newest
+    return [{
+      server, health, isDown: time >= this.#answeredAt,
+      reason: shown(reason, maxText), stderr: stderr.slice(-maxLines).map(line => shown(line, maxText)),
+      count: this.#failures, first: this.#first, last: time, series: this.#series.summary(periods),
+    }]
+  }
+}
