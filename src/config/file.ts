@@ -1,6 +1,7 @@
 import { extname } from 'node:path'
 import { CustomsError } from '#errors.js'
 import { readBoundedText, type Place } from '#operator-file.js'
+import type { Json } from '#protocol/unmetered.js'
 import { checked, type Check } from './check.js'
 import { expand, Problem, wayTo, type Environment } from './source.js'
 import { parseStrictJson, parseYaml, SyntaxProblem, type Text } from './text.js'
@@ -12,6 +13,7 @@ const maxBytes = 256 * 1024
  * Reads an operator's file and checks it by its schema.
  * @param environment has the variables of `${env:NAME}`
  * @param read converts the checked data; may throw a `Problem`
+ * @param partOf what is read of the file
  * @throws CustomsError BAD_CONFIG: one line, `FILE:LINE:COLUMN: KEY.PATH: reason`, without values of the
  * environment
  */
@@ -20,8 +22,10 @@ export const readChecked = async <Written, Read>(
   environment: Environment,
   check: Check<Written>,
   read: (written: Written) => Read | Promise<Read>,
+  partOf: (data: Json) => Json = data => data,
 ): Promise<Read> => {
-  const { data, placeOf } = await readData(file)
+  const { data: all, placeOf } = await readData(file)
+  const data = partOf(all)
   try {
     return await read(checked(check, expand(data, environment), data))
   } catch (cause) {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { CustomsError } from '#errors.js'
-import type { Json } from '#protocol/unmetered.js'
+import { isObject, type Json, member } from '#protocol/unmetered.js'
 import { readAddress, readHost, readListen, readOrigin, readServerUrl } from './address.js'
 import { checked } from './check.js'
 import {
@@ -8,10 +8,11 @@ import {
 } from './configuration.js'
 import { readChecked, readText } from './file.js'
 import { isConfigurationFile, isTokens } from './generated/checks.js'
+import { keys } from './generated/keys.js'
 import type * as Written from './generated/types.js'
 import { readBasePolicy, readRules } from './policy-file.js'
 import { readHeaders, readLockSetting, readServer } from './server.js'
-import { pathFrom, Problem, type Source } from './source.js'
+import { fail, pathFrom, Problem, type Source } from './source.js'
 import { readTrust } from './trust.js'
 
 /**
@@ -20,7 +21,17 @@ import { readTrust } from './trust.js'
  */
 export const readConfiguration = (file: string, source: Omit<Source, 'file'>): Promise<Configuration> =>
   readChecked(file, source.environment, isConfigurationFile, written =>
-    merged(written, { ...usual, file }, { ...source, file }))
+    merged(written, { ...usual, file }, { ...source, file }), withoutClientsOwn)
+
+const ownKeys: ReadonlySet<string> = new Set(Object.keys(keys).map(key => key.split('.')[0] ?? key))
+
+/** A file with `mcpServers` and no other key of ours is a client's: its other settings are not read. */
+const withoutClientsOwn = (data: Json): Json => {
+  const servers = isObject(data) ? member(data, 'mcpServers') : undefined
+  const isOurs =
+    !isObject(data) || Object.keys(data).some(key => ownKeys.has(key) && !/^(?:mcpServers|\$schema)$/.test(key))
+  return servers === undefined || isOurs ? data : { mcpServers: servers }
+}
 
 /**
  * The configuration with the settings of flags, by the same schema; their paths are relative to the working
@@ -48,7 +59,11 @@ const merged = async (
     limits,
     trust: [...base.trust, ...readTrust(written.trust)],
     lock: readLockSetting(written.lock, source) ?? base.lock,
-    servers: new Map([...base.servers, ...(await readServers(written.servers, source, limits))]),
+    servers: new Map([
+      ...base.servers,
+      ...(await readServers(written.servers, source, limits)),
+      ...(await readClientServers(written, source, limits)),
+    ]),
     tokens: auth?.tokens ?? base.tokens,
     audit: {
       ...base.audit,
@@ -90,10 +105,37 @@ const readServers = async (
 ) => {
   const servers: [string, ServerConfiguration][] = []
   for (const [name, server] of Object.entries(written)) {
-    servers.push([name, await readServer(name, server, source, limits)])
+    servers.push([name, await readServer(name, ['servers', name], server, source, limits)])
   }
   return servers
 }
+
+/** The servers in the form of clients. */
+const readClientServers = async (
+  { mcpServers = {}, servers = {} }: Written.ConfigurationFile, source: Source, limits: Limits,
+) => {
+  const read: [string, ServerConfiguration][] = []
+  for (const [name, { command, args = [], env, cwd, url, headers, disabled, ...rest }] of
+    Object.entries(mcpServers)) {
+    const way = ['mcpServers', name]
+    if (disabled === true) continue
+    if (Object.hasOwn(servers, name)) return fail(way, 'a server of this name stands under servers as well')
+    const own = Object.entries(rest).find(([key, value]) => onlyOurs.has(key) && !Array.isArray(value))
+    if (own !== undefined) return fail([...way, own[0]], 'belongs to a server under servers, with our own form')
+    const server: Written.Server = {
+      ...(command !== undefined && { command: [command, ...args] }), ...(env && { env }), ...(cwd && { cwd }),
+      ...(url !== undefined && { url }), ...(headers && { headers }),
+    }
+    read.push([name, await readServer(name, way, server, source, limits)])
+  }
+  return read
+}
+
+/**
+ * Settings that would be lost, because unknown keys of a client's server are ignored. Some clients have
+ * a list under `tools`.
+ */
+const onlyOurs: ReadonlySet<string> = new Set(['policy', 'rules', 'lock', 'tools', 'workers', 'inheritEnv'])
 
 const readLog = (file: string, source: Source): string =>
   file === '-' || file === 'none' ? file : pathFrom(source, file)

@@ -9,11 +9,10 @@ import type * as Written from './generated/types.js'
 import { readBasePolicy, readRules } from './policy-file.js'
 import { expand, fail, namedAt, pathFrom, type Environment, type Keys, type Source } from './source.js'
 
-/** @param limits for its tools' schemas */
+/** @param keys where it stands @param limits for its tools' schemas */
 export const readServer = async (
-  name: string, written: Written.Server, source: Source, limits: Limits,
+  name: string, keys: Keys, written: Written.Server, source: Source, limits: Limits,
 ): Promise<ServerConfiguration> => {
-  const keys = ['servers', name]
   const { command, env = {}, inheritEnv, cwd, url = '', headers = {}, passHeaders } = written
   const common = {
     name,

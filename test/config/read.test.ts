@@ -392,6 +392,20 @@ const wrong = [
   ],
   ['a certificate alone', 'tls: { cert: c.pem }', ':1:1: tls: must have key'],
   ['an origin with a path', 'allowOrigins: ["https://a.example/"]', /: allowOrigins\.0: must be an origin/],
+  [
+    'a server under two names of the key', 'servers: { a: { command: [b] } }\nmcpServers: { a: { command: b } }',
+    ':2:15: mcpServers.a: a server of this name stands under servers as well',
+  ],
+  [
+    'a client\'s server with a setting of ours', 'mcpServers: { a: { command: b, policy: strict } }',
+    ':1:32: mcpServers.a.policy: belongs to a server under servers, with our own form',
+  ],
+  ['a client\'s server that is neither', 'mcpServers: { a: { args: [b] } }', /: mcpServers\.a/],
+  [
+    'a client\'s list as a command', 'mcpServers: { a: { command: [b] } }',
+    ':1:20: mcpServers.a.command: must be text, not a list',
+  ],
+  ['a key of nobody beside one of ours', 'policy: strict\nmcpServers: {}\nshortcut: F1', /: shortcut: unknown key/],
   ['any origin', 'allowOrigins: ["*"]', /: allowOrigins\.0: must be an origin/],
   ['any host', 'allowHosts: ["*"]', /: allowHosts\.0: must be a host/],
   ['a key that stands twice', 'policy: strict\npolicy: observe', ':2:1: the key "policy" stands here twice'],
@@ -412,6 +426,26 @@ for (const [name, text, message] of wrong) {
     t.notMatch(said, /\n|s3cret|hunter2/)
   })
 }
+
+t.test('servers are read in the form of clients too', async t => {
+  const directory = t.testdir({
+    'mcp.json': JSON.stringify({ inputs: [], shell: '${env:NOT_SET}', mcpServers: {
+      a: { type: 'stdio', command: 'npx', args: ['-y', 'b'], env: { KEY: '${env:FILES_TOKEN}' }, timeout: 5 },
+      c: { type: 'http', url: 'https://c.example/mcp', headers: { 'X-Key': 'd' }, tools: ['*'] },
+      e: { command: 'f', disabled: true },
+    } }),
+    'ours.yaml': 'policy: strict\nservers: { a: { command: [b] } }\nmcpServers: { c: { command: d, cwd: e } }',
+  })
+  const { servers } = await readConfiguration(join(directory, 'mcp.json'), environment)
+  t.match([...servers], [
+    ['a', { command: ['npx', '-y', 'b'], env: new Map([['KEY', 's3cret-files']]), inheritEnv: undefined }],
+    ['c', { url: 'https://c.example/mcp', headers: new Map([['x-key', 'd']]) }],
+  ])
+  t.equal(servers.size, 2)
+  const ours = await readConfiguration(join(directory, 'ours.yaml'), environment)
+  t.equal(ours.policy?.preset, 'strict')
+  t.match([...ours.servers], [['a', { command: ['b'] }], ['c', { command: ['d'], cwd: join(directory, 'e') }]])
+})
 
 t.test('a file that cannot be used is refused', async t => {
   const directory =

@@ -74,6 +74,7 @@ const texts = [
   '{ servers: { a: { command: [b, ""], env: { A: "${env:TOKEN}" }, cwd: ., inheritEnv: [LANG] } } }',
   '{ servers: { a: { url: "https://a.example/mcp", headers: { A: b }, tls: { ca: c } } } }',
   '{ servers: { a: { command: [b], tools: { c: deny, d: { outputSchema: schema.json }, e: { outputSchema: true } } } } }',
+  '{ mcpServers: { a: { type: stdio, command: b, args: [c] }, d: { url: "https://d.example/" } } }',
   '{ auth: { tokens: ["${env:TOKEN}"] }, audit: { file: none, payloads: full, maxBytes: 4096, rotate: hourly, keep: 0, signKey: k }, tls: { cert: a, key: b } }',
   '{ allowHosts: [a.example], allowOrigins: ["https://a.example"], sessions: { idleMs: 1000 } }',
 ] as const

@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { auditOf, scratch, scripted } from './bridge.js'
 import { answer, honest, legacy, listResult, on, request, type Reaction } from './cases.js'
+import { cli } from '../commands/inspect-run.js'
 import { HttpClient, serve } from './http-bridges.js'
 import { lineOf, start } from './harness.js'
 
@@ -114,6 +115,21 @@ t.test('a gateway offers every server of its file at a path of its own', async t
     'of several servers none is the only one',
   )
   t.equal((await fetch(`${url}/constructor/mcp`, { method: 'POST', body: '{}' })).status, 404)
+})
+
+t.test('a client\'s own file is a configuration of its servers', async t => {
+  const { command: [program, ...args] } = scripted(scratch(t), manners('one'))
+  const remote = await overHttp(t, manners('two'))
+  const file = join(scratch(t), 'claude_desktop_config.json')
+  const two = { type: 'http', url: remote.url, headers: { 'X-Key': 'k' } }
+  const one = { command: program, args, env: { A: 'b' }, autoApprove: ['honest'] }
+  writeFileSync(file, JSON.stringify({ globalShortcut: 'F1', mcpServers: { one, two } }))
+  const { url } = await serve(t, ['--audit', 'none', '--config', file])
+  t.equal((await connected(url, '/one/mcp')).name, 'one')
+  t.equal((await connected(url, '/two/mcp')).name, 'two')
+  const wrapped = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', '--config', file, '--server', 'one'])
+  wrapped.send(initialize)
+  t.match(JSON.parse(await wrapped.answerTo('0')), { result: { serverInfo: { name: 'one' } } })
 })
 
 t.test('a changed file is read again: by itself, and when it is told to; a broken one changes nothing', async t => {
