@@ -71,7 +71,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   transport: ['transport', 'core', 'protocol', 'errors'],
   config: ['config', 'rules', 'errors', 'operator-file'],
   telemetry: ['telemetry', 'gateway', 'audit', 'core', 'protocol', 'errors'],
-  admin: ['admin', 'telemetry', 'core', 'protocol', 'errors'],
+  admin: ['admin', 'telemetry', 'gateway', 'core', 'protocol', 'errors'],
   clients: ['clients', 'audit', 'protocol', 'errors', 'operator-file'],
   capture: ['capture', 'audit', 'core', 'protocol', 'errors', 'operator-file'],
   learn: ['learn', 'schema', 'core', 'protocol'],

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { type Condition, wellIn } from '#gateway/health.js'
 import { contentType } from '#telemetry/registry.js'
 import { createListener, text, type Answer, type Listener } from './listener.js'
 import type { PageRoutes } from './page.js'
@@ -19,8 +20,8 @@ export interface AdminOptions {
 
 /** The state that the listener reports. */
 interface AdminState {
-  /** Whether each server, by its name in the configuration, can be reached. */
-  ready(): Promise<ReadonlyMap<string, boolean>>
+  /** The condition of each server, by its name in the configuration. */
+  ready(): Promise<ReadonlyMap<string, Condition>>
   /** The metrics in Prometheus's text format. */
   metrics(): Promise<string>
 }
@@ -55,8 +56,16 @@ const answerTo = async (
 
 const readiness = async (state: AdminState, readyMs: number): Promise<Answer> => {
   const servers = await within(readyMs, state.ready())
-  const ready = servers !== undefined && [...servers.values()].every(Boolean)
-  const body = { ready, servers: Object.fromEntries(servers ?? []) }
+  const conditions = servers ?? new Map<string, Condition>()
+  const ready = servers !== undefined && [...conditions.values()].every(({ isReachable }) => isReachable)
+  const problems = [...conditions].filter(([, { problem }]) => problem !== undefined)
+    .map(([name, { problem }]) => [name, problem])
+  const body = {
+    ready,
+    // A server with a problem may serve the next session: it takes nothing out of service.
+    ...(problems.length > 0 && { degraded: true, problems: Object.fromEntries(problems) as object }),
+    servers: Object.fromEntries(wellIn(conditions)),
+  }
   return { status: ready ? 200 : 503, type: 'application/json', body: `${JSON.stringify(body)}\n` }
 }
 

@@ -4,6 +4,7 @@ import { type Log, openLog } from '#audit/log.js'
 import type { Follower } from '#audit/sink.js'
 import type { Configuration } from '#config/configuration.js'
 import { CustomsError, messageOf } from '#errors.js'
+import type { Condition } from '#gateway/health.js'
 import { explained } from '#rules/index.js'
 import { countingMetrics, type Metrics, noMetrics } from '#telemetry/metrics.js'
 import type { FrontBackend, Refused } from '#transport/front/front.js'
@@ -20,6 +21,7 @@ import { openGateway } from './serve/gateway.js'
 import { isShared } from './serve/share.js'
 import { setUp, type Setup } from './server/setup.js'
 import { commandLineOf } from './server/upstream.js'
+import { version } from './version.js'
 
 /** What the backend of a front is opened with. */
 export interface ServedParts {
@@ -39,8 +41,8 @@ export interface Served {
   readonly configuration: () => Configuration
   /** Applies a changed configuration, except for settings that need a restart. */
   readonly reload: (changed: Setup) => Promise<void>
-  /** Whether each server can be reached. */
-  readonly ready: () => Promise<ReadonlyMap<string, boolean>>
+  /** The condition of each server. */
+  readonly ready: () => Promise<ReadonlyMap<string, Condition>>
   /** The metrics in Prometheus's text format. */
   readonly text: () => Promise<string>
 }
@@ -61,6 +63,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const lifetime = new Lifetime()
   lifetime.add(() => log.close())
   const metrics = admin ? countingMetrics() : noMetrics
+  metrics.build(version())
   const page = admin && (await gatewayPage())
   lifetime.add(() => adminListener?.close())
   lifetime.add(() => page?.close())
@@ -86,7 +89,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   try {
     const url = await front.listen()
     const adminUrl = await adminListener?.listen()
-    if (config !== undefined) lifetime.add(onChange(config, reload, log))
+    if (config !== undefined) lifetime.add(onChange(config, reload, log, metrics))
     process.stderr.write(`mcp-customs listening on ${url}\n`)
     if (page) process.stderr.write(`mcp-customs page on ${adminUrl}/${page.query}\n`)
   } catch (error) {
@@ -202,15 +205,22 @@ const restartFor = (late: readonly string[]): string =>
  * nothing, and is logged.
  * @returns what stops it; it resolves when nothing is being read any more
  */
-export const onChange = (file: string, reload: () => Promise<void>, log: Log): (() => Promise<void>) => {
+export const onChange = (
+  file: string, reload: () => Promise<void>, log: Log, metrics: Pick<Metrics, 'reloaded'> = noMetrics,
+): (() => Promise<void>) => {
   let last: Promise<void> = Promise.resolve()
   let isStopped = false
   const run = (): void => {
     if (isStopped) return
     last = last.then(reload).then(
-      () => log.info('the configuration was read again'),
-      (error: unknown) =>
-        log.warn(`the configuration was not read again, the old one stays: ${messageOf(error)}`),
+      () => {
+        metrics.reloaded('ok')
+        log.info('the configuration was read again')
+      },
+      (error: unknown) => {
+        metrics.reloaded('failed')
+        log.warn(`the configuration was not read again, the old one stays: ${messageOf(error)}`)
+      },
     )
   }
   let timer: NodeJS.Timeout | undefined

@@ -13,9 +13,10 @@ import { connectionTo, pipe } from '#telemetry/place.js'
 import { exitCodeOf } from '#transport/process/spawn.js'
 import { stdioClient } from '#transport/stdio/client.js'
 import type { StdioServer } from '#transport/stdio/server.js'
+import { stderrWritten } from '#transport/stdio/stderr.js'
 import type { Transport } from '#transport/transport.js'
 import type { SharedFlags, Target } from './flags.js'
-import { captureOf, openGuard, tellOfCapture, watchByteValidator, type Witness } from './relay/guard.js'
+import { captureOf, healthOf, openGuard, tellOfCapture, watchByteValidator, type Witness } from './relay/guard.js'
 import { endAt, Lifetime } from './relay/lifetime.js'
 import { openTelemetry, patientUrgency } from './relay/telemetry.js'
 import { setUp } from './server/setup.js'
@@ -38,12 +39,14 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
   const witness = watching ?? (await captureOf(flags, configuration))
   if (!watching) tellOfCapture(flags, configuration)
   const toServer = connectionTo('url' in setup.server ? setup.server.url : undefined)
+  const health = healthOf(setup.server, { audit, log, metrics: noMetrics })
   const guard = openGuard(setup, configuration, {
-    audit, log, metrics: noMetrics, observe: telemetry.observe?.({ server: name, toClient: pipe, toServer }),
-    witness,
+    audit, log, health, metrics: noMetrics, witness,
+    observe: telemetry.observe?.({ server: name, toClient: pipe, toServer }),
   })
   const lifetime = new Lifetime()
   lifetime.add(() => log.close())
+  lifetime.add(stderrWritten)
   lifetime.add(watchByteValidator(log, noMetrics))
   lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))
   lifetime.add(() => audit.close())
@@ -53,7 +56,8 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
     await run(await remoteSession(guard, client, setup.server, limits), lifetime)
     return 0
   }
-  const server = processOf(setup.server, limits, reason => {
+  const server = processOf(setup.server, limits, (reason, lastLines) => {
+    health.ended(reason, server.failure === undefined, lastLines)
     // wrap fails with the error of a command that cannot be started: it is not logged as well.
     if (server.failure === undefined) log.warn(`${guard.name}: ${reason}`)
   })

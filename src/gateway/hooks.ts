@@ -2,6 +2,7 @@ import type { Flush } from '#audit/chain.js'
 import type { Effect, Entry, Event, Operation, Side } from '#core/event.js'
 import type { Frame, Trace } from '#protocol/frame.js'
 import type { Request } from '#protocol/json-rpc.js'
+import type { ServerHealth } from './health.js'
 
 /** The hooks by which the audit log, telemetry and captures see a session. */
 export interface Hooks {
@@ -11,6 +12,8 @@ export interface Hooks {
   readonly recorder?: Recorder | undefined
   /** Called for each contained exception; the session goes on. */
   readonly failed?: ((cause: unknown) => void) | undefined
+  /** Told whether the server answers. */
+  readonly health?: Pick<ServerHealth, 'failed' | 'answered'> | undefined
 }
 
 /** Hooks for metrics and traces. They must not throw, and are not awaited. */

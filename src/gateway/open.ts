@@ -26,6 +26,7 @@ export interface Guard {
   readonly checker: SchemaChecker
   readonly audit: Hooks['audit']
   readonly failed?: Hooks['failed']
+  readonly health?: Hooks['health']
   /** Makes the hooks for metrics and traces. */
   readonly observe?: ((session: ObservedSession) => Observer) | undefined
   /** Starts a capture of a session. */
@@ -53,7 +54,7 @@ export const openSession = (
   }: Pick<RelayOptions, 'stateless' | 'joined' | 'peer'> = { stateless: false },
 ): Session => {
   const {
-    name, checker, audit, failed, observe, record, trusted, accepted, listMs, requestMs, maxTools,
+    name, checker, audit, failed, health, observe, record, trusted, accepted, listMs, requestMs, maxTools,
     maxFindings, intent,
   } = guard
   const session = randomUUID()
@@ -77,6 +78,6 @@ export const openSession = (
   const relay = new Batches(options)
   return new Session({
     client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, checks, audit, observer, recorder,
-    failed,
+    failed, health,
   })
 }

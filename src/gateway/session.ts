@@ -38,6 +38,7 @@ export class Session {
   readonly #audit: Hooks['audit']
   readonly #observer: Hooks['observer']
   readonly #recorder: SessionParts['recorder']
+  readonly #health: Hooks['health']
   readonly #timers = new ChurnMap<Timer, NodeJS.Timeout>()
   readonly #backpressure: Backpressure
   readonly #outbox = new Outbox(
@@ -62,7 +63,7 @@ export class Session {
   #exit: Exit | undefined
   #resolve: (ended: Ended) => void = () => undefined
 
-  constructor({ client, server, relay, checks, audit, observer, recorder, failed }: SessionParts) {
+  constructor({ client, server, relay, checks, audit, observer, recorder, failed, health }: SessionParts) {
     this.#ends = { client, server }
     this.#backpressure = new Backpressure(this.#ends)
     this.#relay = relay
@@ -70,6 +71,7 @@ export class Session {
     this.#audit = audit
     this.#observer = observer
     this.#recorder = recorder
+    this.#health = health
     this.#contained = failed ?? (() => undefined)
     this.ended = new Promise(resolve => {
       this.#resolve = resolve
@@ -106,6 +108,7 @@ export class Session {
     switch (event.type) {
       case 'frame':
         if (side === 'client') return this.#clientFrame(event.exchange, this.#traced(event.frame))
+        if (event.frame.message.kind === 'result') this.#health?.answered()
         this.#frame(side, event)
         // If the request was already answered, close the HTTP response now.
         if (event.whole) this.#checks.after(event.exchange, () => this.#complete(event.exchange))
@@ -115,6 +118,8 @@ export class Session {
       case 'head':
       case 'between':
       case 'stream-ended':
+        if (event.type === 'head' && event.status >= 500)
+          this.#health?.failed('refusal', `the server answered with HTTP ${event.status}`)
         // The end of a stream must not overtake a response in it that is still being judged.
         return this.#checks.after(event.exchange, () =>
           this.#outbox.do(() => {
@@ -123,6 +128,7 @@ export class Session {
           }),
         )
       case 'lost':
+        if (side === 'server' && this.#urgency === 0) this.#health?.failed('refusal', event.reason)
         return this.#dispatch({
           type: 'request-lost', exchange: event.exchange, key: event.key, reason: event.reason,
         })
@@ -227,9 +233,13 @@ export class Session {
     switch (effect.type) {
       case 'send':
         if (this.#current?.exchange === effect.exchange) this.#current.sent[effect.to] = true
+        this.#noteLate(effect.frame)
         this.#outbox.do(() => this.#send(effect))
         break
       case 'audit':
+        // The relay's own tools/list was not answered.
+        if (effect.entry.event === 'tools/list' && effect.entry.from === 'relay' && effect.entry.reason)
+          this.#health?.failed('silence', effect.entry.reason)
         // The core's clock stands still while it handles an event: add the time since.
         if (effect.entry.ms !== undefined) effect.entry.ms += performance.now() - startedAt
         this.#record(effect.entry)
@@ -266,6 +276,11 @@ export class Session {
       default:
         effect satisfies never
     }
+  }
+
+  #noteLate({ relayMade, message }: Frame): void {
+    if (relayMade === true && message.kind === 'error' && message.error.code === errorCode.late)
+      this.#health?.failed('silence', message.error.message.replace(/^mcp-customs: /, ''))
   }
 
   /** Sends a frame, unless its record could not be written. */

@@ -1,6 +1,7 @@
 import type { Endpoint, NewSession } from '#transport/front/front.js'
 import { ChurnSet } from '#core/memory.js'
 import type { Transport } from '#transport/transport.js'
+import type { Condition, ServerHealth } from './health.js'
 import { type Guard, type OpenServer, openSession } from './open.js'
 import type { Ended, Session } from './session.js'
 
@@ -50,8 +51,8 @@ export class Upstreams {
     return path === '/mcp' ? first : [...this.#current.keys()].find(name => path === `/${name}/mcp`)
   }
 
-  /** Whether each server can be reached. */
-  async ready(): Promise<ReadonlyMap<string, boolean>> {
+  /** The condition of each server. */
+  async ready(): Promise<ReadonlyMap<string, Condition>> {
     return new Map(
       await Promise.all(
         [...this.#current].map(async ([name, upstream]) => [name, await upstream.ready()] as const),
@@ -81,6 +82,7 @@ export interface Connector {
 export interface UpstreamOptions {
   readonly guard: Guard & { close(): Promise<void> }
   readonly connector: Connector
+  readonly health: Pick<ServerHealth, 'problem' | 'stopping'>
   readonly sessionStarted: () => void
   readonly sessionEnded: (session: Pick<Ended, 'failure' | 'isAuditFailure'>) => void
 }
@@ -104,8 +106,9 @@ export class Upstream {
     return this.#options.connector.kind
   }
 
-  ready(): Promise<boolean> {
-    return this.#options.connector.ready()
+  async ready(): Promise<Condition> {
+    const { connector, health } = this.#options
+    return { isReachable: await connector.ready(), problem: health.problem }
   }
 
   open(opening: NewSession): void {
@@ -133,6 +136,7 @@ export class Upstream {
 
   /** Ends all sessions. @param urgency as that of `Session.stop` */
   stop(urgency: number): Promise<void> {
+    this.#options.health.stopping()
     for (const session of this.#sessions.values()) session.stop(urgency)
     return this.retire()
   }

@@ -1,4 +1,3 @@
-import { StringDecoder } from 'node:string_decoder'
 import type { SchemaChecker } from '#core/check.js'
 import type { Entry } from '#core/event.js'
 import { type Action, actionOf, maxKept, type Policy } from '#core/findings.js'
@@ -10,7 +9,6 @@ import type { FrameLimits } from '#protocol/frame.js'
 import { type RuleName, ruleNames } from '#rules/index.js'
 import type { Transport } from '#transport/transport.js'
 import { InspectClient } from './client.js'
-import { plain } from './plain.js'
 
 /** How to connect to the server, and the settings of the relay in between. */
 export interface LinkOptions {
@@ -118,28 +116,4 @@ const watch = (rule: RuleName, action: Action): Action => {
   if (rule === 'tool/annotations') return 'off'
   if (rule.startsWith('wire/') && rule !== 'wire/ambiguous') return 'block'
   return rule.startsWith('call/') || action === 'off' ? action : 'log'
-}
-
-const mostLines = 20
-const mostCharacters = 16_384
-
-/** The last lines of a server's stderr, shown when it fails. */
-export class StderrTail {
-  readonly #decoder = new StringDecoder('utf8')
-  #text = ''
-
-  readonly hear = (chunk: Buffer): void => {
-    this.#text = (this.#text + this.#decoder.write(chunk)).slice(-mostCharacters)
-  }
-
-  /** For a new process. */
-  clear(): void {
-    this.#text = ''
-  }
-
-  /** Fit for a terminal. */
-  get lines(): readonly string[] {
-    const lines = this.#text.split(/[\r\n]+/).map(line => plain(line, 200))
-    return lines.filter(line => line !== '').slice(-mostLines)
-  }
 }

@@ -1,4 +1,5 @@
 import type { Usage } from '#audit/log-file.js'
+import type { Health } from '#core/event.js'
 import type { Action, Verdict } from '#core/findings.js'
 import type { RuleName } from '#core/rule.js'
 import type { Attributes, Role } from './attributes.js'
@@ -48,7 +49,14 @@ const table = {
     'undelivered_total', ['to'],
     'Records, spans and measurements that did not reach where they were shipped to.',
   ),
-  ready: gauge('server_ready', 'Whether the server can be reached: 1, or 0.', { leastCounts: true }),
+  ready: gauge(
+    'server_ready', 'Whether the server can be reached, and its last process or request did not fail: 1, or 0.',
+    { leastCounts: true },
+  ),
+  health: counter(
+    'server_health_total', ['server', 'health'],
+    'What happened to the server: exit, refusal, silence (no answer in time), restored (it answers again).',
+  ),
   logFiles: gauge('audit_files', 'Files of the audit log.'),
   logBytes: gauge('audit_bytes', 'Bytes of the audit log on disk.'),
   logFree: gauge('audit_free_bytes', 'Free space where the audit log is.', { leastCounts: true }),
@@ -65,6 +73,8 @@ const table = {
     'byte_validator_failures_total', [],
     'Messages and values that the byte validator failed on (no WebAssembly, no memory, a trap): they are parsed, which is slower.',
   ),
+  build: { ...gauge('build_info', 'Always 1; the version is a label.'), labels: ['version'] },
+  reloads: counter('reloads_total', ['result'], 'Times that the configuration was read again: ok, or failed.'),
   auditFailures: counter('audit_failures_total', [], 'Records that could not be written.'),
   coreFailures: counter(
     'core_failures_total', ['server'], 'Exceptions in the relay, each of which cost a request or a session.',
@@ -116,6 +126,9 @@ const metricsIn = <Into extends Registry | undefined>(registry: Into) => ({
   /** A message crossed the relay; bytes as received. */
   moved: (server: string, from: 'client' | 'server', bytes: number) =>
     registry?.add(table.bytes, { server, from }, bytes),
+  build: (version: string) => registry?.add(table.build, { version }),
+  /** The configuration was read again, or the old one stays. */
+  reloaded: (result: 'ok' | 'failed') => registry?.add(table.reloads, { result }),
   /** An HTTP request was refused before it reached a session. */
   refused: (status: number) => registry?.add(table.refusals, { status }),
   /** Records could not be written. */
@@ -129,8 +142,10 @@ const metricsIn = <Into extends Registry | undefined>(registry: Into) => ({
    * @param to a target of the operator's, or a signal of OpenTelemetry's
    */
   undelivered: (to: string, count: number) => registry?.add(table.undelivered, { to }, count),
-  /** Whether each of the present servers can be reached. */
+  /** Whether each of the present servers is well. */
   ready: (servers: ReadonlyMap<string, boolean>) => registry?.replace(table.ready, servers, Number),
+  /** Something happened to a server, which is on record. */
+  serverHealth: (server: string, health: Health) => registry?.add(table.health, { server, health }),
   /** Disk usage of each server's audit log. */
   logs(servers: ReadonlyMap<string, Usage>): void {
     registry?.replace(table.logFiles, servers, ({ files }) => files)

@@ -1,17 +1,20 @@
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
 import { adminServer, type AdminOptions } from '#admin/server.js'
+import type { Condition } from '#gateway/health.js'
 import { countingMetrics } from '#telemetry/metrics.js'
 
+const well: Condition = { isReachable: true }
+
 const start = async (
-  t: Test, options: Partial<AdminOptions> & { ready?: () => Promise<ReadonlyMap<string, boolean>> } = {},
+  t: Test, options: Partial<AdminOptions> & { ready?: () => Promise<ReadonlyMap<string, Condition>> } = {},
 ) => {
   const metrics = countingMetrics()
   const admin = adminServer({
     host: '127.0.0.1',
     port: 0,
     state: {
-      ready: options.ready ?? (() => Promise.resolve(new Map([['files', true]]))),
+      ready: options.ready ?? (() => Promise.resolve(new Map([['files', well]]))),
       metrics: () => Promise.resolve(metrics.registry.text()),
     },
     ...(options.readyMs !== undefined && { readyMs: options.readyMs }),
@@ -36,15 +39,21 @@ t.test('it says that it lives', async t => {
 })
 
 t.test('it is ready when every server can be reached', async t => {
-  const never = () => new Promise<ReadonlyMap<string, boolean>>(() => {})
+  const never = () => new Promise<ReadonlyMap<string, Condition>>(() => {})
+  const problem =
+    { kind: 'exit', reason: 'the server exited with code 3', since: '2026-11-20T12:00:00.000Z' } as const
   const cases = [
     [
-      'all', () => Promise.resolve(new Map([['a', true], ['b', true]])), 200,
+      'all', () => Promise.resolve(new Map([['a', well], ['b', well]])), 200,
       { ready: true, servers: { a: true, b: true } },
     ],
     [
-      'one is not', () => Promise.resolve(new Map([['a', true], ['b', false]])), 503,
+      'one is not', () => Promise.resolve(new Map([['a', well], ['b', { isReachable: false }]])), 503,
       { ready: false, servers: { a: true, b: false } },
+    ],
+    [
+      'one crashed', () => Promise.resolve(new Map([['a', well], ['b', { isReachable: true, problem }]])), 200,
+      { ready: true, degraded: true, servers: { a: true, b: false }, problems: { b: problem } },
     ],
     ['nobody knows', () => Promise.reject(new Error('secret')), 503, { ready: false, servers: {} }],
     ['nobody says', never, 503, { ready: false, servers: {} }],
@@ -144,7 +153,7 @@ t.test('a port that is taken is a clear error', async t => {
   const { url } = await start(t)
   const port = Number(new URL(url).port)
   const state = {
-    ready: () => Promise.resolve(new Map<string, boolean>()), metrics: () => Promise.resolve(''),
+    ready: () => Promise.resolve(new Map<string, Condition>()), metrics: () => Promise.resolve(''),
   }
   await t.rejects(adminServer({ host: '127.0.0.1', port, state }).listen(), { code: 'CANNOT_START' })
 })

@@ -2,7 +2,6 @@ import { plainJson } from '#protocol/quote.js'
 import fc from 'fast-check'
 import t from 'tap'
 import { plain, plainLines } from '#inspect/plain.js'
-import { StderrTail } from '#inspect/link.js'
 import { columnsOf, wrap } from '#inspect/terminal.js'
 import { evil, harmful } from './run.js'
 
@@ -61,18 +60,5 @@ t.test('wrapped lines fill the width and lose nothing', t => {
   t.strictSame(wrap('a word, and another', 8), ['a word,', 'and', 'another'])
   t.strictSame(wrap('unbreakable', 4), ['unbr', 'eaka', 'ble'])
   t.strictSame(wrap('操作操作', 5), ['操作', '操作'])
-  t.end()
-})
-
-t.test('of what a server writes to stderr, the last lines are kept, split anywhere', t => {
-  const tail = new StderrTail()
-  const written = Buffer.from(Array.from({ length: 50 }, (_, line) => `línea ${line}\u001b[0m\n`).join(''))
-  for (const byte of written) tail.hear(Buffer.from([byte]))
-  t.strictSame(tail.lines, Array.from({ length: 20 }, (_, line) => `línea ${line + 30}`))
-  tail.hear(Buffer.alloc(1_000_000, 'x'))
-  t.equal(tail.lines.length, 1)
-  t.ok((tail.lines[0]?.length ?? 0) <= 200)
-  tail.clear()
-  t.strictSame(tail.lines, [])
   t.end()
 })

@@ -6,7 +6,8 @@ import type { OpenServer } from '#gateway/open.js'
 import { offerOf } from '#inspect/catalogue.js'
 import { inspect, type ToCall } from '#inspect/inspect.js'
 import { type Inspection, problemsOf } from '#inspect/inspection.js'
-import { type Link, type ServerEnd, StderrTail } from '#inspect/link.js'
+import type { Link, ServerEnd } from '#inspect/link.js'
+import { plain } from '#inspect/plain.js'
 import { type Saved, SavedServer } from '#inspect/saved.js'
 import { spinner } from '#inspect/terminal.js'
 import type { Listed } from '#lock/lock.js'
@@ -14,6 +15,7 @@ import type { FrameLimits } from '#protocol/frame.js'
 import { nearest, traitsOf } from '#protocol/revisions/index.js'
 import { createSchemaChecker } from '#schema/index.js'
 import { stdioServer } from '#transport/stdio/server.js'
+import { LastLines } from '#transport/stdio/stderr.js'
 import type { SharedFlags } from '../flags.js'
 import { identityOf } from '../lock/identity.js'
 import type { ServerSetup } from '../server/setup.js'
@@ -49,7 +51,7 @@ export const inspectServer = async (
   // The file's log belongs to the relay that runs by it.
   const log = await openAudit({ ...audit, file: flags.audit ?? 'none', server: server.name })
   const checker = createSchemaChecker(limits)
-  const tail = new StderrTail()
+  const tail = new LastLines()
   const waiting = isQuiet ? undefined : spinner(process.stderr, process.env)
   const interruption = interruptible()
   try {
@@ -92,7 +94,8 @@ export const inspectServer = async (
 const longestProbe = 10_000
 
 /** @param name where several servers are asked */
-const printTail = ({ lines }: StderrTail, name: string | undefined): void => {
+const printTail = (tail: LastLines, name: string | undefined): void => {
+  const lines = tail.lines.map(line => plain(line, 200)).filter(line => line !== '')
   if (lines.length > 0) {
     const server = name === undefined ? 'the server' : `the server ${name}`
     process.stderr.write([`${server} wrote to stderr:`, ...lines.map(line => `  ${line}`), ''].join('\n'))
@@ -106,7 +109,7 @@ const stopMs = 500
 const serverOpener = async (
   server: ServerConfiguration,
   limits: FrameLimits,
-  tail: StderrTail,
+  tail: LastLines,
 ): Promise<(...known: Parameters<OpenServer>) => ServerEnd> => {
   if ('url' in server) {
     const { httpSession } = await import('#transport/upstream/session/session.js')
@@ -117,7 +120,7 @@ const serverOpener = async (
   const options = { ...commandLineOf(server), limits, stopMs }
   return () => {
     tail.clear()
-    return stdioServer({ ...options, stderr: tail.hear })
+    return stdioServer({ ...options, stderr: stream => stream.on('data', tail.hear) })
   }
 }
 

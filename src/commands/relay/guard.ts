@@ -1,12 +1,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { stripVTControlCharacters } from 'node:util'
 import type { Log } from '#audit/log.js'
 import type { Audit } from '#audit/sink.js'
 import type { Capture } from '#capture/capture.js'
-import type { AuditConfiguration, Configuration, Limits } from '#config/configuration.js'
+import type { AuditConfiguration, Configuration, Limits, ServerConfiguration } from '#config/configuration.js'
 import { actionOf } from '#core/findings.js'
 import type { RelayOptions } from '#core/options.js'
 import { messageOf, pathText } from '#errors.js'
 import { loadChecker } from '#gateway/checks.js'
+import { ServerHealth } from '#gateway/health.js'
 import type { Recorder } from '#gateway/hooks.js'
 import type { Guard } from '#gateway/open.js'
 import { byteValidatorFailures } from '#protocol/read-fast.js'
@@ -42,7 +44,32 @@ interface Witnesses {
   readonly metrics: Metrics
   readonly observe: Guard['observe']
   readonly witness: Witness | undefined
+  readonly health?: ServerHealth
 }
+
+/** The lines kept of a server's last words: colours and the frames of a stack are not worth their place. */
+const maxLines = 10
+const lastWords = (lines: readonly string[]): readonly string[] =>
+  lines.map(line => stripVTControlCharacters(line)).filter(line => !/^\s+at /.test(line)).slice(-maxLines)
+
+/** Follows a server, and puts on record what happens to it. */
+export const healthOf = (
+  { name: server, ...kind }: ServerConfiguration, { audit, log, metrics }: Pick<Witnesses, 'audit' | 'log' | 'metrics'>,
+): ServerHealth =>
+  new ServerHealth((health, reason, stderr) => {
+    metrics.serverHealth(server, health)
+    // The end of a process is logged by its owner.
+    if (stderr === undefined) log[health === 'restored' ? 'info' : 'warn'](`${server}: ${reason}`)
+    try {
+      audit.write({
+        event: 'server/health', from: 'relay', server, session: '', client: undefined, revision: undefined,
+        verdict: 'log', findings: [], health, reason, stderr: stderr && lastWords(stderr),
+      })
+    } catch (failure) {
+      metrics.auditFailed()
+      log.warn(messageOf(failure))
+    }
+  }, 'command' in kind)
 
 /** A recorder that fails is dropped: the session continues. */
 const expendable = (recorder: Recorder, log: Log): Recorder => {
@@ -82,7 +109,7 @@ export const watchByteValidator = (
 export const openGuard = (
   setup: ServerSetup,
   configuration: Configuration,
-  { audit, log, metrics, observe, witness }: Witnesses,
+  { audit, log, metrics, observe, witness, health }: Witnesses,
   ruling: CurrentRuling = { now: rulingOf(setup, configuration) },
 ): OpenGuard => {
   const { server, trusted, accepted } = setup
@@ -100,6 +127,7 @@ export const openGuard = (
     intent,
     checker,
     observe,
+    health,
     audit: entry => {
       const flush = audit.add(entry, ruling.now.payloads)
       log.entry(entry)

@@ -4,6 +4,7 @@ import type { Capture } from '#capture/capture.js'
 import type {
   Configuration, ProcessServer, RemoteServer, ServerConfiguration,
 } from '#config/configuration.js'
+import { type ServerHealth, wellIn } from '#gateway/health.js'
 import { type Connector, Upstream, Upstreams } from '#gateway/upstreams.js'
 import type { FrameLimits } from '#protocol/frame.js'
 import type { Metrics } from '#telemetry/metrics.js'
@@ -11,8 +12,9 @@ import { connectionTo, http } from '#telemetry/place.js'
 import { Endpoints, type Refused } from '#transport/front/front.js'
 import { canStart } from '#transport/process/spawn.js'
 import { sharedServer } from '#transport/shared/server.js'
+import { stderrWritten } from '#transport/stdio/stderr.js'
 import type { SharedFlags } from '../flags.js'
-import { captureOf, type CurrentRuling, openGuard, rulingOf, watchByteValidator } from '../relay/guard.js'
+import { captureOf, type CurrentRuling, healthOf, openGuard, rulingOf, watchByteValidator } from '../relay/guard.js'
 import type { Lifetime } from '../relay/lifetime.js'
 import { openTelemetry, patientUrgency, type Telemetry } from '../relay/telemetry.js'
 import type { ServerSetup, Setup } from '../server/setup.js'
@@ -63,6 +65,7 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
   })
 
   lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))
+  lifetime.add(stderrWritten)
   lifetime.add(() => audits.close())
   lifetime.add(watchByteValidator(log, metrics))
   lifetime.add(() => capture?.close())
@@ -74,7 +77,7 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
     upstreams,
     measure: async () => {
       metrics.logs(audits.usage())
-      metrics.ready(await upstreams.ready())
+      metrics.ready(wellIn(await upstreams.ready()))
     },
     get configuration() { return configuration },
     refused,
@@ -118,8 +121,7 @@ const upstreamsOf = async (
   const upstreams = new Map<string, Upstream>()
   try {
     for (const setup of servers.map(asHttpServer)) {
-      const connector = await connectorFor(setup.server, configuration.limits, parts.log, isOnly)
-      upstreams.set(setup.server.name, await upstreamOf(setup, connector, configuration, parts))
+      upstreams.set(setup.server.name, await upstreamOf(setup, configuration, parts, isOnly))
     }
   } catch (error) {
     for (const upstream of upstreams.values()) void upstream.retire()
@@ -129,7 +131,7 @@ const upstreamsOf = async (
 }
 
 const upstreamOf = async (
-  setup: ServerSetup, connector: Connector, configuration: Configuration, parts: Parts,
+  setup: ServerSetup, configuration: Configuration, parts: Parts, isAlone: boolean,
 ): Promise<Upstream> => {
   const { audits, telemetry, metrics, log, capture } = parts
   const { server } = setup
@@ -137,8 +139,14 @@ const upstreamOf = async (
   const audit = await audits.open(configuration.audit, name)
   const place =
     { server: name, toClient: http, toServer: connectionTo('url' in server ? server.url : undefined) }
-  const witnesses = { audit, log, metrics, observe: telemetry.observe?.(place), witness: capture }
+  const health = healthOf(server, { audit, log, metrics })
+  const connector = await connectorFor(server, configuration.limits, isAlone, (reason, hasStarted, lines) => {
+    log.warn(`${name}: ${reason}`)
+    health.ended(reason, hasStarted, lines)
+  })
+  const witnesses = { audit, log, metrics, observe: telemetry.observe?.(place), witness: capture, health }
   return new Upstream({
+    health,
     guard: openGuard(setup, configuration, witnesses, currentRuling(parts, setup, configuration)),
     connector,
     sessionStarted: () => metrics.sessionStarted(name),
@@ -163,16 +171,21 @@ const asHttpServer = (setup: ServerSetup): ServerSetup =>
 
 /** How the sessions of `serve` reach a server. @param isAlone no other is offered beside it */
 const connectorFor = (
-  server: ServerConfiguration, limits: FrameLimits, log: Log, isAlone: boolean,
+  server: ServerConfiguration, limits: FrameLimits, isAlone: boolean, ended: ServerHealth['ended'],
 ): Promise<Connector> | Connector =>
-  'url' in server ? remote(server, limits, isAlone) : local(server, limits, log)
+  'url' in server ? remote(server, limits, isAlone) : local(server, limits, ended)
 
 /**
  * Each session has its own process, because a handshake binds a process to one client; all stateless clients
  * share one, because a process that was used without a handshake may refuse one later.
  */
-const local = (server: ProcessServer, limits: FrameLimits, log: Log): Connector => {
-  const make = () => processOf(server, limits, reason => log.warn(`${server.name}: ${reason}`))
+const local = (server: ProcessServer, limits: FrameLimits, ended: ServerHealth['ended']): Connector => {
+  const make = () => {
+    const child = processOf(
+      server, limits, (reason, lines) => ended(reason, child.failure === undefined, lines),
+    )
+    return child
+  }
   const shared = sharedServer({ make })
   return {
     kind: 'stdio',

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { openLog } from '#audit/log.js'
 import type { Configuration } from '#config/configuration.js'
 import { CustomsError, messageOf } from '#errors.js'
+import { type Condition, together } from '#gateway/health.js'
 import type { FrontCalls, RelayCalls } from '#gateway/processes/calls.js'
 import { explained } from '#rules/index.js'
 import { countingMetrics, type Metrics, noMetrics } from '#telemetry/metrics.js'
@@ -59,8 +60,10 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
     }),
     reload: async ({ servers, configuration, isOnly }: RelaySetup) =>
       gateway?.reload(await setupOf({ servers, configuration, isOnly })),
-    ready: async () =>
-      [...((await gateway?.upstreams.ready()) ?? new Map<string, boolean>()).values()].every(Boolean),
+    ready: async () => {
+      const conditions: ReadonlyMap<string, Condition> = (await gateway?.upstreams.ready()) ?? new Map()
+      return together([...conditions.values()])
+    },
     counted: async () => {
       await gateway?.measure()
       return metrics.registry?.snapshot() ?? []

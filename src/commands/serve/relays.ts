@@ -2,6 +2,7 @@ import { rmSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import { openAudit } from '#audit/sink.js'
 import { messageOf } from '#errors.js'
+import { wellIn } from '#gateway/health.js'
 import { type FailedRelay, type RelayedServer, Relays } from '#gateway/processes/relays.js'
 import type { LogRecord } from '#report/record.js'
 import { allMetrics } from '#telemetry/metrics.js'
@@ -108,7 +109,7 @@ export const openRelays = async (
     },
     ready: () => relays.ready(),
     text: async () => {
-      metrics.ready(await relays.ready())
+      metrics.ready(wellIn(await relays.ready()))
       metrics.relays(relays.running())
       // A relay process sends the snapshot of its own registry.
       const counted = await relays.counted() as ReadonlyMap<number, readonly Row[]>

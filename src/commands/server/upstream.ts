@@ -6,13 +6,23 @@ import { codeOf, CustomsError } from '#errors.js'
 import type { FrameLimits } from '#protocol/frame.js'
 import type { CommandLine } from '#transport/process/spawn.js'
 import { stdioServer, type StdioServer } from '#transport/stdio/server.js'
+import { forwardStderr, LastLines } from '#transport/stdio/stderr.js'
 import type { HttpTls } from '#transport/upstream/pool.js'
 
-/** A server process, not yet started. @param died is told when it ends unasked, or never began */
+/**
+ * A server process, not yet started. On a terminal it shares our stderr, as its person sees its last words.
+ * @param died is told when it ends unasked, or never began, with its last lines of stderr
+ */
 export const processOf = (
-  server: ProcessServer, limits: FrameLimits, died: (reason: string) => void,
-): StdioServer =>
-  stdioServer({ ...commandLineOf(server), limits, died })
+  server: ProcessServer, limits: FrameLimits, died: (reason: string, lastLines: readonly string[]) => void,
+): StdioServer => {
+  const lastLines = new LastLines()
+  return stdioServer({
+    ...commandLineOf(server), limits,
+    stderr: process.stderr.isTTY ? 'inherit' : stream => forwardStderr(stream, lastLines),
+    died: reason => died(reason, lastLines.lines),
+  })
+}
 
 export const commandLineOf = (server: ProcessServer): CommandLine => {
   const { command, cwd } = server

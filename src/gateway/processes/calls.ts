@@ -1,4 +1,5 @@
 import type { ErrorCode } from '#errors.js'
+import type { Condition } from '../health.js'
 
 /** Calls from the front to a relay process. */
 export type RelayCalls = {
@@ -6,8 +7,8 @@ export type RelayCalls = {
   readonly begin: (setup: never) => Promise<void>
   /** Applies another configuration. */
   readonly reload: (setup: never) => Promise<void>
-  /** Whether its server can be reached. */
-  readonly ready: (_: undefined) => Promise<boolean>
+  /** The condition of its server. */
+  readonly ready: (_: undefined) => Promise<Condition>
   /** The counts for metrics. */
   readonly counted: (_: undefined) => Promise<readonly object[]>
   /** See `Backend`. */

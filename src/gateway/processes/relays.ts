@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { FrontBackend } from '#transport/front/front.js'
 import { clientOf, Quota } from '#transport/front/quota.js'
 import { isModernVersion } from '#transport/http/headers.js'
+import { type Condition, type Problem, together } from '../health.js'
 import type { FrontCalls } from './calls.js'
 import { RelayProcess } from './relay-process.js'
 
@@ -46,6 +47,8 @@ interface Served {
   readonly members: readonly Member[]
   /** The process of each session with a server's id, by the id's hash; the oldest first. */
   readonly homes: Map<string, number>
+  /** As its relay processes said last. */
+  problem?: Problem | undefined
 }
 
 interface Member {
@@ -117,12 +120,12 @@ export class Relays implements FrontBackend {
     await Promise.all(this.#members().map(({ process }) => process.reload()))
   }
 
-  /** Whether each server can be reached. One whose relay process is down cannot. */
-  async ready(): Promise<ReadonlyMap<string, boolean>> {
+  /** The condition of each server. One whose relay process is down cannot be reached. */
+  async ready(): Promise<ReadonlyMap<string, Condition>> {
     const offered = [...this.#served.values()].filter(({ isOffered }) => isOffered)
     return new Map(
       await Promise.all(
-        offered.map(async ({ server, members }) => [server.name, await isReady(server, members)] as const),
+        offered.map(async served => [served.server.name, await conditionOf(served)] as const),
       ),
     )
   }
@@ -201,11 +204,17 @@ export class Relays implements FrontBackend {
   }
 }
 
-const isReady = async (server: RelayedServer, members: readonly Member[]): Promise<boolean> => {
-  if (members.some(({ process }) => process.isDown)) return false
+const conditionOf = async (served: Served): Promise<Condition> => {
+  const { server, members } = served
+  if (members.some(({ process }) => process.isDown)) return { isReachable: false }
   const answers = await Promise.all(members.map(({ process }) => process.ask('ready')))
   const told = answers.filter(answer => answer !== undefined)
-  return told.length > 0 ? told.every(Boolean) : server.reachable()
+  // An idle process has ended: what it knew of its server last is known still.
+  const condition = told.length > 0
+    ? together(told)
+    : { isReachable: await server.reachable(), problem: served.problem }
+  served.problem = condition.problem
+  return condition
 }
 
 /** A session belongs to the process that began it; a request without one goes to the least busy process. */

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { stdioExchange, type Exchange } from '#core/event.js'
 import { asError, CustomsError } from '#errors.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
@@ -11,8 +12,8 @@ import { FrameReader, LineWriter } from './lines.js'
 
 export interface StdioServerOptions extends CommandLine {
   readonly limits: FrameLimits
-  /** `inherit`: the server shares the stderr of this process. A function gets the output. */
-  readonly stderr?: 'inherit' | 'ignore' | ((chunk: Buffer) => void)
+  /** `inherit`: the server shares the stderr of this process. A function gets the stream, to read it. */
+  readonly stderr?: 'inherit' | 'ignore' | ((stream: Readable) => void)
   /**
    * How long the server may take to end after its stdin is closed, and again after SIGTERM, in milliseconds.
    * Official clients kill this process 4 s after they close its stdin: twice this time must be less.
@@ -52,6 +53,8 @@ class ServerProcess implements StdioServer {
   #hear: ((event: TransportEvent) => void) | undefined
   /** The server's stdout is closed. */
   #silent = false
+  /** False while more may come of its stderr, where that is read. */
+  #hasLastWords = true
   #linger: NodeJS.Timeout | undefined
   #ended = false
   #tellEnded = () => {}
@@ -78,12 +81,21 @@ class ServerProcess implements StdioServer {
     try {
       const { stderr = 'inherit' } = this.#options
       const child = spawnGroup(this.#options, typeof stderr === 'string' ? stderr : 'pipe')
-      if (typeof stderr !== 'string') child.stderr?.on('data', stderr)
+      if (typeof stderr !== 'string' && child.stderr) this.#read(child.stderr, stderr)
       this.#attach(child)
     } catch (error) {
       const cause = asError(error)
       process.nextTick(() => this.#fail(cause))
     }
+  }
+
+  #read(stream: Readable, reader: (stream: Readable) => void): void {
+    this.#hasLastWords = false
+    reader(stream)
+    stream.on('close', () => {
+      this.#hasLastWords = true
+      this.#settle()
+    })
   }
 
   #attach(child: ServerChild): void {
@@ -137,7 +149,8 @@ class ServerProcess implements StdioServer {
   #settle(): void {
     const { exit } = this
     if (exit === undefined && !this.#silent) return
-    if (exit !== undefined && this.#silent) return this.#finish(describeExit(exit))
+    const isRead = this.#hasLastWords || this.#urgency > 0
+    if (exit !== undefined && this.#silent && isRead) return this.#finish(describeExit(exit))
     clearTimeout(this.#linger)
     // Backpressure of a slow client: the last frames are still in the pipe.
     if (!this.#silent && this.#reader.paused && this.#urgency === 0) return
