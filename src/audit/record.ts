@@ -42,7 +42,7 @@ const longest = 256
  */
 export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: Date): Line => {
   const { client, error, findings, health, id, more, ms, peer, phase, reason } = entry
-  const { revision, serverMs, stderr, tool } = entry
+  const { revision, serverMs, stderr, tool, tools } = entry
   const full = payloads === 'full'
   const text = full ? (value: string) => JSON.stringify(wellFormed(cut(value))) : nameText
   const clean = full ? wellFormed : scrubbed
@@ -71,8 +71,17 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
     (stderr === undefined ? '' : `"stderr":[${stderr.map(text).join()}],`) +
     `"time":"${isoTime(now)}",` +
     (tool === undefined ? '' : `"tool":${text(tool)},`) +
+    (tools === undefined ? '' : toolsText(tools, text)) +
     `"verdict":"${entry.verdict}"`
   return sealed(before, after, last)
+}
+
+/** Names of tools in a record; only their number is kept of further ones. */
+const maxToolNames = 300
+
+const toolsText = (tools: readonly string[], text: (name: string) => string): string => {
+  const more = tools.length - maxToolNames
+  return `"tools":[${tools.slice(0, maxToolNames).map(text).join()}],${more > 0 ? `"toolsMore":${more},` : ''}`
 }
 
 /** Milliseconds, to the third decimal. */

@@ -1,4 +1,4 @@
-import { auditFlags, readUiFlags, uiFlags } from './audit/flags.js'
+import { auditFlags, readToolsFlags, readUiFlags, toolsFlags, uiFlags } from './audit/flags.js'
 import type { Flags, Given, Rest } from './flag.js'
 import { readFlags, readTarget, relayFlags, serveFlags } from './flags.js'
 import { inspectFlags, readInspectFlags, readInspectTarget, saved } from './inspect/flags.js'
@@ -173,6 +173,18 @@ export const commands: readonly Command[] = [
     words: { least: 1, most: Infinity },
     server: false,
     run: async (given, { words }) => (await import('./audit/command.js')).audit(given, words),
+  },
+  {
+    name: 'tools',
+    usage: ['[options] [SERVER]'],
+    describe: 'list the tools that clients see of each server, which are missing or changed, and why (by the ' +
+      'audit logs)',
+    examples: ['tools', 'tools files'],
+    flags: toolsFlags,
+    words: { least: 0, most: 1 },
+    server: false,
+    run: async (given, { words: [server] }) =>
+      (await import('./audit/tools.js')).tools(server, readToolsFlags(given)),
   },
   {
     name: 'ui',

@@ -122,6 +122,8 @@ export interface Entry {
   readonly peer?: { readonly address: string; readonly token: number | undefined } | undefined
   readonly revision: string | undefined
   readonly tool?: string | undefined
+  /** The tools that the client gets, of `tools/list`. */
+  readonly tools?: readonly string[] | undefined
   readonly id?: string | number | undefined
   readonly verdict: Verdict
   readonly findings: readonly Finding[]

@@ -21,6 +21,8 @@ import type { Terms } from './terms.js'
 export interface JudgedPage {
   /** The edits that make the client's page of the server's; empty if it passes unchanged. */
   readonly edits: readonly Edit[]
+  /** The names of the tools that the client gets. */
+  readonly shown: readonly string[]
   /** Undefined for a result without a list of tools that passes by policy. */
   readonly page: Page | undefined
 }
@@ -55,7 +57,7 @@ export function* judgePage(
   const edits: Edit[] = [...(yield* judgeList(core, 'tools/list', revision, result, exchange, findings))]
   const tools = member(result, 'tools')
   if (findings.stopping.length > 0) return undefined
-  if (!isArray(tools)) return { edits, page: undefined }
+  if (!isArray(tools)) return { edits, shown: [], page: undefined }
   const exact = offer && member(exactResult(core, frame, result), 'tools')
   const listed = new Map<string, JsonObject>()
   const passed = new Map<string, Tool>()
@@ -181,6 +183,7 @@ export function* judgePage(
   }
   return {
     edits,
+    shown: [...passed.keys()].filter(name => options.tools.get(name)?.denied !== true),
     page: {
       listed, accepted: passed, next: isString(next) && next !== '' ? next : undefined,
       lifetime: typeof lifetime === 'number' ? lifetime : 0, isPartial,

@@ -90,6 +90,7 @@ export class Records {
       client: terms.client,
       revision: terms.revision,
       tool: called?.name,
+      tools: sent?.message.kind === 'result' ? request.tools : undefined,
       id: request.id,
       verdict: findings.verdict,
       findings: named(findings.kept, response),

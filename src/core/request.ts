@@ -48,6 +48,8 @@ export class PendingRequest implements Pending {
   readonly taskId: string | undefined
   readonly wantsTask: boolean
   readonly trace: Trace | undefined
+  /** The tools that the client gets, for `tools/list`. */
+  tools: readonly string[] | undefined
   /** The called tool, for `tools/call` and for requests about its task. */
   called: Called | undefined = undefined
   flow: Flow | undefined = undefined

@@ -83,9 +83,11 @@ export class ToolLists {
    * @returns the frame for the client; undefined when the result is no list
    */
   *page(
-    { cursor, terms, findings }: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject,
+    request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject,
   ): Flow<Frame | undefined> {
+    const { cursor, terms, findings } = request
     const judged = yield* this.#judge(this.catalog.listing(cursor), terms, exchange, frame, result, findings)
+    request.tools = judged?.shown
     return judged && edited(frame, judged.edits)
   }
 
@@ -220,8 +222,10 @@ export class ToolLists {
       const result = message?.kind === 'result' && !findings.isStop ? message.result : undefined
       const judged = result && (yield* this.#judge(listing, terms, exchange, frame, result, findings))
       records.write(
-        { event: 'tools/list', from: 'relay', bytes: { response: frame.bytes.length } }, findings, terms,
-        frame,
+        {
+          event: 'tools/list', from: 'relay', tools: judged?.shown, bytes: { response: frame.bytes.length },
+        },
+        findings, terms, frame,
       )
       if (judged?.page === undefined) return false
       cursor = judged.page.next

@@ -17,6 +17,10 @@ export interface LogRecord {
   readonly client: string | undefined
   readonly revision: string | undefined
   readonly tool: string | undefined
+  /** The tools that the client got, of `tools/list`; undefined in logs of earlier versions. */
+  readonly tools: readonly string[] | undefined
+  /** How many tools it got besides. */
+  readonly moreTools: number
   readonly id: string | number | undefined
   readonly phase: string | undefined
   /** Undefined for records about the log itself. */
@@ -57,8 +61,8 @@ export const recordOfLine = (text: string): LogRecord | undefined => {
 
 /** @returns undefined when the object is not a record */
 export const recordOf = (members: JsonObject): LogRecord | undefined => {
-  const [client, bytes, peer, findings, id, health, stderr, digests] =
-    ['client', 'bytes', 'peer', 'findings', 'id', 'health', 'stderr', 'digest']
+  const [client, bytes, peer, findings, id, health, stderr, digests, tools] =
+    ['client', 'bytes', 'peer', 'findings', 'id', 'health', 'stderr', 'digest', 'tools']
       .map(name => member(members, name))
   const time = Date.parse(textIn(members, 'time') ?? '')
   const event = textIn(members, 'event')
@@ -73,6 +77,8 @@ export const recordOf = (members: JsonObject): LogRecord | undefined => {
     client: isObject(client) ? named(textIn(client, 'name'), textIn(client, 'version')) : undefined,
     revision: textIn(members, 'revision'),
     tool: textIn(members, 'tool'),
+    tools: isArray(tools) ? tools.filter(isString) : undefined,
+    moreTools: numberIn(members, 'toolsMore') ?? 0,
     id: isString(id) || typeof id === 'number' ? id : undefined,
     phase: textIn(members, 'phase'),
     verdict: verdicts.find(one => one === verdict),
@@ -108,6 +114,9 @@ export const recordOfEntry = (entry: Entry, time: number, clean: (text: string) 
     seq: undefined,
     client: client && clean(named(client.name, client.version)),
     tool: cleanOr(entry.tool),
+    // The live page shows calls and findings.
+    tools: undefined,
+    moreTools: 0,
     id: typeof entry.id === 'string' ? clean(entry.id) : entry.id,
     findings: entry.findings.map(({ rule, path, message, mended, ...about }) => ({
       rule, path: clean(path), message: clean(message), mended: cleanOr(mended),

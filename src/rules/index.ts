@@ -204,7 +204,11 @@ export const rules: readonly Row[] = [
   row('call/unlisted', 'block', 'a call of a tool that is not in the list',
     'The client called a tool that the server does not offer, or that is held back.',
     'Call what the list offers, and list again when it has changed.', call.unlisted, {
-      mayPass: false, steps: ['Restart the client if it knows an old list of tools'],
+      mayPass: false,
+      steps: [
+        'See which tools clients get, which are missing, and why: `mcp-customs tools`',
+        'Restart the client if it knows an old list of tools',
+      ],
     }),
   row('call/denied', 'block', 'a call of a tool that the operator denies',
     'The client called a tool that your configuration denies.',

@@ -7,7 +7,7 @@ const hour = 3_600_000
 export const record = (more: Partial<LogRecord> = {}): LogRecord => ({
   time: Date.UTC(2026, 10, 21, 12), seq: 1, event: 'tools/call', from: 'client',
   server: 'weather', session: 's-1', client: 'desk 1.0', revision: '2025-11-25',
-  tool: 'get_weather', id: 5, phase: undefined, verdict: 'pass', findings: [], more: 0,
+  tool: 'get_weather', tools: undefined, moreTools: 0, id: 5, phase: undefined, verdict: 'pass', findings: [], more: 0,
   ms: 12.5, serverMs: 12, request: 100, response: 2000, digests: undefined,
   error: undefined, reason: undefined, peer: undefined, health: undefined, stderr: [], ...more,
 })

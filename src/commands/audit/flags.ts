@@ -142,6 +142,16 @@ const readHead = (text: string): string => {
     : badUsage(`--head ${quote(text)}: no hash of a record (64 hex digits)`)
 }
 
+export const toolsFlags = {
+  logs: {
+    type: 'string', value: 'FILE|FOLDER', multiple: true,
+    describe: 'the audit logs to read (default: those of this user\'s relays)',
+  },
+  json: { type: 'boolean', describe: 'as JSON' },
+} as const
+
+export const readToolsFlags = (given: Given): Values<typeof toolsFlags> => valuesOf(toolsFlags, given)
+
 export const uiFlags = {
   port: {
     type: 'string', value: 'PORT', describe: 'where to listen, on loopback (default: one that is free)',
