@@ -7,7 +7,7 @@ import { Batches } from '../dist/core/batches.js'
 import { exchangeNamed, stdioExchange } from '../dist/core/event.js'
 import { parseFrame } from '../dist/protocol/parse.js'
 import { presetPolicy, rules } from '../dist/rules/index.js'
-import { sharedServer } from '../dist/transport/shared/server.js'
+import { SharedServer } from '../dist/transport/shared/server.js'
 
 const { values } = parseArgs({ options: { frames: { type: 'string', default: '1000000' }, seed: { type: 'string', default: String(Date.now() % 2 ** 32) } } })
 const [frames, seed] = [Number(values.frames), Number(values.seed)]
@@ -77,7 +77,7 @@ const throughRelay = (stateless, script) => {
 const throughShared = script => {
   let hear = () => undefined
   const child = { start: one => (hear = one), send: () => true, pause() {}, resume() {}, close: () => Promise.resolve() }
-  const shared = sharedServer({ make: () => child, timers: { after: () => () => undefined }, now: () => 0, random: () => 0 })
+  const shared = new SharedServer({ make: () => child, timers: { after: () => () => undefined }, now: () => 0, random: () => 0 })
   const ports = [0, 1, 2].map(() => shared.connect())
   for (const port of ports) port.start(() => undefined)
   for (const { from, exchange, text } of script) {

@@ -11,7 +11,7 @@ import type { Metrics } from '#telemetry/metrics.js'
 import { connectionTo, http } from '#telemetry/place.js'
 import { Endpoints, type Refused } from '#transport/front/front.js'
 import { canStart } from '#transport/process/spawn.js'
-import { sharedServer } from '#transport/shared/server.js'
+import { SharedServer } from '#transport/shared/server.js'
 import { stderrWritten } from '#transport/stdio/stderr.js'
 import type { SharedFlags } from '../flags.js'
 import { captureOf, type CurrentRuling, healthOf, openGuard, rulingOf, watchByteValidator } from '../relay/guard.js'
@@ -186,7 +186,7 @@ const local = (server: ProcessServer, limits: FrameLimits, ended: ServerHealth['
     )
     return child
   }
-  const shared = sharedServer({ make })
+  const shared = new SharedServer({ make })
   return {
     kind: 'stdio',
     connect: ({ kind }) => (kind === 'stateless' ? () => shared.connect() : make),

@@ -10,38 +10,38 @@ import type { Transport, TransportEvent } from '../transport.js'
 export interface Asked {
   readonly port: Port
   readonly exchange: Exchange
-  /** What the server knows it by. */
+  /** The id, and progress token, by which the server knows the request. */
   readonly number: number
   readonly names: Names
   readonly request: Request
 }
 
-/** What a port asks of those who hand it out. */
+/** What a port needs of the shared server. */
 export interface Hub {
   readonly timers: Timers
   /** A monotonic clock, in milliseconds. */
   readonly now: () => number
   send(port: Port, exchange: Exchange, frame: Frame): boolean
   giveUp(asked: Asked): void
-  /** A port holds the server back, or does not any more. */
+  /** Call when a port begins or ends to hold the server back. */
   held(): void
   leave(port: Port): Promise<void>
-  /** A port that has left wants the server to end sooner. */
+  /** Ends the process sooner, after `leave`. */
   hurry(urgency: number): void
 }
 
 /**
- * A session that does not read holds up every other: for at most so many milliseconds at a time, and
- * afterwards for none before the server was read for as long.
+ * Longest time, in milliseconds, for which a session that does not read may stop the reading of the server,
+ * which stops all other sessions as well. After that the server is read for as long as it was held back.
  */
 const holdMs = 1000
 
-/** One session's end of a server that many share. */
+/** One session's transport to a shared server. */
 export class Port implements Transport {
   readonly #hub: Hub
   #hear: ((event: TransportEvent) => void) | undefined
   readonly #asked = new ChurnGroups<Exchange, Asked>()
-  /** It was told to hold back, and waits to be told that the server reads again. */
+  /** True when `send` returned false, and `drained` was not reported yet. */
   full = false
   #heldSince: number | undefined
   #stopHolding: () => void = () => undefined
@@ -72,7 +72,7 @@ export class Port implements Transport {
     this.#asked.delete(asked.exchange, asked)
   }
 
-  /** Everything that it waits for. */
+  /** All open requests of this session. */
   all(): readonly Asked[] {
     return this.#asked.all()
   }
@@ -85,7 +85,7 @@ export class Port implements Transport {
     for (const asked of this.#asked.of(exchange)) if (asked.names.key === key) this.#hub.giveUp(asked)
   }
 
-  /** With the exchange goes what was asked on it, by the relay's own account too. */
+  /** Cancels all requests of the exchange, including the relay's own. */
   shut(exchange: Exchange): void {
     for (const asked of this.#asked.of(exchange)) this.#hub.giveUp(asked)
   }
@@ -106,7 +106,7 @@ export class Port implements Transport {
     else if (this.#mayHoldAt === Infinity) this.#mayHoldAt = this.#hub.now() + holdMs
   }
 
-  /** What it still waits for is given up; the last port takes the server with it. */
+  /** Cancels all open requests. The last port that closes ends the server. */
   close(urgency = 1): Promise<void> {
     this.#closed ??= this.#close()
     this.#hub.hurry(urgency)

@@ -1,23 +1,20 @@
 import { stdioExchange } from '#core/event.js'
 import type { Transport, TransportEvent } from '../transport.js'
 
-export interface SharedProcessOptions {
+interface SharedProcessOptions {
   /** Makes the server's process, not yet started: for the first request, and for the first after it ended. */
   readonly make: () => Transport
   /** A monotonic clock, in milliseconds. */
   readonly now: () => number
   /** From 0 to 1. */
   readonly random: () => number
-  /** Whether what it says is not to be read. */
-  readonly isHeld: () => boolean
-  /** Told by the process that runs, and not by those that were told to end. */
-  readonly heard: (event: TransportEvent) => void
+  /** True while the server's output must not be read. */
+  readonly isPaused: () => boolean
+  /** Gets the events of the running process. Events of processes that were told to end are ignored. */
+  readonly onEvent: (event: TransportEvent) => void
 }
 
-/**
- * One process after the other: who has ended is started again, later and later where it never answers
- * anything.
- */
+/** The server's process. One that has ended is started again for the next request (see `BackOff`). */
 export class SharedProcess {
   readonly #options: SharedProcessOptions
   readonly #backOff: BackOff
@@ -31,22 +28,22 @@ export class SharedProcess {
     this.#backOff = new BackOff(options.now, options.random)
   }
 
-  /** The one that runs. */
+  /** The running process. */
   get child(): Transport | undefined {
     return this.#child
   }
 
-  /** So long it may not be started, in milliseconds. */
+  /** How long it must not be started yet, in milliseconds. */
   get waitMs(): number {
     return this.#backOff.waitMs
   }
 
-  /** It works: should it end, it is started again at once. */
+  /** Call when the process has answered a request: if it ends, it is then started again at once. */
   answered(): void {
     this.#hasAnswered = true
   }
 
-  /** @returns the one that runs, or is started now; undefined when it may not be yet */
+  /** @returns the process, started now if necessary; undefined when it must not be started yet */
   running(): Transport | undefined {
     if (this.#child || this.waitMs > 0) return this.#child
     const child = this.#options.make()
@@ -58,19 +55,19 @@ export class SharedProcess {
         this.#child = undefined
         this.#backOff.ended(this.#hasAnswered)
       }
-      this.#options.heard(event)
+      this.#options.onEvent(event)
     })
-    if (this.#options.isHeld()) child.pause(stdioExchange)
+    if (this.#options.isPaused()) child.pause(stdioExchange)
     return child
   }
 
-  /** `isHeld` may say something else than before. */
-  held(): void {
-    if (this.#options.isHeld()) this.#child?.pause(stdioExchange)
+  /** Call when `isPaused` may have changed. */
+  pauseOrResume(): void {
+    if (this.#options.isPaused()) this.#child?.pause(stdioExchange)
     else this.#child?.resume(stdioExchange)
   }
 
-  /** Tells the one that runs to end. @returns false when there is none */
+  /** Tells the running process to end. @returns false when there is none */
   letGo(): boolean {
     const child = this.#child
     if (child === undefined) return false
@@ -79,12 +76,12 @@ export class SharedProcess {
     return true
   }
 
-  /** Resolves when nothing is left of those that were told to end. */
+  /** Resolves when all processes that were told to end have ended. */
   async gone(): Promise<void> {
     await Promise.all(this.#ending.values())
   }
 
-  /** Those that are ending are to end sooner. */
+  /** Ends the processes that were told to end sooner. */
   hurry(urgency: number): void {
     if (urgency > 1) for (const child of this.#ending.keys()) void child.close(urgency)
   }
@@ -94,9 +91,9 @@ const firstMs = 500
 const longestMs = 30_000
 
 /**
- * When a process that ended may be started again. After it has done something, at once; when it has not, at
- * once the first time, then after longer and longer: by half a second at first, by half a minute at last, and
- * never by quite as long as others of its kind.
+ * When a process that ended may be started again: at once if it had answered a request, or ended for the
+ * first time. After that the wait doubles from half a second to half a minute. A random part of up to one
+ * half is taken off, so that many relays do not start their servers at the same time.
  */
 export class BackOff {
   readonly #now: () => number
@@ -110,14 +107,14 @@ export class BackOff {
     this.#random = random
   }
 
-  /** @param useful it had answered something */
+  /** @param useful true when the process had answered a request */
   ended(useful: boolean): void {
     this.#failures = useful ? 0 : this.#failures + 1
     const ms = this.#failures < 2 ? 0 : Math.min(longestMs, firstMs * 2 ** (this.#failures - 2))
     this.#until = this.#now() + ms * (1 + this.#random()) / 2
   }
 
-  /** How long it is still to be waited for, in milliseconds; 0 when it may be started. */
+  /** Remaining wait in milliseconds; 0 when the process may be started. */
   get waitMs(): number {
     return Math.max(0, this.#until - this.#now())
   }

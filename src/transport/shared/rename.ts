@@ -8,17 +8,14 @@ import { unmetered } from '#protocol/unmetered.js'
 import { inMeta, metaPrefix } from '#protocol/revisions/index.js'
 
 /**
- * How messages are renamed between clients who do not know of each other and the one server that they share:
- * to the server each request is a number of ours, which is its id and its progress token. Of a message's
- * bytes only the names change.
+ * The names that a client gave to a request. The server gets a number of ours instead, as the request's id
+ * and as its progress token, because other clients may use the same names. All other bytes stay as they are.
  */
-
-/** What a client calls its request. */
 export interface Names {
-  /** JSON text, as the client spells it. */
+  /** The id as JSON text, spelt as the client spelt it. */
   readonly id: Buffer
   readonly key: IdKey
-  /** The progress token, as the client spells it. */
+  /** The progress token, likewise. */
   readonly token: Buffer | undefined
 }
 
@@ -34,7 +31,7 @@ export const namesOf = (frame: Frame, { key, params }: Request): Names => {
   }
 }
 
-/** A client's request, as the server gets it. */
+/** The client's request with our names. */
 export const renamed = (frame: Frame, message: Request, { token }: Names, number: number): Frame => {
   const replace = String(number)
   const edits: Edit[] = [{ path: ['id'], replace }, ...(token ? [{ path: tokenPath, replace }] : [])]
@@ -45,8 +42,8 @@ export const renamed = (frame: Frame, message: Request, { token }: Names, number
 }
 
 /**
- * The server's answer, as the client that asked gets it. Of an answer by another spelling of the number
- * (`"7"` or `7.0` for 7) the client's id has another spelling as well.
+ * The server's response with the client's names. When the server spells our number differently (`"7"` or
+ * `7.0` for 7), the client's id is misspelt as well, so that the relay finds the fault.
  */
 export const restoredAnswer = (
   frame: Frame, message: Result | ErrorResponse, names: Names, number: number,
@@ -62,7 +59,7 @@ export const restoredAnswer = (
   if (at(result, subscriptionPath) !== number) {
     return { bytes, message: { kind: 'result', id, key, result }, faults, facts }
   }
-  // The end of a subscription names it a second time.
+  // The response that ends a subscription names the request in its _meta as well.
   const named = edit(bytes, [{ path: ['result', ...subscriptionPath], replace: names.id }])
   return {
     bytes: named, message: { kind: 'result', id, key, result: put(result, subscriptionPath, id) }, faults,
@@ -70,10 +67,7 @@ export const restoredAnswer = (
   }
 }
 
-/**
- * Answers can be large, and nearly all of one is its result: that is stepped over, where it is known to be
- * the only object.
- */
+/** Replaces the id. The scan for it skips the result, which is nearly all of a large response. */
 const withId = (frame: Frame, id: Buffer): Buffer => {
   const { bytes } = frame
   const container = onlyContainer(frame)
@@ -92,7 +86,7 @@ const withId = (frame: Frame, id: Buffer): Buffer => {
 
 const placeholder = Buffer.from('0')
 
-/** What the server says of a request, as the client that asked gets it. */
+/** The server's notification about a request, with the client's names. */
 export const restoredNotification = (
   frame: Frame, message: Notification, names: Names, number: number,
 ): Frame => {
@@ -109,33 +103,32 @@ export const restoredNotification = (
   return framed(frame, edits, { ...message, params })
 }
 
-/** What cannot be used, and yet names a request: for the client that waits for an answer to it. */
+/** An unusable frame that names a request, with the client's names. */
 export const restoredUnusable = (frame: Frame, names: Names): Frame => {
-  // The bytes of what could be read so far are renamed; nobody knows where anything is in those of what is no
-  // JSON.
+  // Only in JSON does the id have a known place.
   const readable = frame.faults.every(({ kind }) => kind === 'json-rpc' || kind === 'ambiguous')
   return framed(
     frame, readable ? [{ path: ['id'], replace: names.id }] : [], { kind: 'unusable', keys: [names.key] },
   )
 }
 
-/** What names the request that a notification belongs to; undefined when nothing does. */
+/** The name of the request that a notification belongs to; undefined when it names none. */
 export const nameIn = ({ method, params }: Notification): Json | undefined => {
   if (method === 'notifications/progress') return member(params, 'progressToken')
   return at(params, subscriptionPath)
     ?? (method === 'notifications/cancelled' ? member(params, 'requestId') : undefined)
 }
 
-/** A server decides by the first message that says nothing of its revision that all of them are legacy. */
+/** A server takes all clients for legacy ones after one message that does not name its revision. */
 export const namesRevision = ({ params }: Request | Notification): boolean =>
   isString(inMeta(params, 'protocolVersion'))
 
-/** Tells the server that nobody waits for a request any more; by the revision that the request named. */
+/** Cancels a request, by the revision that the request names. */
 export const cancellation = (number: number, request: Request): Frame => {
-  const theirs = at(request.params, ['_meta'])
-  const terms = isObject(theirs) ? [
-    ...repeated
-  ].flatMap(key => [[key, member(theirs, key)] as const].filter(([, value]) => value !== undefined)) : []
+  const terms = repeated.flatMap(key => {
+    const value = at(request.params, ['_meta', key])
+    return value === undefined ? [] : [[key, value] as const]
+  })
   const params = {
     _meta: Object.fromEntries(terms), requestId: number, reason: 'the client does not wait for it any more',
   }
@@ -147,10 +140,9 @@ export const cancellation = (number: number, request: Request): Frame => {
   }
 }
 
-const repeated: ReadonlySet<string> =
-  new Set(['protocolVersion', 'clientInfo', 'clientCapabilities'].map(key => metaPrefix + key))
+const repeated = ['protocolVersion', 'clientInfo', 'clientCapabilities'].map(key => metaPrefix + key)
 
-/** A frame without further keys: those are the server's names, and mean nothing to a client. */
+/** The frame with its edits, without `otherKeys`: those are our names, which mean nothing to a client. */
 const framed = (
   { bytes, faults, facts }: Frame, edits: readonly Edit[], message: Frame['message'],
 ): Frame => ({

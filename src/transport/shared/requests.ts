@@ -5,19 +5,19 @@ import type { Request } from '#protocol/json-rpc.js'
 import { namesOf } from './rename.js'
 import type { Asked, Port } from './port.js'
 
-/** Requests given up whose late answer is still known as one; more than clients give up in earnest. */
-const mostGivenUp = 1000
+/** Most cancelled requests whose late response is recognized. Real clients cancel fewer. */
+const maxGivenUp = 1000
 
-/** What was asked of a shared server and not answered, by a number that is never used again. */
+/** The open requests of a shared server, by a number that is never used again. */
 export class SharedRequests {
   readonly #asked = new ChurnMap<number, Asked>()
   readonly #givenUp = new Set<number>()
   #last = 0
   /**
-   * Up to this number the server may not know yet what was given up: what names no request may be about one
-   * of those. Zero when it is known to have read that far.
+   * The number of the last request before a cancellation that the server may not have read yet. Until it has,
+   * a message that names no request may belong to the cancelled one. Zero when it has read the cancellation.
    */
-  #doubt = 0
+  #unreadUpTo = 0
 
   open(port: Port, exchange: Exchange, frame: Frame, request: Request): Asked {
     const asked = { port, exchange, number: ++this.#last, names: namesOf(frame, request), request }
@@ -39,31 +39,33 @@ export class SharedRequests {
     asked.port.delete(asked)
   }
 
-  /** Nobody waits for it any more; the server is about to be told. */
+  /** Call before the server gets the cancellation of this request. */
   giveUp(asked: Asked): void {
     this.close(asked)
-    this.#doubt = this.#last
+    this.#unreadUpTo = this.#last
     this.#givenUp.add(asked.number)
-    if (this.#givenUp.size <= mostGivenUp) return
+    if (this.#givenUp.size <= maxGivenUp) return
     for (const oldest of this.#givenUp) {
       this.#givenUp.delete(oldest)
       break
     }
   }
 
-  /** Whether an answer to nothing comes too late only: true once. */
+  /** True for the first response to a cancelled request. */
   isLate(number: number): boolean {
     return this.#givenUp.delete(number)
   }
 
-  /** The server says something of a request: it has read everything up to it. */
+  /** Call when the server names a request: it has then read everything before that request. */
   hasRead(number: number): void {
-    if (number > this.#doubt) this.#doubt = 0
+    if (number > this.#unreadUpTo) this.#unreadUpTo = 0
   }
 
-  /** Whom the server speaks to when it does not say: certain only where one exchange alone waits. */
+  /**
+   * The request that a message without a name belongs to: known only while one exchange has open requests.
+   */
   only(): Asked | undefined {
-    if (this.#doubt > 0) return undefined
+    if (this.#unreadUpTo > 0) return undefined
     let only: Asked | undefined
     for (const asked of this.#asked.values()) {
       if (only && (only.port !== asked.port || only.exchange !== asked.exchange)) return undefined
@@ -72,9 +74,9 @@ export class SharedRequests {
     return only
   }
 
-  /** Another server answers from now on. */
+  /** Call when the process has ended. */
   forget(): void {
     this.#givenUp.clear()
-    this.#doubt = 0
+    this.#unreadUpTo = 0
   }
 }

@@ -3,7 +3,7 @@ import t from 'tap'
 import { stdioExchange, type Exchange } from '#core/event.js'
 import { slice } from '#protocol/scan.js'
 import { parseFrame } from '#protocol/parse.js'
-import { sharedServer } from '#transport/shared/server.js'
+import { SharedServer } from '#transport/shared/server.js'
 import type { Transport, TransportEvent } from '#transport/transport.js'
 import type { Frame } from '#protocol/frame.js'
 import { ManualTimers } from '../timers.js'
@@ -92,7 +92,7 @@ const setUp = (sessions = 1) => {
     children.push(child)
     return child
   }
-  const shared = sharedServer({ make, timers, now: () => clock.now, random })
+  const shared = new SharedServer({ make, timers, now: () => clock.now, random })
   const ears = Array.from({ length: sessions }, () => new Ear(shared.connect()))
   const first = (): Ear => {
     const [ear] = ears

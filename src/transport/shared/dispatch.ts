@@ -1,0 +1,139 @@
+import { stdioExchange } from '#core/event.js'
+import { errorAnswer } from '#core/refusal.js'
+import type { Fault, Frame } from '#protocol/frame.js'
+import type { Json } from '#protocol/json.js'
+import { errorCode, type ErrorResponse, type IdKey, type Notification, type Result } from '#protocol/json-rpc.js'
+import { numberOf } from '#protocol/message.js'
+import type { Timers } from '../timers.js'
+import type { Asked, Port } from './port.js'
+import type { SharedProcess } from './process.js'
+import { nameIn, restoredAnswer, restoredNotification, restoredUnusable } from './rename.js'
+import type { SharedRequests } from './requests.js'
+
+/** How long, in milliseconds, the response to a subscription may follow the server's cancellation of it. */
+const lastAnswerMs = 1000
+
+/** Finds the session that each message of a shared server belongs to. */
+export class Dispatcher {
+  readonly #ports: ReadonlySet<Port>
+  readonly #requests: SharedRequests
+  readonly #process: SharedProcess
+  readonly #timers: Timers
+
+  constructor(ports: ReadonlySet<Port>, requests: SharedRequests, process: SharedProcess, timers: Timers) {
+    this.#ports = ports
+    this.#requests = requests
+    this.#process = process
+    this.#timers = timers
+  }
+
+  dispatch(frame: Frame): void {
+    const { message } = frame
+    switch (message.kind) {
+      case 'result':
+      case 'error':
+        return this.#answered(frame, message)
+      case 'notification':
+        return this.#notified(frame, message)
+      case 'unusable':
+        return this.#unusable(frame, message.keys)
+      // Pages come by HTTP only.
+      case 'page':
+        return
+      case 'request':
+        this.#process.child?.send(
+          stdioExchange,
+          errorAnswer(message, errorCode.methodNotFound, 'This revision has no requests of the server'),
+        )
+        return this.#record(withFault(frame, 'a request of the server, which many clients share'))
+      case 'batch':
+        for (const one of message.members) this.dispatch({ ...one, faults: [...one.faults, noBatch] })
+    }
+  }
+
+  /** Ends a request without a response. */
+  lose(asked: Asked | undefined, reason: string): void {
+    if (asked === undefined) return
+    this.#requests.close(asked)
+    asked.port.tell({ type: 'lost', exchange: asked.exchange, key: asked.names.key, reason })
+  }
+
+  #answered(frame: Frame, message: Result | ErrorResponse): void {
+    const number = numberOf(message.key)
+    const asked = this.#requests.find(number)
+    const exact = message.key === String(number)
+    if (asked !== undefined) this.#process.answered()
+    this.#sendUnusable(frame, (frame.otherKeys ?? []).filter(key => numberOf(key) !== number))
+    if (exact) this.#requests.hasRead(number)
+    if (asked === undefined) {
+      // The first response to a cancelled request is only late: no finding.
+      if (!exact || !this.#requests.isLate(number)) this.#record(frame)
+      return
+    }
+    if (exact) this.#requests.close(asked)
+    tell(asked, restoredAnswer(frame, message, asked.names, number))
+  }
+
+  #notified(frame: Frame, message: Notification): void {
+    const name = nameIn(message)
+    const asked = this.#namedBy(message, name)
+    const to = asked ?? (name === undefined ? this.#requests.only() : undefined)
+    if (asked) {
+      this.#requests.hasRead(asked.number)
+      tell(asked, restoredNotification(frame, message, asked.names, asked.number))
+      if (message.method === 'notifications/cancelled') this.#subscriptionEnded(asked)
+    } else if (to) tell(to, frame)
+    // Each session has a catalogue of its own, which this notification makes out of date.
+    if (message.method === 'notifications/tools/list_changed') {
+      this.#record(frame, [...this.#ports].filter(port => port !== to?.port))
+    } else if (!to) this.#record(frame)
+  }
+
+  #namedBy({ method }: Notification, name: Json | undefined): Asked | undefined {
+    const asked = typeof name === 'number' ? this.#requests.find(name) : undefined
+    const wanted = method !== 'notifications/progress' || asked?.names.token !== undefined
+    return wanted ? asked : undefined
+  }
+
+  /** The server has cancelled a subscription; its response may follow, or not. */
+  #subscriptionEnded({ number }: Asked): void {
+    this.#timers.after(lastAnswerMs, () =>
+      this.lose(this.#requests.find(number), 'the server ended the subscription'))
+  }
+
+  #unusable(frame: Frame, keys: readonly IdKey[]): void {
+    if (this.#sendUnusable(frame, keys)) return
+    const only = this.#requests.only()
+    if (only) tell(only, withoutKeys(frame))
+    else this.#record(withoutKeys(frame))
+  }
+
+  /** Sends an unusable frame to each client whose request it names. @returns whether it names one */
+  #sendUnusable(frame: Frame, keys: readonly IdKey[]): boolean {
+    const meant =
+      new Set(keys.map(key => this.#requests.find(numberOf(key))).filter(asked => asked !== undefined))
+    for (const asked of meant) tell(asked, restoredUnusable(frame, asked.names))
+    return meant.size > 0
+  }
+
+  /**
+   * Hands a frame that belongs to no request to the relay of one session, for the audit log. No client gets
+   * the frame, because clients of a shared server have no stdio exchange.
+   */
+  #record(frame: Frame, ports: readonly Port[] = [...this.#ports].slice(0, 1)): void {
+    for (const port of ports) port.tell({ type: 'frame', exchange: stdioExchange, frame })
+  }
+}
+
+const tell = ({ port, exchange }: Asked, frame: Frame): void => port.tell({ type: 'frame', exchange, frame })
+
+const noBatch: Fault = {
+  kind: 'json-rpc', path: '', message: 'a batch, to clients of a revision that has none',
+}
+
+/** Removes the frame's ids: they are the relay's numbers, and a client may use the same numbers. */
+const withoutKeys =
+  ({ bytes, faults }: Frame): Frame => ({ bytes, message: { kind: 'unusable', keys: [] }, faults })
+
+const withFault = (frame: Frame, message: string): Frame =>
+  withoutKeys({ ...frame, faults: [...frame.faults, { kind: 'json-rpc', path: '', message }] })
