@@ -66,25 +66,25 @@ for (let made = 0; made < Number(count); made += 1) {
   if (server.session === undefined) {
     server.session = `${server.name}-${++server.sessions}`
     server.left = 20 + Math.floor(random() * 2000)
-    write(server, { event: 'session/start' })
+    write(server, { event: 'session/start', from: 'relay' })
     continue
   }
   server.left -= 1
   if (server.left === 0) {
-    write(server, { event: 'session/end', reason: 'the client closed its input' })
+    write(server, { event: 'session/end', from: 'relay', reason: 'the client closed its input' })
     server.session = undefined
     continue
   }
   const serverMs = spread(20)
   if (random() < 0.02) {
-    write(server, { event: 'tools/list', id: made, ms: serverMs + 1, serverMs, bytes: { request: 60, response: 24_000 }, ...(random() < 0.02 && finding(drift)) })
+    write(server, { event: 'tools/list', from: 'client', id: made, ms: serverMs + 1, serverMs, bytes: { request: 60, response: 24_000 }, ...(random() < 0.02 && finding(drift)) })
     continue
   }
   const tool = pick(server.tools)
   const took = spread(tool.median)
   const wrong = random() < tool.faulty ? finding(pick(faults)) : {}
   const bytes = { request: Math.round(spread(180)), response: Math.round(spread(2500)) }
-  write(server, { event: 'tools/call', tool: tool.name, id: made, ms: took + spread(0.25), serverMs: took, bytes, arguments: Buffer.from(`{"n":${made}}`), result: Buffer.from(`[${made}]`), ...wrong })
+  write(server, { event: 'tools/call', from: 'client', tool: tool.name, id: made, ms: took + spread(0.25), serverMs: took, bytes, arguments: Buffer.from(`{"n":${made}}`), result: Buffer.from(`[${made}]`), ...wrong })
 }
 for (const server of servers) {
   flush(server)

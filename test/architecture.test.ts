@@ -158,9 +158,6 @@ const parsers = new Map([
   ['commands/version.ts', 'our own package.json'],
   ['inspect/saved.ts', 'the operator reads where their file is wrong'],
   ['library/options.ts', 'a copy of what the caller gave'],
-  ['report/totals/group.ts', 'keys that it wrote itself'],
-  ['report/totals/held.ts', 'keys that it wrote itself'],
-  ['report/totals/totals.ts', 'keys that it wrote itself'],
   ['transport/channel/front-end.ts', 'what a relay process says of itself and of heads'],
   ['transport/channel/relay-end.ts', 'what the front wrote of heads'],
 ])

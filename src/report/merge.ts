@@ -80,14 +80,11 @@ function* records(
 ): Generator<ReadRecord, void> {
   for (const file of files) {
     for (const { number, bytes } of linesOf(file, extent.get(file))) {
-      const text = textOf(bytes)
+      // Bytes that are not UTF-8 become U+FFFD; `audit verify` reports them.
+      const text = bytes.toString()
       const record = recordOfLine(text)
       if (record === undefined) unreadable()
       else yield { file, number, text, record }
     }
   }
 }
-
-/** Bytes that are not UTF-8 become U+FFFD; `audit verify` reports them. */
-export const textOf = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()

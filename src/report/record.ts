@@ -1,7 +1,7 @@
 import { type Entry, type Health, healthKinds } from '#core/event.js'
 import { type Verdict, verdicts } from '#core/findings.js'
 import type { About } from '#core/rule.js'
-import { isArray, isObject, isString, type JsonObject, member, parseJson } from '#protocol/unmetered.js'
+import { isArray, isObject, isString, type Json, type JsonObject, parseJson } from '#protocol/unmetered.js'
 
 /** A record of an audit log. Its form was checked (docs/audit.md); its texts are untrusted. */
 export interface LogRecord {
@@ -61,40 +61,38 @@ export const recordOfLine = (text: string): LogRecord | undefined => {
 
 /** @returns undefined when the object is not a record */
 export const recordOf = (members: JsonObject): LogRecord | undefined => {
-  const [client, bytes, peer, findings, id, health, stderr, digests, tools] =
-    ['client', 'bytes', 'peer', 'findings', 'id', 'health', 'stderr', 'digest', 'tools']
-      .map(name => member(members, name))
-  const time = Date.parse(textIn(members, 'time') ?? '')
-  const event = textIn(members, 'event')
-  if (Number.isNaN(time) || event === undefined) return undefined
-  const verdict = member(members, 'verdict')
+  // No object inherits members of these names; `member` would look for each of them twice.
+  const { event, from, server, session, client, revision, tool, id, phase, verdict, findings, more } = members
+  const { seq, ms, serverMs, bytes, digest, error, reason, peer, health, stderr, tools, toolsMore } = members
+  const time = Date.parse(text(members['time']) ?? '')
+  if (Number.isNaN(time) || !isString(event)) return undefined
   return {
     time, event,
-    seq: numberIn(members, 'seq'),
-    from: textIn(members, 'from'),
-    server: textIn(members, 'server') ?? '',
-    session: textIn(members, 'session') ?? '',
-    client: isObject(client) ? named(textIn(client, 'name'), textIn(client, 'version')) : undefined,
-    revision: textIn(members, 'revision'),
-    tool: textIn(members, 'tool'),
+    seq: number(seq),
+    from: text(from),
+    server: text(server) ?? '',
+    session: text(session) ?? '',
+    client: isObject(client) ? named(text(client['name']), text(client['version'])) : undefined,
+    revision: text(revision),
+    tool: text(tool),
     tools: isArray(tools) ? tools.filter(isString) : undefined,
-    moreTools: numberIn(members, 'toolsMore') ?? 0,
-    id: isString(id) || typeof id === 'number' ? id : undefined,
-    phase: textIn(members, 'phase'),
+    moreTools: number(toolsMore) ?? 0,
+    id: isString(id) ? id : number(id),
+    phase: text(phase),
     verdict: verdicts.find(one => one === verdict),
     findings: isArray(findings) ? findings.filter(isObject).map(findingOf) : [],
-    more: numberIn(members, 'more') ?? 0,
-    ms: numberIn(members, 'ms'),
-    serverMs: numberIn(members, 'serverMs'),
-    request: isObject(bytes) ? numberIn(bytes, 'request') : undefined,
-    response: isObject(bytes) ? numberIn(bytes, 'response') : undefined,
-    digests: isObject(digests)
-      ? { arguments: textIn(digests, 'arguments'), result: textIn(digests, 'result') }
+    more: number(more) ?? 0,
+    ms: number(ms),
+    serverMs: number(serverMs),
+    request: isObject(bytes) ? number(bytes['request']) : undefined,
+    response: isObject(bytes) ? number(bytes['response']) : undefined,
+    digests: isObject(digest)
+      ? { arguments: text(digest['arguments']), result: text(digest['result']) }
       : undefined,
-    error: numberIn(members, 'error'),
-    reason: textIn(members, 'reason'),
-    peer: isObject(peer) ? textIn(peer, 'address') : undefined,
-    health: healthKinds.find(one => one === health),
+    error: number(error),
+    reason: text(reason),
+    peer: isObject(peer) ? text(peer['address']) : undefined,
+    health: health === undefined ? undefined : healthKinds.find(one => one === health),
     stderr: isArray(stderr) ? stderr.filter(isString) : [],
   }
 }
@@ -133,11 +131,11 @@ export const recordOfEntry = (entry: Entry, time: number, clean: (text: string) 
 }
 
 const findingOf = (finding: JsonObject): LoggedFinding => ({
-  rule: textIn(finding, 'rule') ?? '',
-  path: textIn(finding, 'path') ?? '',
-  message: textIn(finding, 'message') ?? '',
-  mended: textIn(finding, 'mended'),
-  ...aboutIn(name => textIn(finding, name)),
+  rule: text(finding['rule']) ?? '',
+  path: text(finding['path']) ?? '',
+  message: text(finding['message']) ?? '',
+  mended: text(finding['mended']),
+  ...aboutIn(name => text(finding[name])),
 })
 
 const aboutIn = (textOf: (name: keyof About) => string | undefined): About => {
@@ -150,12 +148,7 @@ const aboutIn = (textOf: (name: keyof About) => string | undefined): About => {
 
 const named = (name = '', version = ''): string => `${name} ${version}`.trim()
 
-const textIn = (object: JsonObject, name: string): string | undefined => {
-  const value = member(object, name)
-  return isString(value) ? value : undefined
-}
+const text = (value: Json | undefined): string | undefined => (isString(value) ? value : undefined)
 
-const numberIn = (object: JsonObject, name: string): number | undefined => {
-  const value = member(object, name)
-  return typeof value === 'number' ? value : undefined
-}
+const number = (value: Json | undefined): number | undefined =>
+  (typeof value === 'number' ? value : undefined)

@@ -134,11 +134,16 @@ const openIfThere = (file: string): Promise<FileHandle | undefined> =>
     throw cannotRead('CANNOT_AUDIT', file, cause)
   })
 
+/** While a chunk is used, the next is read. */
 async function* chunksFrom(handle: FileHandle, tail: Tail): AsyncGenerator<Buffer> {
+  let next = bytesAt(handle, tail.offset, chunkBytes)
   for (;;) {
-    const bytes = await bytesAt(handle, tail.offset, chunkBytes)
+    const bytes = await next
     if (bytes.length === 0) return
     tail.offset += bytes.length
+    next = bytesAt(handle, tail.offset, chunkBytes)
+    // Its failure is that of the next round; nobody waits for it when the caller stops.
+    next.catch(() => undefined)
     yield bytes
   }
 }
@@ -154,7 +159,7 @@ const lastLineEnd = async (handle: FileHandle, size: number): Promise<number> =>
 }
 
 const bytesAt = async (handle: FileHandle, position: number, length: number): Promise<Buffer> => {
-  const buffer = Buffer.alloc(length)
+  const buffer = Buffer.allocUnsafe(length)
   let read = 0
   while (read < length) {
     const { bytesRead } = await handle.read(buffer, read, length - read, position + read)

@@ -4,7 +4,7 @@ import { findLogs } from '#audit/read/logs.js'
 import { CustomsError, visible } from '#errors.js'
 import { plainStyle, styleFor } from '#inspect/terminal.js'
 import { filterFor } from '#report/filter.js'
-import { merge, type ReadRecord, textOf } from '#report/merge.js'
+import { merge, type ReadRecord } from '#report/merge.js'
 import { recordOfLine } from '#report/record.js'
 import { Show } from '#report/show.js'
 import { count } from '#report/units.js'
@@ -54,7 +54,7 @@ export const auditShow = async (
   while (follower !== undefined) {
     for await (const { file, lines } of follower.poll()) {
       for (const bytes of lines) {
-        const text = textOf(bytes)
+        const text = bytes.toString()
         const record = recordOfLine(text)
         if (record === undefined || !isWanted(record)) continue
         if (!(await write({ file, number: undefined, text, record }))) return 0

@@ -8,7 +8,6 @@ import { Follower } from '#audit/read/follow.js'
 import { CustomsError } from '#errors.js'
 import { livePage } from '#report/html.js'
 import { Live } from '#report/live.js'
-import { textOf } from '#report/merge.js'
 import { type LogRecord, recordOfLine } from '#report/record.js'
 import { partsOf, partsOfReading, type Reading } from '#report/summary.js'
 import { Window } from '#report/totals/window.js'
@@ -63,7 +62,7 @@ const follow = async (
     let done = 0
     for await (const { lines, size } of follower.poll()) {
       for (const bytes of lines) {
-        const record = recordOfLine(textOf(bytes))
+        const record = recordOfLine(bytes.toString())
         if (record !== undefined) take(record)
       }
       done += size

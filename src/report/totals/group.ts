@@ -5,7 +5,7 @@ import type { GroupSummary, Periods, Quantiles, Rows, RuleRow, ToolRow } from '.
 import { sumOf } from '../units.js'
 import { Histogram } from './histogram.js'
 import { addAll, countVerdict, Series, verdictTally } from './series.js'
-import { Table } from './table.js'
+import { nameOf, partsOf, Table } from './table.js'
 
 const maxTools = 400
 const maxRules = 200
@@ -56,7 +56,7 @@ export class Group {
     if (response !== undefined) this.#response.add(response)
     if (tool === undefined) return
     // Tools of several servers may have the same name.
-    this.#tools.at(JSON.stringify([shownName(record.server), shownName(tool)])).take(record, verdict)
+    this.#tools.at(nameOf(shownName(record.server), shownName(tool))).take(record, verdict)
   }
 
   merge(other: Group): void {
@@ -141,7 +141,7 @@ class Tool {
   }
 
   summary(key: string): ToolRow {
-    const [server = '', tool = ''] = JSON.parse(key) as readonly string[]
+    const [server = '', tool = ''] = partsOf(key)
     return {
       server, tool, calls: [...this.#calls], findings: this.#findings, errors: this.#errors,
       relay: quantiles(this.#relay), upstream: quantiles(this.#upstream), response: quantiles(this.#response),

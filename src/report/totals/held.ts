@@ -5,7 +5,7 @@ import { findingText, sentence, shown, shownName } from '../sentence.js'
 import type { Fault, HeldGroup, Periods, RecordSummary, Rows } from '../summary.js'
 import { duration, size } from '../units.js'
 import { Series } from './series.js'
-import { Table } from './table.js'
+import { nameOf, partsOf, Table } from './table.js'
 
 /** Groups of all servers, of one server, and of one tool and rule: one noisy tool leaves room for others. */
 const maxGroups = 1000
@@ -53,14 +53,14 @@ export class HeldGroups {
   #at([server = '', subject = '', verdict = '', rule = '', fault = '', path = '']: readonly string[]): Group {
     const ofTool = [server, subject, verdict, rule, fault]
     return this.#existing([...ofTool, path]) ??
-      this.#made([...ofTool, path], [JSON.stringify([server]), JSON.stringify(ofTool)]) ??
+      this.#made([...ofTool, path], [server, nameOf(...ofTool)]) ??
       this.#existing([...ofTool, several]) ??
-      this.#made([...ofTool, several], [JSON.stringify([server])]) ??
-      this.#groups.at(JSON.stringify([server, several, verdict, rule, fault, several]))
+      this.#made([...ofTool, several], [server]) ??
+      this.#groups.at(nameOf(server, several, verdict, rule, fault, several))
   }
 
   #existing(parts: readonly string[]): Group | undefined {
-    const key = JSON.stringify(parts)
+    const key = nameOf(...parts)
     return this.#groups.has(key) ? this.#groups.at(key) : undefined
   }
 
@@ -72,11 +72,9 @@ export class HeldGroups {
     if (ofServer >= maxOfServer || ofTool >= maxPaths) return undefined
     this.#sizes.set(server, ofServer + 1)
     if (tool !== undefined) this.#sizes.set(tool, ofTool + 1)
-    return this.#groups.at(JSON.stringify(parts))
+    return this.#groups.at(nameOf(...parts))
   }
 }
-
-const partsOf = (key: string): readonly string[] => JSON.parse(key) as readonly string[]
 
 class Group {
   #count = 0

@@ -5,6 +5,10 @@ export interface Row<Self> {
   merge(other: Self): void
 }
 
+/** The name of a row, from texts that were made safe to show: they are on one line. */
+export const nameOf = (...parts: readonly string[]): string => parts.join('\n')
+export const partsOf = (name: string): readonly string[] => name.split('\n')
+
 /** Rows by name. When there are too many, those of the least weight become one row without a name. */
 export class Table<Kept extends Row<Kept>> {
   readonly #maxRows: number

@@ -7,7 +7,7 @@ import { Group } from './group.js'
 import { ServerHealth } from './health.js'
 import { faultOf, faults, HeldGroups } from './held.js'
 import { periodsOf, Series } from './series.js'
-import { type Row, Table } from './table.js'
+import { nameOf, partsOf, type Row, Table } from './table.js'
 
 const maxServers = 50
 const maxSessions = 500
@@ -41,9 +41,9 @@ export class Totals {
     this.#servers.at(name).take(news, verdict, isHeld)
     if (isHeld) this.#held.take(news, verdict, decisive(news.findings))
     if (session !== '') {
-      this.#sessions.at(JSON.stringify([name, shownName(session)])).take(news, isHeld)
+      this.#sessions.at(nameOf(name, shownName(session))).take(news, isHeld)
     }
-    this.#health.at(name).take(record)
+    if (record.serverMs !== undefined || record.health !== undefined) this.#health.at(name).take(record)
     for (const finding of news.findings) {
       if (aboutOffers.test(finding.rule)) this.#takeOffer(name, news, finding, missing.includes(finding))
     }
@@ -51,13 +51,13 @@ export class Totals {
 
   #takeOffer(server: string, record: LogRecord, finding: LoggedFinding, isMissing: boolean): void {
     const { rule, path, message } = finding
-    const name = nameIn(finding)
-    const within = name === undefined ? path : path.replace(/^\/result\/\w+\/\d+/, '')
-    const key = [
-      server, shownName(name ?? ''), shownName(rule), faultOf(record, finding) ?? '',
+    const subject = nameIn(finding)
+    const within = subject === undefined ? path : path.replace(/^\/result\/\w+\/\d+/, '')
+    const key = nameOf(
+      server, shownName(subject ?? ''), shownName(rule), faultOf(record, finding) ?? '',
       shown(within, maxMessage), shown(message, maxMessage), isMissing ? 'missing' : '',
-    ]
-    this.#offers.at(JSON.stringify(key)).take(record.time)
+    )
+    this.#offers.at(key).take(record.time)
   }
 
   /** Counts a line that is not a record. */
@@ -188,7 +188,7 @@ class Session {
   }
 
   summary(key: string): SessionRow {
-    const [server = '', session = ''] = JSON.parse(key) as readonly string[]
+    const [server = '', session = ''] = partsOf(key)
     return {
       server, session,
       client: this.#client, revision: this.#revision,
@@ -224,7 +224,7 @@ class Offer {
 
   summary(key: string, periods: Periods): OfferRow {
     const [server = '', name = '', rule = '', fault = '', path = '', message = '', missing = ''] =
-      JSON.parse(key) as readonly string[]
+      partsOf(key)
     return {
       server, name, rule, path, message,
       fault: faults.find(one => one === fault),
