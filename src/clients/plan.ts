@@ -7,7 +7,9 @@ import { innermost, misreadByCmd, type Knowledge, type Launcher } from './own-co
 import { noteFor, type Note } from './record.js'
 import { splice, type Document, type Splice } from './tree.js'
 import { isWrapped, unwrapEdits, type Usual, type WrappedServer } from './unwrap.js'
-import { optionWords, rewrapEdits, withOption, wrapEdits, type Spelling } from './wrap.js'
+import {
+  optionWords, respell, rewrapEdits, withOption, wrapEdits, type Pin, type Spelling,
+} from './wrap.js'
 
 /** A client's file, as it was read. */
 export interface Source {
@@ -63,6 +65,8 @@ export interface Wrapped extends Wanted {
   readonly policy: string | undefined
   /** The path of the lock file that a server is to be held to. Undefined leaves it as it is. */
   readonly lockOf: (entry: Entry) => string | undefined
+  /** The package whose version is to be written into a server's command. */
+  readonly pinOf: (entry: Entry) => Pin | undefined
   /** Whether a word of a wrapped command is a path that leads nowhere now. */
   readonly isGone: (path: string) => boolean
 }
@@ -80,11 +84,14 @@ const slashed = (path: string): string => path.replaceAll('\\', '/')
 
 /** What `install` would do to a file. */
 export const planInstall = (source: Source, wanted: Wrapped): Plan =>
-  plan(source, wanted, (document, entry) => {
+  plan(source, wanted, (document, entry, known) => {
     const { server, disabled, name } = entry
     if (server.kind === 'unknown') return left(server.reason)
     const lock = wanted.lockOf(entry)
-    if (server.kind === 'command' && isWrapped(server)) return rewrap(document, server, lock, wanted)
+    const pin = wanted.pinOf(entry)
+    if (server.kind === 'command' && isWrapped(server)) {
+      return rewrap(document, server, { lock, pin, known }, wanted)
+    }
     if (disabled) return left('is disabled')
     // Whoever lists the processes of the machine reads the words of a command line.
     if (server.kind === 'remote' && holdsSecret(server.url.value.text)) {
@@ -94,7 +101,7 @@ export const planInstall = (source: Source, wanted: Wrapped): Plan =>
     }
     const policy = wanted.policy ?? source.client?.policy?.name
     const options = optionWords({ server: name, policy, lock })
-    const { splices, spelling } = wrapEdits(document, server, wanted.launcher.words, options)
+    const { splices, spelling } = wrapEdits(document, server, wanted.launcher.words, options, pin)
     const misread = misreadByCmd([...wanted.launcher.words, ...options, ...wordsOf(server)])
     if (misread !== undefined) {
       return left(
@@ -104,17 +111,28 @@ export const planInstall = (source: Source, wanted: Wrapped): Plan =>
     return { kind: 'wrap', splices, spelling, advice: adviceFor(server) }
   })
 
+interface Rewrapping {
+  readonly lock: string | undefined
+  readonly pin: Pin | undefined
+  readonly known: Spelling | undefined
+}
+
 const rewrap = (
-  document: Document, server: WrappedServer, lock: string | undefined, { launcher, policy, isGone }: Wrapped,
+  document: Document, server: WrappedServer, { lock, pin, known = {} }: Rewrapping,
+  { launcher, policy, isGone }: Wrapped,
 ): Decision => {
   const words = server.own.launcher.slice(0, -1)
   const options = withOption(withOption(server.own.options, 'policy', policy), 'lock', lock)
   const gone = words.some(isGone)
-  if (!gone && sameWords(options, server.own.options)) {
+  const elements = server.args.value.elements.slice(innermost(server.own).target)
+  const pinned = pin === undefined ? [] : respell(document, elements, pin.from, pin.to)
+  if (!gone && pinned.length === 0 && sameWords(options, server.own.options)) {
     return { kind: 'done', reason: 'runs under mcp-customs already' }
   }
   return {
-    kind: 'rewrap', splices: rewrapEdits(document, server, gone ? launcher.words : words, options),
+    kind: 'rewrap',
+    splices: [...rewrapEdits(document, server, gone ? launcher.words : words, options), ...pinned],
+    spelling: pinned.length > 0 && pin ? { ...known, pin } : known,
     advice: [],
   }
 }
@@ -212,12 +230,12 @@ const isSound = (
 ): boolean => {
   if (server.kind === 'unknown' || before.server.kind === 'unknown') return false
   if (kind === 'unwrap') {
-    return sameWords(wordsOf(server), targetOf(before.server))
+    return sameWords(wordsOf(server), repinned(targetOf(before.server), spelling.pin?.to, spelling.pin?.from))
       && !(server.kind === 'command' && isWrapped(server))
   }
-  if (server.kind !== 'command' || !isWrapped(server) || !sameWords(
-    targetOf(server), targetOf(before.server),
-  )) return false
+  if (server.kind !== 'command' || !isWrapped(server)) return false
+  const expected = repinned(targetOf(before.server), spelling.pin?.from, spelling.pin?.to)
+  if (!sameWords(targetOf(server), expected)) return false
   const back = kind === 'wrap' && unwrapEdits(document, server, spelling, usual)
   return kind === 'rewrap' || (typeof back === 'object' && splice(document.text, back) === text)
 }
@@ -230,6 +248,19 @@ const wordsOf = (server: Known): readonly string[] =>
 /** The words of the server itself, whether we stand before it or not. */
 const targetOf = (server: Known): readonly string[] =>
   server.kind === 'command' && server.own ? server.words.slice(innermost(server.own).target) : wordsOf(server)
+
+const repinned = (words: readonly string[], from?: string, to?: string): readonly string[] => {
+  const at = from === undefined ? -1 : words.lastIndexOf(from)
+  return words.map((word, index) => (index === at ? to ?? word : word))
+}
+
+/** The entry as it will start its server. */
+export const pinnedEntry = (entry: Entry, pin: Pin | undefined): Entry => {
+  const { server } = entry
+  return pin === undefined || server.kind !== 'command'
+    ? entry
+    : { ...entry, server: { ...server, words: repinned(server.words, pin.from, pin.to) } }
+}
 
 const sameWords = (a: readonly string[], b: readonly string[]): boolean => a.join('\0') === b.join('\0')
 

@@ -46,12 +46,15 @@ const spellingOf = (value: ReturnType<typeof objectOf>): Spelling => {
   const [
     headers, names, bearer,
   ] = [textsOf(member(value, 'headers')), textsOf(member(value, 'names')), textsOf(member(value, 'bearer'))]
+  const pin = objectOf(member(value, 'pin'))
+  const [from, to] = [member(pin, 'from'), member(pin, 'to')]
   return {
     ...(isString(key) && { key }),
     ...(isString(type) && { type }),
     ...(headers && { headers }),
     ...(names && { names }),
     ...(bearer && { bearer }),
+    ...(isString(from) && isString(to) && { pin: { from, to } }),
   }
 }
 

@@ -3,7 +3,7 @@ import type { Client } from './known.js'
 import { innermost, optionsOf, type OwnCommand } from './own-command.js'
 import type { Document, Member, MemberOf, Splice, TableValue, TextListValue, TextValue } from './tree.js'
 import { isTable, isText, isTextList, memberOf, slice } from './tree.js'
-import { readReference, type Spelling } from './wrap.js'
+import { readReference, respell, type Spelling } from './wrap.js'
 
 export interface WrappedServer extends CommandServer {
   readonly args: MemberOf<TextListValue>
@@ -35,10 +35,12 @@ export const unwrapEdits = (
     return unwrapSole(document, server, target, spelling.key)
   }
   const next = elements[own.target]
+  const { pin } = spelling ?? {}
   return [
     { ...spanOf(command.value), text: slice(document, target) },
     // The target itself went in front as well.
     { from: first.from, to: next?.from ?? target.to, text: '' },
+    ...(pin ? respell(document, elements.slice(own.target), pin.to, pin.from) : []),
   ]
 }
 

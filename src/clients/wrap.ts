@@ -17,6 +17,13 @@ export interface Spelling {
   /** The names of the headers. */
   readonly names?: readonly string[]
   readonly bearer?: readonly string[]
+  readonly pin?: Pin
+}
+
+/** A word of a server's command line that named a package, and the same with its version. */
+export interface Pin {
+  readonly from: string
+  readonly to: string
 }
 
 interface Wrapping {
@@ -33,6 +40,16 @@ interface WrapOptions {
   readonly lock?: string | undefined
 }
 
+/** Replaces a word of the server's args, unless its spelling in the file could not be restored. */
+export const respell = (
+  document: Document, elements: readonly TextValue[], from: string, to: string,
+): readonly Splice[] => {
+  const element = elements.findLast(({ text }) => text === from)
+  return element === undefined || slice(document, element) !== document.spellText(from)
+    ? []
+    : [replace(element, document.spellText(to))]
+}
+
 export const optionWords = ({ server, policy, lock }: WrapOptions): readonly string[] => [
   `--server=${server}`,
   ...(policy === undefined ? [] : [`--policy=${policy}`]),
@@ -46,7 +63,7 @@ export const optionWords = ({ server, policy, lock }: WrapOptions): readonly str
  */
 export const wrapEdits = (
   document: Document, server: CommandServer | RemoteServer, launcher: readonly string[],
-  options: readonly string[],
+  options: readonly string[], pin?: Pin,
 ): Wrapping => {
   const [program = '', ...first] = launcher
   const start = [...first, 'wrap', ...options]
@@ -54,9 +71,13 @@ export const wrapEdits = (
   const { command, args } = server
   if (args === undefined) return wrapSole(document, command, program, [...start, '--'])
   const words = [...spelt(document, [...start, '--']), slice(document, command.value)]
+  const pinned = pin === undefined ? [] : respell(document, args.value.elements, pin.from, pin.to)
   return {
-    splices: [replace(command.value, document.spellText(program)), insertWords(document, args.value, words)],
-    spelling: {},
+    splices: [
+      replace(command.value, document.spellText(program)), insertWords(document, args.value, words),
+      ...pinned,
+    ],
+    spelling: pinned.length > 0 && pin ? { pin } : {},
   }
 }
 

@@ -30,6 +30,8 @@ export interface Context {
   readonly versionOf: (words: readonly string[]) => Promise<
     { readonly version: string } | { readonly failure: string }
   >
+  /** The newest version of a package, if its registry tells one. */
+  readonly newestVersion: (registry: 'npm' | 'PyPI', name: string) => Promise<string | undefined>
 }
 
 /** This machine, and the person at its terminal. */
@@ -49,6 +51,8 @@ export const thisContext = (): Context => ({
     const ran = await run({ command: [program, ...words, '--version'], cwd: homedir() }, startMs)
     return 'failure' in ran ? ran : { version: ran.stdout.trim() }
   },
+  newestVersion: async (...wanted) =>
+    (await import('./install/registry.js')).newestVersion(...wanted, thisMachine()),
 })
 
 /** How long our own command may take to start, in milliseconds: npx may have to fetch it. */

@@ -84,6 +84,10 @@ export const compareIdentities = (before: JsonObject, after: JsonObject): readon
   const isOtherArchive =
     was.version !== undefined && was.version === is.version && !isSame(was.archive, is.archive)
   const isOtherVersion = !isOtherArchive && isSame(was.rest, is.rest)
+  const isSameVersion = was.version !== undefined && was.version === is.version &&
+    isSame(member(before, 'sha256'), member(after, 'sha256'))
+  // The command names the version that was accepted, or names it no more.
+  if (isOtherVersion && isSameVersion) return []
   return isOtherVersion ? found.map(one => ({ ...one, class: 'version' })) : found
 }
 

@@ -141,6 +141,34 @@ t.test('what is wrapped stays as it is, but for what was asked for or is gone', 
   )
 })
 
+t.test('a pinned package is written with its version, and uninstall takes that off again', async t => {
+  const pin = { from: 'server', to: 'server@1.2.3' }
+  const pinOf = () => pin
+  const texts: readonly (readonly [string, string, string])[] = [
+    ['JSON', '{"mcpServers": {"one": {"command": "npx", "args": ["-y", "server", "/data"]}}}', 'mcp.json'],
+    ['first of the arguments', '{"mcpServers": {"one": {"command": "npx", "args": [\n  "server"\n]}}}', 'mcp.json'],
+    ['TOML', '[mcp_servers.one]\ncommand = "npx"\nargs = ["-y", "server"]\n', 'config.toml'],
+  ]
+  for (const [name, before, file] of texts) {
+    const at = (text: string) => source(text, undefined, `/home/a/${file}`)
+    const { text, steps: [step] } = planInstall(at(before), installing({ pinOf }))
+    t.match(text, '"server@1.2.3"', name)
+    t.match(step, { kind: 'wrap', spelling: { pin } }, name)
+    if (step === undefined || !isChange(step)) return t.fail(name)
+    const note = { file: `/home/a/${file}`, path: step.entry.path, spelling: step.spelling }
+    t.equal(planUninstall(at(text), removing([note])).text, before, name)
+    t.equal(
+      planUninstall(at(text), removing([])).text, before.replace('"server"', '"server@1.2.3"'),
+      `${name}: without a note the version stays`,
+    )
+    const wrapped = planInstall(at(before), installing())
+    const later = planInstall(at(wrapped.text), installing({ pinOf }))
+    t.equal(later.text, text, `${name}: the same for a server that was wrapped before`)
+  }
+  const odd = '{"mcpServers": {"one": {"command": "npx", "args": ["ser\\u0076er"]}}}'
+  t.notMatch(planInstall(source(odd), installing({ pinOf })).text, '1.2.3', 'a spelling that could not be restored')
+})
+
 t.test('what would pass a shell of Windows in another form is left alone', async t => {
   const launcher = { words: ['cmd', '/c', 'npx', '-y', 'mcp-customs'], reason: '' }
   t.match(

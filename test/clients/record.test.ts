@@ -42,6 +42,9 @@ t.test('a record that cannot be read holds nothing, and a note that is none is p
     file, JSON.stringify({ entries: [{ ...note('one'), spelling: { key: 5, names: 'a', type: '"t"' } }] }),
   )
   t.same(await readRecord(file), [note('one', { type: '"t"' })])
+  const pin = { from: 'a', to: 'a@1' }
+  await addNotes(file, [note('two', { pin })])
+  t.same(noteFor(await readRecord(file), '/home/a/mcp.json', ['mcpServers', 'two'])?.spelling, { pin })
 })
 
 t.test('a state folder that cannot be written is told of before anything else is', async t => {

@@ -18,6 +18,7 @@ export const installing = (other: Partial<Wrapped> = {}): Wrapped => ({
   launcher: { words: ['/usr/bin/node', program], reason: 'a test' },
   policy: undefined,
   lockOf: () => undefined,
+  pinOf: () => undefined,
   isGone: () => false,
   ...other,
 })

@@ -11,6 +11,9 @@ import { lockCommand } from '#commands/lock/command.js'
 import { plainStyle } from '#inspect/terminal.js'
 import { emptyOffer } from '#lock/offer.js'
 
+// The cache of npx on this machine is none of a test's.
+process.env['npm_config_cache'] = t.testdir({})
+
 const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')
 
 const servers = `{
@@ -67,10 +70,12 @@ t.test('the document shows the output for two servers', async t => {
     },
     print: async text => void (screen += text),
     versionOf: async () => ({ version: '0.1.0' }),
+    newestVersion: async () => '2026.8.31',
   }
   const flags = {
     client: 'claude-desktop', server: [], all: false, project: undefined, yes: false, policy: undefined,
-    lock: true, lockFile: undefined, timeoutMs: 30_000, verbose: false, check: false,
+    lock: true, lockFile: undefined, timeoutMs: 30_000, verbose: false, pin: false, offline: false,
+    check: false,
   }
   t.equal(await install(flags, context), 0)
   screen += '\n$ npx mcp-customs install --check\n'

@@ -9,6 +9,7 @@ import { check } from '#commands/install/check.js'
 import type { Context } from '#commands/context.js'
 import type { InstallFlags } from '#commands/install/flags.js'
 import { install, uninstall } from '#commands/install/command.js'
+import { newestVersion } from '#commands/install/registry.js'
 import { CustomsError } from '#errors.js'
 import { plainStyle } from '#inspect/terminal.js'
 import type { Listed } from '#lock/lock.js'
@@ -59,15 +60,19 @@ const at = (
     width: 200,
     list,
     versionOf,
+    newestVersion: async () => undefined,
     tell: line => void printed.push(`${line}\n`),
     print: async text => void printed.push(text),
     printed: () => printed.splice(0).join(''),
   }
 }
 
+// The cache of npx on this machine is none of a test's.
+process.env['npm_config_cache'] = t.testdir({})
+
 const none: InstallFlags = {
   client: undefined, server: [], all: false, project: undefined, yes: false, policy: undefined, lock: false,
-  lockFile: undefined, timeoutMs: 30_000, verbose: false, check: false,
+  lockFile: undefined, timeoutMs: 30_000, verbose: false, pin: false, offline: false, check: false,
 }
 const desktop = { ...none, client: 'claude-desktop' }
 
@@ -95,7 +100,7 @@ t.test('install is idempotent, check shows it, and uninstall restores the file',
   t.equal(await check({ ...desktop, check: true }, context), 1, 'the command of one is not there')
   t.match(
     context.printed(),
-    /\n {2}files {2}not wrapped\n {2}mail {3}not wrapped\n {4}wrong: its command \/opt\/mail is not there\n {2}old {4}not wrapped, disabled\n$/,
+    /\n {2}files {2}not wrapped\n {4}no version of server is named, so any may run .*\n {2}mail {3}not wrapped\n {4}wrong: its command \/opt\/mail is not there\n {2}old {4}not wrapped, disabled\n$/,
   )
   t.equal(await install({ ...desktop, yes: true, policy: 'strict' }, context), 0)
   t.match(
@@ -223,6 +228,91 @@ t.test('only a command that starts is written: as it is suggested, else the path
   await install({ ...desktop, yes: true }, from(versions(fine, fine)))
   await install({ ...desktop, yes: true }, from(versions(missing, missing)))
   t.same(started, ['npx'], 'where nothing is written, nothing is started')
+})
+
+t.test('packages without a version are named, and pinned when a person agrees or a flag says so', async t => {
+  const text = JSON.stringify({ mcpServers: {
+    files: { command: 'npx', args: ['-y', '@a/files', '/data'] },
+    git: { command: 'uvx', args: ['--from', 'git-server[cli]', 'git'] },
+    pinned: { command: 'npx', args: ['-y', 'pinned@1.9.0'] },
+    unknown: { command: 'npx', args: ['-y', 'unknown'] }, own: { command: 'node', args: ['x.js'] },
+  } })
+  const home = homeWith(t, { [claude]: text })
+  const versions = new Map([['@a/files', '2.0.0'], ['git-server', '0.5'], ['pinned', '1.10.0']])
+  const asked: string[] = []
+  const on = (person?: Person): ReturnType<typeof at> => ({
+    ...at(home, person), newestVersion: async (registry, name) => {
+      asked.push(`${registry} ${name}`)
+      return versions.get(name)
+    },
+  })
+  const context = on()
+  t.equal(await check({ ...desktop, check: true }, context), 0, 'that is no fault')
+  t.same(asked.splice(0), ['npm @a/files', 'PyPI git-server', 'npm pinned', 'npm unknown'])
+  const checked = context.printed()
+  t.match(checked, /no version of @a\/files is named, so any may run at the next start \(now 2\.0\.0\): install --pin/)
+  t.match(checked, /pinned .*\n {4}pinned 1\.9\.0: version 1\.10\.0 is there\n/)
+  t.match(checked, /no version of unknown is named, so any may run at the next start: install --pin/)
+  await check({ ...desktop, check: true, offline: true }, context)
+  t.same(asked, [], 'offline, nothing is asked')
+  t.match(context.printed(), /no version of @a\/files is named/)
+
+  const questions: string[] = []
+  const confirm = (question: string) => questions.push(question) > 0
+  t.equal(await install({ ...desktop, all: true }, on({ confirm })), 0)
+  t.match(questions, [
+    'Keep these packages at the version that they have now (files: @a/files@2.0.0, git: git-server[cli]==0.5)?',
+    /^Write this to /,
+  ])
+  const installed = readFileSync(join(home, claude), 'utf8')
+  t.match(installed, '"--", "npx", "-y","@a/files@2.0.0","/data"')
+  t.match(installed, '"--from","git-server[cli]==0.5","git"')
+  t.equal(await uninstall({ ...desktop, yes: true }, on()), 0)
+  t.equal(readFileSync(join(home, claude), 'utf8'), text)
+
+  const unasked = on()
+  t.equal(await install({ ...desktop, yes: true }, unasked), 0)
+  t.match(unasked.printed(), /files: no version of @a\/files is named/)
+  t.notMatch(readFileSync(join(home, claude), 'utf8'), '2.0.0', 'not without a word')
+  t.equal(await install({ ...desktop, yes: true, pin: true }, unasked), 0)
+  t.match(readFileSync(join(home, claude), 'utf8'), '"@a/files@2.0.0"')
+  t.equal(await uninstall({ ...desktop, yes: true }, on()), 0)
+  t.equal(readFileSync(join(home, claude), 'utf8'), text)
+})
+
+t.test('versions are asked of the registries that npm and uv use, and a registry may be away', async t => {
+  const answers: Record<string, object> = {
+    '/npm/@a%2ffiles/latest': { version: '2.1.0' }, '/npm/bad/latest': { version: '\u001b[2J' },
+    '/simple/git-server/': { versions: ['0.9', '0.10', '0.11rc1', 'x'] },
+  }
+  const server = createServer(({ url = '' }, response) => {
+    if (url === '/npm/late/latest') return
+    const answer = answers[url]
+    response.writeHead(answer ? 200 : 404).end(JSON.stringify(answer ?? {}))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => (server.closeAllConnections(), server.close()))
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const machine = { platform: 'linux' as const, home: t.testdir({}), environment: {
+    npm_config_registry: `${base}/npm/`, UV_DEFAULT_INDEX: `${base}/simple`,
+  } }
+  const cases = [
+    ['npm', '@a/files', '2.1.0'], ['npm', 'none', undefined], ['npm', 'bad', undefined], ['npm', 'late', undefined],
+    ['PyPI', 'Git_Server', '0.10'], ['PyPI', 'none', undefined],
+  ] as const
+  for (const [registry, name, version] of cases) {
+    t.equal(await newestVersion(registry, name, machine), version, name)
+  }
+  const elsewhere = { ...machine, environment: {} }
+  writeFileSync(join(machine.home, '.npmrc'), `registry=http://127.0.0.1:1/\n@a:registry = ${base}/npm\n`)
+  t.equal(await newestVersion('npm', '@a/files', elsewhere), '2.1.0', 'by npm\'s own file')
+  t.equal(await newestVersion('npm', 'b', elsewhere), undefined, 'nobody is there')
+
+  const home = homeWith(t, { '.cursor/mcp.json': '{"mcpServers":{"f":{"command":"npx","args":["@a/files@2.0.0"]}}}' })
+  const env = { HOME: home, XDG_CONFIG_HOME: undefined, npm_config_registry: `${base}/npm` }
+  t.match(await run(t, ['install', '--check', '--client', 'cursor'], env), {
+    code: 0, stdout: /\n {4}@a\/files 2\.0\.0: version 2\.1\.0 is there\n$/,
+  })
 })
 
 t.test('check starts the command that an entry starts us with, of a shared file only what install writes', async t => {
@@ -357,7 +447,7 @@ t.test('--lock shows what the servers offer, and accepts it with the same answer
   t.equal(await install({ ...locking, yes: true }, context), 0, 'once more')
   t.match(
     context.printed(),
-    /\n2 servers: 2 unchanged\n {2}files {2}unchanged\n[^]*runs under mcp-customs already\n[^]*left alone: is disabled\n$/,
+    /\n2 servers: 2 unchanged\n {2}files {2}unchanged\n[^]*runs under mcp-customs already\n[^]*left alone: is disabled\nfiles: no version of server is named.*\n$/,
   )
   t.same(
     [readFileSync(lock, 'utf8'), readFileSync(join(home, claude), 'utf8')], [locked, installed],

@@ -66,6 +66,7 @@ const locking = async (
     style: plainStyle,
     width: 100,
     versionOf: async () => ({ version: '' }),
+    newestVersion: async () => undefined,
     print: async text => void (stdout += text),
     tell: line => void (stderr += `mcp-customs: ${line}\n`),
     list: async ({ server }) => {

@@ -12,6 +12,7 @@ import { count, type Style } from '#inspect/terminal.js'
 import { type Context, knowledgeOf } from '../context.js'
 import { acceptedOf, lockedIn } from '../lock/accepted.js'
 import type { InstallFlags } from './flags.js'
+import { packagesOf, remarkOn } from './pins.js'
 import { folderOf, lockFileOf, lockWordOf, nameOf, setUpEntry } from './servers.js'
 import { allFiles, type ClientFile, readFound } from './sources.js'
 
@@ -40,6 +41,7 @@ export const check = async (
       const entries = readEntries(file, knowledge)
         .filter(({ name }) => flags.server.length === 0 || flags.server.includes(name))
       if (entries.length === 0) await print('  has no servers\n')
+      const packages = await packagesOf(entries, file, flags.offline, context)
       const width = Math.min(40, Math.max(...entries.map(({ name, scope }) => nameOf(name, scope).length)))
       for (const entry of entries) {
         const lock = await lockOf(entry, file)
@@ -48,6 +50,9 @@ export const check = async (
           [...own, ...(own.length === 0 ? await starts(entry, found) : []), ...lock.problems]
         wrong += problems.length
         await print(describe(entry, width, lock.state, problems, style))
+        const its = packages.find(one => one.entry === entry)
+        const remark = its && remarkOn(its)
+        if (remark !== undefined) await print(`    ${style.warn(remark)}\n`)
       }
     } catch (error) {
       if (!(error instanceof CustomsError)) throw error

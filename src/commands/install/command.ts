@@ -4,10 +4,12 @@ import { diffLines } from 'diff'
 import type { Entry } from '#clients/entry.js'
 import { type Launcher, launcherFor } from '#clients/own-command.js'
 import {
-  type Change, isChange, type Plan, planInstall, planUninstall, readEntries, type Step, type Wanted,
+  type Change, isChange, pinnedEntry, type Plan, planInstall, planUninstall, readEntries, type Step,
+  type Wanted,
 } from '#clients/plan.js'
 import { addNotes, readRecord, recordFile, removeNotes } from '#clients/record.js'
 import { save } from '#clients/save.js'
+import type { Pin } from '#clients/wrap.js'
 import { readPolicy } from '#config/policy-file.js'
 import { pathText, visible, wordsText } from '#errors.js'
 import { plain, plainLines } from '#inspect/plain.js'
@@ -16,6 +18,7 @@ import { type Context, knowledgeOf } from '../context.js'
 import type { InstallFlags, UninstallFlags } from './flags.js'
 import { startingLauncher } from './launcher.js'
 import { lockEntries, type Locking, noLocking } from './lock.js'
+import { choosePins, type EntryPackage, packagesOf, remarkOn } from './pins.js'
 import { nameOf, noSuchServer } from './servers.js'
 import { chooseFiles, type ClientFile } from './sources.js'
 
@@ -27,8 +30,10 @@ export const install = async (flags: InstallFlags, context: Context): Promise<nu
   const policy = await policyWord(flags.policy)
   const isGone = (path: string) => isAbsolute(path) && !existsSync(path)
   return changeFiles(flags, context, {
-    plan: (file, wanted, { lockOf }, launcher = launcherFor(context.installation, file.shared)) =>
-      planInstall(file, { ...wanted, launcher, policy, lockOf, isGone }),
+    plan: (file, wanted, { lockOf, pinOf, launcher = launcherFor(context.installation, file.shared) }) =>
+      planInstall(file, { ...wanted, launcher, policy, lockOf, pinOf, isGone }),
+    packages: (entries, file) => packagesOf(entries, file, flags.offline, context),
+    isPinning: flags.pin,
     launcher: ({ shared }) => startingLauncher(context, shared),
     policy,
     lock: flags.lock ? (entries, file) => lockEntries(entries, file, flags, context) : undefined,
@@ -47,8 +52,11 @@ const policyWord = async (policy: string | undefined): Promise<string | undefine
 }
 
 interface Making {
-  /** @param launcher as the person's machine suggests where none is given */
-  readonly plan: (file: ClientFile, wanted: Wanted, locking: Locking, launcher?: Launcher) => Plan
+  readonly plan: (file: ClientFile, wanted: Wanted, known: Known) => Plan
+  /** The packages of entries; undefined where that is of no interest. */
+  readonly packages?: (entries: readonly Entry[], file: ClientFile) => Promise<readonly EntryPackage[]>
+  /** Packages are pinned without a question. */
+  readonly isPinning?: boolean
   /** The command that will start us; undefined where none is written. @throws CustomsError CANNOT_START */
   readonly launcher: ((file: ClientFile) => Promise<Launcher>) | undefined
   /** The policy that the person named. */
@@ -56,6 +64,15 @@ interface Making {
   /** Lists the servers for --lock. */
   readonly lock: ((entries: readonly Entry[], file: ClientFile) => Promise<Locking | number>) | undefined
 }
+
+/** What was found out before a file is changed. */
+interface Known extends Pick<Locking, 'lockOf'> {
+  readonly pinOf: (entry: Entry) => Pin | undefined
+  /** Undefined: as this machine suggests. */
+  readonly launcher?: Launcher | undefined
+}
+
+const nothingKnown: Known = { ...noLocking, pinOf: () => undefined }
 
 const changeFiles = async (flags: UninstallFlags, context: Context, making: Making): Promise<number> => {
   const files = (await chooseFiles(flags, context.machine, context.dialogue)) ?? []
@@ -84,12 +101,22 @@ const changeFile = async (
   const path = file.title === file.file ? '' : `: ${pathText(file.file)}`
   const real = file.real === file.file ? '' : ` (leads to ${pathText(file.real)})`
   await print(`${style.title(visible(file.title))}${path}${real}\n`)
-  const planned = making.plan(file, chosen, noLocking)
+  const planned = making.plan(file, chosen, nothingKnown)
   const launcher = planned.steps.some(isChange) ? await making.launcher?.(file) : undefined
-  const locking = (await making.lock?.(toLock(planned), file)) ?? noLocking
+  const entries = toLock(planned)
+  const packages = (await making.packages?.(entries, file)) ?? []
+  const dialogue = flags.yes ? undefined : context.dialogue
+  const pinOf = await choosePins(packages, making.isPinning === true, dialogue)
+  const pinned = entries.map(entry => pinnedEntry(entry, pinOf(entry)))
+  const locking = (await making.lock?.(pinned, file)) ?? noLocking
   if (typeof locking === 'number') return locking
-  const plan = making.plan(file, chosen, locking, launcher)
+  const plan = making.plan(file, chosen, { ...locking, launcher, pinOf })
   await print(plan.steps.length === 0 ? '  has no servers\n' : describePlan(plan, style))
+  for (const one of packages) {
+    const remark = pinOf(one.entry) === undefined ? remarkOn(one) : undefined
+    const { name, scope } = one.entry
+    if (remark !== undefined) await print(`${style.warn(`${nameOf(name, scope)}: ${remark}`)}\n`)
+  }
   const changes = plan.steps.filter(isChange)
   const asked =
     locking.isPartial || (flags.server.length > 0 && plan.steps.some(({ kind }) => kind === 'left')) ? 1 : 0
@@ -135,7 +162,7 @@ const chooseServers = async (
   file: ClientFile, wanted: Wanted, flags: UninstallFlags, { dialogue }: Context, { plan }: Making,
 ): Promise<Wanted | undefined> => {
   if (dialogue === undefined || flags.all || flags.yes || flags.server.length > 0) return wanted
-  const changes = plan(file, wanted, noLocking).steps.filter(isChange)
+  const changes = plan(file, wanted, nothingKnown).steps.filter(isChange)
   if (changes.length < 2) return wanted
   const choices = changes.map(({ entry: { name, scope, path } }) => ({
     value: path.join('\0'), label: nameOf(name, scope), chosen: true,

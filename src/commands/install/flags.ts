@@ -21,6 +21,8 @@ export const installFlags = {
     type: 'string', value: 'FILE',
     describe: 'the lock file (with --lock; default: beside the client\'s file, or in the project)',
   },
+  pin: { type: 'boolean', describe: 'write the version that runs now behind each package without one' },
+  offline: { type: 'boolean', describe: 'ask no package registry for versions' },
   verbose: { type: 'boolean', describe: 'with --lock, show everything that the servers offer' },
   ...timeoutFlags,
   check: { type: 'boolean', describe: 'change nothing: tell which servers are wrapped, and what is wrong' },
@@ -47,9 +49,9 @@ export const readInstallFlags = (given: Given, rest: Rest): InstallFlags => {
   readUninstallFlags(given, rest)
   const { timeout, ...flags } = valuesOf(installFlags, given)
   const timeoutMs = timeoutMsOf({ timeout })
-  const { check, yes, policy, lock } = flags
-  if (check && (yes || policy !== undefined || lock)) {
-    badUsage('--check changes nothing: leave --yes, --policy and --lock out')
+  const { check, yes, policy, lock, pin } = flags
+  if (check && (yes || policy !== undefined || lock || pin)) {
+    badUsage('--check changes nothing: leave --yes, --policy, --lock and --pin out')
   }
   const withLock = ['lock-file', 'verbose', 'timeout'].find(name => given.has(name))
   if (!lock && withLock !== undefined) badUsage(`--${withLock} goes with --lock`)

@@ -141,13 +141,34 @@ const isPackage = ({ launcher = '', verb = '' }: Subject): boolean =>
   /^(?:npx|bunx|uvx|pipx)$/.test(launcher) ||
     /^(?:npm (?:exec|x)|pnpm (?:dlx|exec)|yarn dlx|bun x|uv tool)$/.test(`${launcher} ${verb}`)
 
-/** The package that a command line names, with npm's local record of it. Nothing is fetched. */
-export const packageOf = async (server: ProcessServer, subject: Subject): Promise<Installed | undefined> => {
-  const { word, launcher = '' } = subject
-  const [, name, version] = /^((?:@[^/@]+\/)?[^/@:=[\]]+)(?:\[[^\]]*\])?(?:(?:@|==)(.*))?$/.exec(word) ?? []
+/** A package as a command line names it for npx, uvx and the like. */
+export interface NamedPackage {
+  readonly name: string
+  /** Undefined: a range, a tag or nothing, so that another version may run at the next start. */
+  readonly exact: string | undefined
+  readonly registry: 'npm' | 'PyPI'
+  /** The word that names it, with a version. */
+  readonly pinned: (version: string) => string
+}
+
+export const namedPackage = (subject: Subject): NamedPackage | undefined => {
+  const { word, option, launcher = '' } = subject
+  if (!isPackage(subject)) return undefined
+  const [, name, extras = '', version] =
+    /^((?:@[^/@]+\/)?[^/@:=[\]<>~!^ ]+)(\[[^\]]*\])?(?:(?:@|==)(.*))?$/.exec(word) ?? []
   if (name === undefined) return undefined
   const exact =
     version !== undefined && /^\d+(?:\.\d+)*(?:[-+.]?[A-Za-z0-9.+-]+)?$/.test(version) ? version : undefined
+  const registry = /^(?:uvx?|pipx)$/.test(launcher) ? 'PyPI' : 'npm'
+  const sign = registry === 'PyPI' && (option !== undefined || launcher === 'pipx') ? '==' : '@'
+  return { name, exact, registry, pinned: its => `${name}${extras}${sign}${its}` }
+}
+
+/** The package that a command line names, with npm's local record of it. Nothing is fetched. */
+export const packageOf = async (server: ProcessServer, subject: Subject): Promise<Installed | undefined> => {
+  const { word, launcher = '' } = subject
+  const { name, exact } = namedPackage(subject) ?? {}
+  if (name === undefined) return undefined
   const named = exact === undefined ? undefined : { name, version: exact }
   if (launcher !== 'npx' && launcher !== 'npm') return named
   const cwd = resolve(server.cwd ?? '.', subject.folder ?? '')
