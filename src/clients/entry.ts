@@ -1,10 +1,10 @@
-import { readOwnCommand, startsUsSomehow, type Knowledge, type OwnCommand } from './own-command.js'
+import { readOwnCommand, startsUsIndirectly, type Recognizer, type OwnCommand } from './own-command.js'
 import type { Client } from './known.js'
 import { isTable, isText, isTextList, memberAt, memberOf, repeatedKey, repeatedOn } from './tree.js'
 import type { Document, Member, MemberOf, TableValue, TextListValue, TextValue } from './tree.js'
 
 /** A server in a client's configuration. */
-export interface Entry {
+export interface ServerEntry {
   readonly name: string
   /**
    * Tells entries with the same name in one file apart: a project's folder, or the path of the table of
@@ -50,7 +50,7 @@ interface UnknownServer {
 
 /** Every server of a file, in its order. @param client undefined for a file that was named by its path */
 export const entriesOf =
-  (document: Document, client: Client | undefined, knowledge: Knowledge): readonly Entry[] =>
+  (document: Document, client: Client | undefined, recognizer: Recognizer): readonly ServerEntry[] =>
   placesOf(document, client).flatMap(({ path, scope }) => {
     const table = memberAt(document.root, path)
     if (table === undefined || !isTable(table)) return []
@@ -64,7 +64,7 @@ export const entriesOf =
         member,
         disabled: isDisabled(member),
         server: repeated === undefined
-          ? serverOf(member, knowledge)
+          ? serverOf(member, recognizer)
           : unknown(`the file has the key ${repeated} twice, and readers differ in which one counts`),
       }
     })
@@ -104,7 +104,7 @@ const unknown = (reason: string): UnknownServer => ({ kind: 'unknown', reason })
 const urlKeys = ['url', 'serverUrl', 'httpUrl']
 const headerKeys = ['headers', 'http_headers']
 
-const serverOf = (member: Member, knowledge: Knowledge): Server => {
+const serverOf = (member: Member, recognizer: Recognizer): Server => {
   if (!isTable(member)) return unknown('is no table of keys')
   const { value: table } = member
   const repeated = repeatedKey(table)
@@ -114,11 +114,11 @@ const serverOf = (member: Member, knowledge: Knowledge): Server => {
   if (command !== undefined && urls.length > 0) return unknown('has both a command and a URL')
   if (urls.length > 1) return unknown(`has several URLs: ${urls.map(({ key }) => key).join(', ')}`)
   const [url] = urls
-  if (command !== undefined) return commandServer(table, command, knowledge)
+  if (command !== undefined) return commandServer(table, command, recognizer)
   return url === undefined ? unknown('has neither a command nor a URL') : remoteServer(table, url)
 }
 
-const commandServer = (table: TableValue, command: Member, knowledge: Knowledge): Server => {
+const commandServer = (table: TableValue, command: Member, recognizer: Recognizer): Server => {
   const args = memberOf(table, 'args')
   const type = textOf(table, 'type')
   if (type !== undefined && !['stdio', 'local'].includes(type)) {
@@ -127,8 +127,8 @@ const commandServer = (table: TableValue, command: Member, knowledge: Knowledge)
   if (!isText(command) || command.value.text === '') return unknown('its command is no text')
   if (args !== undefined && !isTextList(args)) return unknown('its args are no list of texts')
   const words = [command.value.text, ...(args?.value.elements.map(({ text }) => text) ?? [])]
-  const own = readOwnCommand(words, knowledge)
-  if (own === undefined && startsUsSomehow(words, knowledge)) {
+  const own = readOwnCommand(words, recognizer)
+  if (own === undefined && startsUsIndirectly(words, recognizer)) {
     return unknown('starts mcp-customs by way of another program: change it by hand')
   }
   // The command is a whole command line. Some clients give it to a shell, others take it for the name of a

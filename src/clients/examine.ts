@@ -1,4 +1,4 @@
-import type { Entry } from './entry.js'
+import type { ServerEntry } from './entry.js'
 import { pathsOf, type Machine } from './known.js'
 import { innermost, isPassing, optionOf, optionsOf } from './own-command.js'
 import { isTable, memberOf } from './tree.js'
@@ -13,7 +13,7 @@ export interface Surroundings {
 }
 
 /** What is wrong with an entry, or will be: a line each. */
-export const problemsOf = ({ server }: Entry, surroundings: Surroundings): readonly string[] => {
+export const problemsOf = ({ server }: ServerEntry, surroundings: Surroundings): readonly string[] => {
   if (server.kind !== 'command') return []
   const { exists, machine } = surroundings
   const isGone = (path: string | undefined) =>

@@ -26,15 +26,15 @@ export const everyFile = async (machine: Machine): Promise<readonly Found[]> =>
   (await Promise.all(clients.map(client => filesOf(client, machine)))).flat().filter(found => found.exists)
 
 /** The file that a client reads, or why that is not known. */
-export const whereabouts = async (
+export const findFile = async (
   client: Client, machine: Machine,
-): Promise<{ readonly file: Found } | { readonly doubt: string }> => {
+): Promise<{ readonly file: Found } | { readonly problem: string }> => {
   const files = await filesOf(client, machine)
   const there = files.filter(({ exists }) => exists)
   const [only] = there
   if (only === undefined) {
     return {
-      doubt: `${client.title} has no configuration file here (looked for ${list(client.files(machine))})`
+      problem: `${client.title} has no configuration file here (looked for ${list(client.files(machine))})`
     }
   }
   // An installed package of the client reads only the file in the package's folder, even before that file
@@ -45,15 +45,17 @@ export const whereabouts = async (
     ...ignoring.map(({ file }) => `${file} (not there yet, but the one that the installed package reads)`),
     ...there.map(({ file }) => file),
   ]
-  return { doubt: `${client.title} may mean several files: ${list(named)}` }
+  return { problem: `${client.title} may mean several files: ${list(named)}` }
 }
 
 const list = (files: readonly string[]): string => files.join(', ')
 
 /** The reason for doubting that the client reads this file; undefined when there is none. */
-export const doubtOf = async ({ client, project }: Found, machine: Machine): Promise<string | undefined> => {
-  const found = client !== undefined && project === undefined ? await whereabouts(client, machine) : undefined
-  return found && 'doubt' in found ? found.doubt : undefined
+export const fileProblem = async (
+  { client, project }: Found, machine: Machine,
+): Promise<string | undefined> => {
+  const found = client !== undefined && project === undefined ? await findFile(client, machine) : undefined
+  return found && 'problem' in found ? found.problem : undefined
 }
 
 /**

@@ -62,7 +62,7 @@ const alwaysTemporary = [
  * The first character that `cmd /c` would change or act upon, for a command that starts `cmd`. Only the
  * character is returned, because the word around it may be a secret.
  */
-export const misreadByCmd = (words: readonly string[]): string | undefined =>
+export const cmdMetacharacter = (words: readonly string[]): string | undefined =>
   /(?:^|[\\/])cmd(?:\.exe)?$/i.test(words[0] ?? '') ? /[&|<>^%"!]/.exec(words.join(' '))?.[0] : undefined
 
 /** The parts of a command line that starts us in front of a server. */
@@ -80,7 +80,8 @@ export interface OwnCommand {
   readonly inner?: OwnCommand
 }
 
-export interface Knowledge {
+/** Recognizes our program, and the options of `wrap`, in a command line. */
+export interface Recognizer {
   /** Whether an option of `wrap` is followed by its value; undefined for an unknown option. */
   readonly takesValue: (option: string) => boolean | undefined
   /** Whether a file is our program, also in a folder that is not named mcp-customs. */
@@ -93,15 +94,15 @@ export interface Knowledge {
  * @param words the program and its arguments
  * @returns undefined for any other command line
  */
-export const readOwnCommand = (words: readonly string[], knowledge: Knowledge): OwnCommand | undefined =>
-  readFrom(words, 0, knowledge)
+export const readOwnCommand = (words: readonly string[], recognizer: Recognizer): OwnCommand | undefined =>
+  readFrom(words, 0, recognizer)
 
-const readFrom = (words: readonly string[], from: number, knowledge: Knowledge): OwnCommand | undefined => {
-  const start = afterProgram(words, afterShell(words, from), knowledge.isOurs)
+const readFrom = (words: readonly string[], from: number, recognizer: Recognizer): OwnCommand | undefined => {
+  const start = afterProgram(words, afterShell(words, from), recognizer.isOurs)
   if (start === undefined || words[start] !== 'wrap') return undefined
-  const target = targetOf(words, start + 1, knowledge.takesValue)
+  const target = targetOf(words, start + 1, recognizer.takesValue)
   if (target === undefined) return undefined
-  const inner = readFrom(words, target, knowledge)
+  const inner = readFrom(words, target, recognizer)
   const optionsEnd = words[target - 1] === '--' ? target - 1 : target
   return {
     launcher: words.slice(from, start + 1),
@@ -122,11 +123,11 @@ export const innermost = (own: OwnCommand): OwnCommand => (own.inner ? innermost
  * Whether a shell or another program starts us. Its words cannot be told from ours, so `install` must not
  * change such a command line.
  */
-export const startsUsSomehow = (words: readonly string[], { isOurs }: Knowledge): boolean =>
+export const startsUsIndirectly = (words: readonly string[], { isOurs }: Recognizer): boolean =>
   words.some((word, index) =>
     (words[index + 1] === 'wrap' && isUs(word, isOurs)) || /\bmcp-customs\b.*\swrap\s/.test(word))
 
-const isUs = (word: string, isOurs: Knowledge['isOurs']): boolean =>
+const isUs = (word: string, isOurs: Recognizer['isOurs']): boolean =>
   isOurPackage(word) || isOurFile(word, isOurs)
 
 const baseOf = (path = ''): string =>
@@ -140,7 +141,7 @@ const afterShell = (words: readonly string[], from: number): number => {
 
 /** @returns the index after our program */
 const afterProgram = (
-  words: readonly string[], at: number, isOurs: Knowledge['isOurs'],
+  words: readonly string[], at: number, isOurs: Recognizer['isOurs'],
 ): number | undefined => {
   const program = baseOf(words[at])
   if (program === 'mcp-customs') return at + 1
@@ -154,7 +155,7 @@ const afterProgram = (
   return file > 0 && isOurFile(words[file] ?? '', isOurs) ? file + 1 : undefined
 }
 
-const isOurFile = (file: string, isOurs: Knowledge['isOurs']): boolean =>
+const isOurFile = (file: string, isOurs: Recognizer['isOurs']): boolean =>
   baseOf(file) === 'mcp-customs' || /[\\/]mcp-customs[\\/]dist[\\/]cli\.js$/i.test(file) || isOurs(file)
 
 /** Whether a word is our package, as a name, a repository or an archive, with or without a version. */
@@ -173,7 +174,7 @@ const afterPackage = (words: readonly string[], from: number): number | undefine
 
 /** The index after the options of `wrap`: after `--`, at a URL, or at the first word that is no option. */
 const targetOf = (
-  words: readonly string[], from: number, takesValue: Knowledge['takesValue'],
+  words: readonly string[], from: number, takesValue: Recognizer['takesValue'],
 ): number | undefined => {
   let at = from
   while (at < words.length) {

@@ -1,12 +1,12 @@
 import { CustomsError } from '#errors.js'
 import { parseDocument } from './document.js'
-import { entriesOf, type Entry, type Server } from './entry.js'
+import { entriesOf, type ServerEntry, type Server } from './entry.js'
 import type { Client } from './known.js'
 import { holdsSecret, maskedEntry } from './mask.js'
-import { innermost, misreadByCmd, type Knowledge, type Launcher } from './own-command.js'
+import { innermost, cmdMetacharacter, type Recognizer, type Launcher } from './own-command.js'
 import { noteFor, type Note } from './record.js'
 import { splice, type Document, type Splice } from './tree.js'
-import { isWrapped, unwrapEdits, type Usual, type WrappedServer } from './unwrap.js'
+import { isWrapped, unwrapEdits, type KeyNames, type WrappedServer } from './unwrap.js'
 import {
   optionWords, respell, rewrapEdits, withOption, wrapEdits, type Pin, type Spelling,
 } from './wrap.js'
@@ -28,7 +28,7 @@ export type Step = Change | Kept
 
 export interface Change {
   readonly kind: 'wrap' | 'rewrap' | 'unwrap'
-  readonly entry: Entry
+  readonly entry: ServerEntry
   /** The entry before and after, without its secrets. */
   readonly before: string
   readonly after: string
@@ -40,7 +40,7 @@ export interface Change {
 interface Kept {
   /** `left` is not what was asked for. */
   readonly kind: 'done' | 'left'
-  readonly entry: Entry
+  readonly entry: ServerEntry
   readonly reason: string
 }
 
@@ -54,9 +54,9 @@ export interface Plan {
 }
 
 export interface Wanted {
-  readonly isWanted: (entry: Entry) => boolean
+  readonly isWanted: (entry: ServerEntry) => boolean
   readonly notes: readonly Note[]
-  readonly knowledge: Knowledge
+  readonly recognizer: Recognizer
 }
 
 export interface Wrapped extends Wanted {
@@ -64,19 +64,21 @@ export interface Wrapped extends Wanted {
   /** Undefined: what suits the client, and what is wrapped already keeps its policy. */
   readonly policy: string | undefined
   /** The path of the lock file that a server is to be held to. Undefined leaves it as it is. */
-  readonly lockOf: (entry: Entry) => string | undefined
+  readonly lockOf: (entry: ServerEntry) => string | undefined
   /** The package whose version is to be written into a server's command. */
-  readonly pinOf: (entry: Entry) => Pin | undefined
+  readonly pinOf: (entry: ServerEntry) => Pin | undefined
   /** Whether a word of a wrapped command is a path that leads nowhere now. */
   readonly isGone: (path: string) => boolean
 }
 
 /** Every server of a file that is wanted. @throws CustomsError BAD_CONFIG when the file cannot be read */
-export const readEntries = (source: Source, knowledge: Knowledge): readonly Entry[] =>
-  entriesIn(source, parseDocument(source.file, source.text), knowledge)
+export const readEntries = (source: Source, recognizer: Recognizer): readonly ServerEntry[] =>
+  entriesIn(source, parseDocument(source.file, source.text), recognizer)
 
-const entriesIn = ({ client, scope }: Source, document: Document, knowledge: Knowledge): readonly Entry[] =>
-  entriesOf(document, client, knowledge).filter(entry =>
+const entriesIn = (
+  { client, scope }: Source, document: Document, recognizer: Recognizer,
+): readonly ServerEntry[] =>
+  entriesOf(document, client, recognizer).filter(entry =>
     scope === undefined || (entry.scope !== undefined && slashed(entry.scope) === slashed(scope)))
 
 // Clients on Windows write folders with either kind of slash.
@@ -102,7 +104,7 @@ export const planInstall = (source: Source, wanted: Wrapped): Plan =>
     const policy = wanted.policy ?? source.client?.policy?.name
     const options = optionWords({ server: name, policy, lock })
     const { splices, spelling } = wrapEdits(document, server, wanted.launcher.words, options, pin)
-    const misread = misreadByCmd([...wanted.launcher.words, ...options, ...wordsOf(server)])
+    const misread = cmdMetacharacter([...wanted.launcher.words, ...options, ...wordsOf(server)])
     if (misread !== undefined) {
       return left(
         `cmd would not hand on the ${misread} in its words as it is: npm install -g mcp-customs, and run install again`
@@ -150,7 +152,7 @@ export const planUninstall = (source: Source, wanted: Wanted): Plan =>
     if (server.kind !== 'command' || !isWrapped(server)) {
       return { kind: 'done', reason: 'does not run under mcp-customs' }
     }
-    const splices = unwrapEdits(document, server, spelling, usualOf(source))
+    const splices = unwrapEdits(document, server, spelling, keyNamesOf(source))
     return typeof splices === 'string'
       ? left(`${splices}: undo it by hand`)
       : { kind: 'unwrap', splices, advice: [] }
@@ -165,12 +167,12 @@ type Decision =
 
 const left = (reason: string): Decision => ({ kind: 'left', reason })
 
-type Decide = (document: Document, entry: Entry, spelling: Spelling | undefined) => Decision
+type Decide = (document: Document, entry: ServerEntry, spelling: Spelling | undefined) => Decision
 
 const plan = (source: Source, wanted: Wanted, decide: Decide): Plan => {
   const steps: Step[] = []
   let document = parseDocument(source.file, source.text)
-  for (const { path } of entriesIn(source, document, wanted.knowledge).filter(wanted.isWanted)) {
+  for (const { path } of entriesIn(source, document, wanted.recognizer).filter(wanted.isWanted)) {
     const taken = takeStep(source, document, wanted, path, decide)
     if (taken === undefined) continue
     steps.push(taken.step)
@@ -191,7 +193,7 @@ const takeStep = (
   const changed = read(source.file, splice(document.text, splices))
   const next = changed && find(source, changed, wanted, path)
   const sound = changed !== undefined && next !== undefined
-    && isSound(kind, document.text, entry, changed, next, spelling, usualOf(source))
+    && isSound(kind, document.text, entry, changed, next, spelling, keyNamesOf(source))
   if (!sound) {
     return { step: {
       kind: 'left', entry,
@@ -207,9 +209,10 @@ const takeStep = (
   }
 }
 
-const find =
-  (source: Source, document: Document, { knowledge }: Wanted, path: readonly string[]): Entry | undefined =>
-  entriesIn(source, document, knowledge).find(one => sameWords(one.path, path))
+const find = (
+  source: Source, document: Document, { recognizer }: Wanted, path: readonly string[],
+): ServerEntry | undefined =>
+  entriesIn(source, document, recognizer).find(one => sameWords(one.path, path))
 
 const read = (file: string, text: string): Document | undefined => {
   try {
@@ -225,8 +228,8 @@ const read = (file: string, text: string): Document | undefined => {
  * the last byte.
  */
 const isSound = (
-  kind: Change['kind'], text: string, before: Entry, document: Document, { server }: Entry,
-  spelling: Spelling, usual: Usual,
+  kind: Change['kind'], text: string, before: ServerEntry, document: Document, { server }: ServerEntry,
+  spelling: Spelling, keyNames: KeyNames,
 ): boolean => {
   if (server.kind === 'unknown' || before.server.kind === 'unknown') return false
   if (kind === 'unwrap') {
@@ -236,7 +239,7 @@ const isSound = (
   if (server.kind !== 'command' || !isWrapped(server)) return false
   const expected = repinned(targetOf(before.server), spelling.pin?.from, spelling.pin?.to)
   if (!sameWords(targetOf(server), expected)) return false
-  const back = kind === 'wrap' && unwrapEdits(document, server, spelling, usual)
+  const back = kind === 'wrap' && unwrapEdits(document, server, spelling, keyNames)
   return kind === 'rewrap' || (typeof back === 'object' && splice(document.text, back) === text)
 }
 
@@ -255,7 +258,7 @@ const repinned = (words: readonly string[], from?: string, to?: string): readonl
 }
 
 /** The entry as it will start its server. */
-export const pinnedEntry = (entry: Entry, pin: Pin | undefined): Entry => {
+export const pinnedEntry = (entry: ServerEntry, pin: Pin | undefined): ServerEntry => {
   const { server } = entry
   return pin === undefined || server.kind !== 'command'
     ? entry
@@ -264,4 +267,4 @@ export const pinnedEntry = (entry: Entry, pin: Pin | undefined): Entry => {
 
 const sameWords = (a: readonly string[], b: readonly string[]): boolean => a.join('\0') === b.join('\0')
 
-const usualOf = ({ client }: Source): Usual => client ?? { url: 'url', type: 'http', headers: 'headers' }
+const keyNamesOf = ({ client }: Source): KeyNames => client ?? { url: 'url', type: 'http', headers: 'headers' }

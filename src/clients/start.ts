@@ -1,5 +1,5 @@
 import { CustomsError } from '#errors.js'
-import type { Entry, Server } from './entry.js'
+import type { ServerEntry, Server } from './entry.js'
 import { innermost } from './own-command.js'
 import { isTable, isText, memberOf, type TableValue } from './tree.js'
 import { isWrapped } from './unwrap.js'
@@ -23,7 +23,7 @@ type Environment = Readonly<Record<string, string | undefined>>
  * @throws CustomsError BAD_CONFIG for an entry that is not understood, or that the client alone can read
  */
 export const startOf = (
-  { name, server }: Pick<Entry, 'name' | 'server'>, environment: Environment,
+  { name, server }: Pick<ServerEntry, 'name' | 'server'>, environment: Environment,
 ): Start => {
   if (server.kind === 'unknown') return fail(server.reason)
   const filled = (text: string) => fillIn(text, environment)

@@ -14,7 +14,7 @@ export const isWrapped = (server: CommandServer): server is WrappedServer =>
   server.own !== undefined && server.args !== undefined
 
 /** Names of a remote server's keys, when no record has them. */
-export type Usual = Pick<Client, 'url' | 'type' | 'headers'>
+export type KeyNames = Pick<Client, 'url' | 'type' | 'headers'>
 
 /**
  * The changes that unwrap a server, computed from the entry as it is now: other edits since then stay.
@@ -22,7 +22,7 @@ export type Usual = Pick<Client, 'url' | 'type' | 'headers'>
  * @returns a text when the entry cannot be unwrapped: the reason
  */
 export const unwrapEdits = (
-  document: Document, server: WrappedServer, spelling: Spelling | undefined, usual: Usual,
+  document: Document, server: WrappedServer, spelling: Spelling | undefined, keyNames: KeyNames,
 ): readonly Splice[] | string => {
   const { command, args } = server
   const own = innermost(server.own)
@@ -30,7 +30,7 @@ export const unwrapEdits = (
   const target = elements[own.target - 1]
   const [first] = elements
   if (first === undefined || target === undefined) return 'its args do not hold its command'
-  if (own.remote) return unwrapRemote(document, server, target, spelling, usual)
+  if (own.remote) return unwrapRemote(document, server, target, spelling, keyNames)
   if (spelling?.key !== undefined && elements.at(-1) === target) {
     return unwrapSole(document, server, target, spelling.key)
   }
@@ -69,7 +69,8 @@ const removal = ({ text }: Document, { members }: TableValue, member: Member): S
 }
 
 const unwrapRemote = (
-  document: Document, server: WrappedServer, target: TextValue, spelling: Spelling | undefined, usual: Usual,
+  document: Document, server: WrappedServer, target: TextValue, spelling: Spelling | undefined,
+  keyNames: KeyNames,
 ): readonly Splice[] | string => {
   const { table } = server
   const { options } = innermost(server.own)
@@ -80,14 +81,14 @@ const unwrapRemote = (
   const named = references.filter(one => one?.bearer === false).flatMap(one => one ?? [])
   const bearer = references.find(one => one?.bearer === true)
   const type = memberOf(table, 'type')
-  const splices = [...unwrapSole(document, server, target, spelling?.key ?? spellKey(usual.url))]
+  const splices = [...unwrapSole(document, server, target, spelling?.key ?? spellKey(keyNames.url))]
   if (type !== undefined && isText(type)) {
-    splices.push({ ...spanOf(type.value), text: spelling?.type ?? spellText(usual.type) })
+    splices.push({ ...spanOf(type.value), text: spelling?.type ?? spellText(keyNames.type) })
   }
   if (named.length > 0 || spelling?.headers !== undefined) {
     const headers = headersOf(table, named.map(({ variable }) => variable))
     if (typeof headers === 'string') return headers
-    splices.push(...restoreKeys(headers, spelling?.headers, spellKey(usual.headers)))
+    splices.push(...restoreKeys(headers, spelling?.headers, spellKey(keyNames.headers)))
     const places = headers.value.members.reduce((sum, { keys }) => sum + keys.length, 0)
     const names = spelling?.names?.length === places ? [...spelling.names] : undefined
     for (const member of headers.value.members) {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
 import type { Machine } from '#clients/known.js'
-import type { Installation, Knowledge } from '#clients/own-command.js'
+import type { Installation, Recognizer } from '#clients/own-command.js'
 import type { Note } from '#clients/record.js'
 import { type Style, styleFor, widthOf } from '#inspect/terminal.js'
 import { isObject, parseJson } from '#protocol/unmetered.js'
@@ -129,7 +129,7 @@ const realpath = (path: string): string => {
  * How our own command is recognised in a client's file; also programs that were written earlier and no longer
  * exist.
  */
-export const knowledgeOf = (notes: readonly Note[]): Knowledge => ({
+export const recognizerOf = (notes: readonly Note[]): Recognizer => ({
   takesValue: option => {
     const flags: ReadonlyMap<string, Flag> = new Map(Object.entries(relayFlags))
     const flag = flags.get(option)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { problemsOf } from '#clients/examine.js'
 import { readEntries } from '#clients/plan.js'
-import { knowledge, program } from './wanted.js'
+import { recognizer, program } from './wanted.js'
 
 const there = [
   '/usr/bin/node', program, '/usr/bin/server', '/home/a/policy.yaml', '/tmp/x/mcp-customs/dist/cli.js',
@@ -9,7 +9,7 @@ const there = [
 
 const problems = (server: unknown) => {
   const text = JSON.stringify({ mcpServers: { one: server } })
-  const [entry] = readEntries({ file: 'a.json', real: 'a.json', text, client: undefined }, knowledge)
+  const [entry] = readEntries({ file: 'a.json', real: 'a.json', text, client: undefined }, recognizer)
   return entry && problemsOf(entry, {
     machine: { platform: 'linux', environment: {}, home: '/home/a' }, exists: path => there.includes(path),
     temporary: [],

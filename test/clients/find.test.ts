@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import {
-  doubtOf, everyFile, filesOf, projectFileAt, projectFilesOf, whereabouts,
+  fileProblem, everyFile, filesOf, projectFileAt, projectFilesOf, findFile,
 } from '#clients/find.js'
 import { clients, type Client, type Machine } from '#clients/known.js'
 
@@ -84,19 +84,19 @@ t.test('a client without a file, and one with two, is asked about and not guesse
   const machine =
     homeWith(t, '.config/Code/User/mcp.json', '.config/Code - Insiders/User/mcp.json', '.cursor/mcp.json')
   t.match(
-    await whereabouts(clientOf('cursor'), machine),
+    await findFile(clientOf('cursor'), machine),
     { file: { file: join(machine.home, '.cursor/mcp.json') } },
   )
   t.match(
-    await whereabouts(clientOf('zed'), machine),
-    { doubt: /^Zed has no configuration file here \(looked for .*settings\.json\)$/ },
+    await findFile(clientOf('zed'), machine),
+    { problem: /^Zed has no configuration file here \(looked for .*settings\.json\)$/ },
   )
   t.match(
-    await whereabouts(clientOf('vscode'), machine),
-    { doubt: /^VS Code may mean several files: .*Code\/User\/mcp\.json, .*Insiders/ },
+    await findFile(clientOf('vscode'), machine),
+    { problem: /^VS Code may mean several files: .*Code\/User\/mcp\.json, .*Insiders/ },
   )
   for (const found of await filesOf(clientOf('vscode'), machine)) {
-    t.match(await doubtOf(found, machine), /several files/)
+    t.match(await fileProblem(found, machine), /several files/)
   }
 })
 
@@ -106,10 +106,10 @@ t.test('what a packaged Claude Desktop reads is told from what an older installa
   const cases: readonly (readonly [string, readonly string[], object])[] = [
     ['the package alone', [inPackage], { file: { exists: true } }],
     ['the older one alone', [older], { file: { exists: true } }],
-    ['both', [inPackage, older], { doubt: /several files: .*Packages.*, .*Roaming/ }],
+    ['both', [inPackage, older], { problem: /several files: .*Packages.*, .*Roaming/ }],
     [
       'a package without a file, and an older one', ['Packages/Claude_pzs8sxrjxfjjc/x', older],
-      { doubt: /Packages.*\(not there yet, but the one that the installed package reads\), .*Roaming/ },
+      { problem: /Packages.*\(not there yet, but the one that the installed package reads\), .*Roaming/ },
     ],
     ['another package', ['Packages/Other_1/x', older], { file: { exists: true } }],
   ]
@@ -119,7 +119,7 @@ t.test('what a packaged Claude Desktop reads is told from what an older installa
     const client = { ...clientOf('claude-desktop'), files: () => [
       join(home, 'Packages/Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json'), join(home, older),
     ] }
-    t.match(await whereabouts(client, { platform: 'linux', environment: {}, home }), expected, name)
+    t.match(await findFile(client, { platform: 'linux', environment: {}, home }), expected, name)
   }
 })
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { readOwnCommand, startsUsSomehow } from '#clients/own-command.js'
-import { knowledge, program } from './wanted.js'
+import { readOwnCommand, startsUsIndirectly } from '#clients/own-command.js'
+import { recognizer, program } from './wanted.js'
 
 const server = ['npx', '-y', 'server']
 
@@ -42,7 +42,7 @@ t.test('our own command is known in each of its spellings, and what it guards is
   for (const launcher of launchers) {
     for (const given of options) {
       const words = [...launcher, 'wrap', ...given, '--', ...server]
-      const own = readOwnCommand(words, knowledge)
+      const own = readOwnCommand(words, recognizer)
       t.match(own, { launcher: [...launcher, 'wrap'], options: given, remote: false }, words.join(' '))
       t.same(words.slice(own?.target), server)
     }
@@ -66,7 +66,7 @@ t.test('a server is found without dashes, behind an option of another version, a
     ],
   ]
   for (const [name, words, rest, remote] of cases) {
-    const own = readOwnCommand(words, knowledge)
+    const own = readOwnCommand(words, recognizer)
     t.same([words.slice(own?.target), own?.remote], [rest, remote], name)
   }
 })
@@ -75,7 +75,7 @@ t.test('what was wrapped twice is known as such', async t => {
   const words = [
     'npx', '-y', 'mcp-customs', 'wrap', '--', 'cmd', '/c', 'mcp-customs', 'wrap', '--trust', '--', ...server,
   ]
-  const own = readOwnCommand(words, knowledge)
+  const own = readOwnCommand(words, recognizer)
   t.same([own?.target, own?.inner?.target, own?.inner?.inner], [5, 11, undefined])
 })
 
@@ -91,7 +91,7 @@ t.test('what is not ours is not taken for it', async t => {
     ['cmd'],
     [],
   ]
-  for (const words of others) t.equal(readOwnCommand(words, knowledge), undefined, words.join(' '))
+  for (const words of others) t.equal(readOwnCommand(words, recognizer), undefined, words.join(' '))
 })
 
 t.test('it is seen that another program starts us, but not where', async t => {
@@ -102,11 +102,11 @@ t.test('it is seen that another program starts us, but not where', async t => {
   ]
   for (const words of hidden) {
     t.same(
-      [readOwnCommand(words, knowledge), startsUsSomehow(words, knowledge)], [undefined, true],
+      [readOwnCommand(words, recognizer), startsUsIndirectly(words, recognizer)], [undefined, true],
       words.join(' '),
     )
   }
   for (const words of [server, ['echo', 'mcp-customs'], ['wrap', 'mcp-customs']]) {
-    t.equal(startsUsSomehow(words, knowledge), false, words.join(' '))
+    t.equal(startsUsIndirectly(words, recognizer), false, words.join(' '))
   }
 })

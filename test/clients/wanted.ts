@@ -1,17 +1,17 @@
 import { relayFlags } from '#commands/flags.js'
-import type { Knowledge } from '#clients/own-command.js'
+import type { Recognizer } from '#clients/own-command.js'
 import type { Wanted, Wrapped } from '#clients/plan.js'
 import type { Note } from '#clients/record.js'
 
 export const program = '/opt/customs/dist/cli.js'
 
-export const knowledge: Knowledge = {
+export const recognizer: Recognizer = {
   takesValue: option =>
     new Map(Object.entries(relayFlags).map(([name, { type }]) => [name, type === 'string'])).get(option),
   isOurs: file => file === program,
 }
 
-export const removing = (notes: readonly Note[]): Wanted => ({ isWanted: () => true, notes, knowledge })
+export const removing = (notes: readonly Note[]): Wanted => ({ isWanted: () => true, notes, recognizer })
 
 export const installing = (other: Partial<Wrapped> = {}): Wrapped => ({
   ...removing([]),

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
-import type { Entry } from '#clients/entry.js'
+import type { ServerEntry } from '#clients/entry.js'
 import { problemsOf, type Surroundings } from '#clients/examine.js'
-import { doubtOf, type Found } from '#clients/find.js'
+import { fileProblem, type Found } from '#clients/find.js'
 import { optionOf } from '#clients/own-command.js'
 import { readEntries } from '#clients/plan.js'
 import { readRecord, recordFile } from '#clients/record.js'
@@ -9,7 +9,7 @@ import { isWrapped } from '#clients/unwrap.js'
 import { CustomsError, pathText, wordsText } from '#errors.js'
 import { plain } from '#inspect/plain.js'
 import { count, type Style } from '#inspect/terminal.js'
-import { type Context, knowledgeOf } from '../context.js'
+import { type Context, recognizerOf } from '../context.js'
 import { acceptedOf, lockedIn } from '../lock/accepted.js'
 import type { InstallFlags } from './flags.js'
 import { packagesOf, remarkOn } from './pins.js'
@@ -27,18 +27,18 @@ export const check = async (
   const { machine, installation, print, style } = context
   const starts = launcherCheck(context)
   const files = await allFiles(flags, machine)
-  const knowledge = knowledgeOf(await readRecord(recordFile(machine)))
+  const recognizer = recognizerOf(await readRecord(recordFile(machine)))
   const surroundings: Surroundings = { machine, exists: existsSync, temporary: installation.temporary }
   if (files.length === 0) await print('No configuration of a known client was found.\n')
   let wrong = 0
   for (const found of files) {
-    const doubt = await doubtOf(found, machine)
+    const problem = await fileProblem(found, machine)
     const title = style.title(found.client?.title ?? pathText(found.file))
     await print(`${title}${found.client === undefined ? '' : `: ${pathText(found.file)}`}\n`)
-    if (doubt !== undefined) await print(`  ${style.warn(doubt)}\n`)
+    if (problem !== undefined) await print(`  ${style.warn(problem)}\n`)
     try {
       const file = await readFound(found)
-      const entries = readEntries(file, knowledge)
+      const entries = readEntries(file, recognizer)
         .filter(({ name }) => flags.server.length === 0 || flags.server.includes(name))
       if (entries.length === 0) await print('  has no servers\n')
       const packages = await packagesOf(entries, file, flags.offline, context)
@@ -66,7 +66,7 @@ export const check = async (
 /** Runs the command that starts us in an entry, each once. */
 const launcherCheck = ({ versionOf }: Context) => {
   const ran = new Map<string, ReturnType<Context['versionOf']>>()
-  return async ({ server }: Entry, { project }: Found): Promise<readonly string[]> => {
+  return async ({ server }: ServerEntry, { project }: Found): Promise<readonly string[]> => {
     if (server.kind !== 'command' || !isWrapped(server)) return []
     const words = server.own.launcher.slice(0, -1)
     const text = wordsText(words)
@@ -88,7 +88,7 @@ interface LockState {
  * Whether `wrap` would start with the entry's lock; `lock --check` compares it with what the server offers
  * now.
  */
-const lockOf = async (entry: Entry, file: ClientFile): Promise<LockState> => {
+const lockOf = async (entry: ServerEntry, file: ClientFile): Promise<LockState> => {
   if (lockWordOf(entry) === undefined) return { state: 'no lock', problems: [] }
   const lock = lockFileOf(entry, file, undefined)
   try {
@@ -99,7 +99,7 @@ const lockOf = async (entry: Entry, file: ClientFile): Promise<LockState> => {
   }
 }
 
-const toolsIn = async (lock: string, entry: Entry, file: ClientFile): Promise<number> => {
+const toolsIn = async (lock: string, entry: ServerEntry, file: ClientFile): Promise<number> => {
   const setup = await setUpEntry(entry, folderOf(entry, file)).catch((error: unknown) => {
     if (error instanceof CustomsError) return undefined
     throw error
@@ -115,7 +115,7 @@ const toolsIn = async (lock: string, entry: Entry, file: ClientFile): Promise<nu
 }
 
 const describe = (
-  { name, scope, server, disabled }: Entry, width: number, lock: string, problems: readonly string[],
+  { name, scope, server, disabled }: ServerEntry, width: number, lock: string, problems: readonly string[],
   style: Style,
 ): string => {
   const line = `  ${nameOf(name, scope).padEnd(width)}  `

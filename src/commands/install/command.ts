@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { diffLines } from 'diff'
-import type { Entry } from '#clients/entry.js'
+import type { ServerEntry } from '#clients/entry.js'
 import { type Launcher, launcherFor } from '#clients/own-command.js'
 import {
   type Change, isChange, pinnedEntry, type Plan, planInstall, planUninstall, readEntries, type Step,
@@ -14,7 +14,7 @@ import { readPolicy } from '#config/policy-file.js'
 import { pathText, visible, wordsText } from '#errors.js'
 import { plain, plainLines } from '#inspect/plain.js'
 import type { Style } from '#inspect/terminal.js'
-import { type Context, knowledgeOf } from '../context.js'
+import { type Context, recognizerOf } from '../context.js'
 import type { InstallFlags, UninstallFlags } from './flags.js'
 import { startingLauncher } from './launcher.js'
 import { lockEntries, type Locking, noLocking } from './lock.js'
@@ -54,7 +54,7 @@ const policyWord = async (policy: string | undefined): Promise<string | undefine
 interface Making {
   readonly plan: (file: ClientFile, wanted: Wanted, known: Known) => Plan
   /** The packages of entries; undefined where that is of no interest. */
-  readonly packages?: (entries: readonly Entry[], file: ClientFile) => Promise<readonly EntryPackage[]>
+  readonly packages?: (entries: readonly ServerEntry[], file: ClientFile) => Promise<readonly EntryPackage[]>
   /** Packages are pinned without a question. */
   readonly isPinning?: boolean
   /** The command that will start us; undefined where none is written. @throws CustomsError CANNOT_START */
@@ -62,12 +62,14 @@ interface Making {
   /** The policy that the person named. */
   readonly policy?: string | undefined
   /** Lists the servers for --lock. */
-  readonly lock: ((entries: readonly Entry[], file: ClientFile) => Promise<Locking | number>) | undefined
+  readonly lock:
+    | ((entries: readonly ServerEntry[], file: ClientFile) => Promise<Locking | number>)
+    | undefined
 }
 
 /** What was found out before a file is changed. */
 interface Known extends Pick<Locking, 'lockOf'> {
-  readonly pinOf: (entry: Entry) => Pin | undefined
+  readonly pinOf: (entry: ServerEntry) => Pin | undefined
   /** Undefined: as this machine suggests. */
   readonly launcher?: Launcher | undefined
 }
@@ -77,11 +79,11 @@ const nothingKnown: Known = { ...noLocking, pinOf: () => undefined }
 const changeFiles = async (flags: UninstallFlags, context: Context, making: Making): Promise<number> => {
   const files = (await chooseFiles(flags, context.machine, context.dialogue)) ?? []
   const notes = await readRecord(recordFile(context.machine))
-  const knowledge = knowledgeOf(notes)
-  const names = files.flatMap(file => readEntries(file, knowledge).map(({ name }) => name))
+  const recognizer = recognizerOf(notes)
+  const names = files.flatMap(file => readEntries(file, recognizer).map(({ name }) => name))
   for (const name of flags.server) if (!names.includes(name)) noSuchServer(name, names)
   const wanted: Wanted =
-    { notes, knowledge, isWanted: ({ name }) => flags.server.length === 0 || flags.server.includes(name) }
+    { notes, recognizer, isWanted: ({ name }) => flags.server.length === 0 || flags.server.includes(name) }
   let code = files.length > 0 ? 0 : await giveUp(context)
   for (const file of files) {
     code = Math.max(code, await changeFile(file, wanted, flags, context, making))
@@ -147,7 +149,7 @@ const changeFile = async (
 }
 
 /** The enabled servers that will run under mcp-customs. */
-const toLock = ({ steps }: Plan): readonly Entry[] =>
+const toLock = ({ steps }: Plan): readonly ServerEntry[] =>
   steps.flatMap(({ kind, entry }) => (kind === 'left' || entry.disabled ? [] : [entry]))
 
 const giveUp = async ({ dialogue, print }: Context): Promise<1> => {

@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import type { Entry } from '#clients/entry.js'
+import type { ServerEntry } from '#clients/entry.js'
 import { CustomsError } from '#errors.js'
 import { plain } from '#inspect/plain.js'
 import type { Context } from '../context.js'
@@ -13,7 +13,7 @@ import type { ClientFile } from './sources.js'
 /** The locks for the servers of a client's file. */
 export interface Locking {
   /** The lock file as the server's entry names it; undefined for a server that runs without a lock. */
-  readonly lockOf: (entry: Entry) => string | undefined
+  readonly lockOf: (entry: ServerEntry) => string | undefined
   /** The locks whose content changed. */
   readonly changed: readonly Draft[]
   /** True when a server could not be listed. */
@@ -29,7 +29,7 @@ export const noLocking: Locking = { lockOf: () => undefined, changed: [], isPart
  * @throws CustomsError for a lock that cannot be relied on
  */
 export const lockEntries = async (
-  entries: readonly Entry[], file: ClientFile, flags: InstallFlags, context: Context,
+  entries: readonly ServerEntry[], file: ClientFile, flags: InstallFlags, context: Context,
 ): Promise<Locking | number> => {
   const { lockFile, timeoutMs, yes, verbose } = flags
   const { print, style } = context
@@ -79,4 +79,4 @@ export const lockEntries = async (
   return { lockOf: entry => words.get(keyOf(entry)), changed: drafts.changed, isPartial: failed.length > 0 }
 }
 
-const keyOf = ({ path }: Entry): string => path.join('\0')
+const keyOf = ({ path }: ServerEntry): string => path.join('\0')

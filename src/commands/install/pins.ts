@@ -1,4 +1,4 @@
-import type { Entry } from '#clients/entry.js'
+import type { ServerEntry } from '#clients/entry.js'
 import { innermost } from '#clients/own-command.js'
 import { isWrapped } from '#clients/unwrap.js'
 import type { Pin } from '#clients/wrap.js'
@@ -13,7 +13,7 @@ import type { ClientFile } from './sources.js'
 
 /** The package that an entry runs by npx, uvx and the like. */
 export interface EntryPackage extends NamedPackage {
-  readonly entry: Entry
+  readonly entry: ServerEntry
   /** The word of the command line that names it. */
   readonly word: string
   /** The version that would run now, as far as it is known. */
@@ -24,7 +24,7 @@ export interface EntryPackage extends NamedPackage {
 
 /** The packages of entries. All are looked up at once, unless no registry is to be asked. */
 export const packagesOf = async (
-  entries: readonly Entry[], file: ClientFile, offline: boolean,
+  entries: readonly ServerEntry[], file: ClientFile, offline: boolean,
   { newestVersion }: Pick<Context, 'newestVersion'>,
 ): Promise<readonly EntryPackage[]> => {
   const found = await Promise.all(entries.map(async (entry): Promise<EntryPackage | undefined> => {
@@ -43,7 +43,7 @@ export const packagesOf = async (
 }
 
 /** The version in the cache of npx, which starts that again. */
-const cachedVersion = async (entry: Entry, file: ClientFile): Promise<string | undefined> => {
+const cachedVersion = async (entry: ServerEntry, file: ClientFile): Promise<string | undefined> => {
   try {
     const { servers: [setup] } = await setUpEntry(entry, folderOf(entry, file))
     if (setup === undefined || 'url' in setup.server) return undefined
@@ -78,7 +78,7 @@ export const remarkOn = ({ name, exact, now, newest }: EntryPackage): string | u
 /** @returns the pins by entry: all where the flag says so, or a person agrees */
 export const choosePins = async (
   packages: readonly EntryPackage[], isWanted: boolean, dialogue: Context['dialogue'],
-): Promise<(entry: Entry) => Pin | undefined> => {
+): Promise<(entry: ServerEntry) => Pin | undefined> => {
   const pins = packages.flatMap(one => {
     const pin = pinFor(one)
     return pin === undefined ? [] : [{ ...one.entry, pin }]

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os'
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path'
-import type { Entry } from '#clients/entry.js'
+import type { ServerEntry } from '#clients/entry.js'
 import { innermost, optionOf, optionsOf } from '#clients/own-command.js'
 import { readEntries } from '#clients/plan.js'
 import { readRecord, recordFile } from '#clients/record.js'
@@ -9,7 +9,7 @@ import { isWrapped } from '#clients/unwrap.js'
 import { suggestion } from '#config/check.js'
 import { badUsage, CustomsError } from '#errors.js'
 import { plain } from '#inspect/plain.js'
-import { type Context, knowledgeOf } from '../context.js'
+import { type Context, recognizerOf } from '../context.js'
 import { readFlags, relayFlags, type SharedFlags } from '../flags.js'
 import type { ToLock } from '../lock/command.js'
 import type { LockFlags } from '../lock/flags.js'
@@ -21,7 +21,7 @@ import { chooseFiles, type ClientFile } from './sources.js'
  * @param folder where the client starts it, if that is known
  * @throws CustomsError for an entry that cannot be read as the client would, or started as `wrap` would
  */
-export const setUpEntry = async (entry: Entry, folder: string | undefined): Promise<Setup> => {
+export const setUpEntry = async (entry: ServerEntry, folder: string | undefined): Promise<Setup> => {
   // Desktop clients start servers outside any project. In the current directory npx might find another
   // package of the same name.
   const { options, target, isRemote, env, cwd = folder ?? homedir() } = startOf(entry, process.env)
@@ -42,7 +42,7 @@ export const setUpEntry = async (entry: Entry, folder: string | undefined): Prom
   }
 }
 
-export const folderOf = ({ scope }: Entry, { folder }: ClientFile): string | undefined =>
+export const folderOf = ({ scope }: ServerEntry, { folder }: ClientFile): string | undefined =>
   folder ?? (scope !== undefined && isAbsolute(scope) ? scope : undefined)
 
 /**
@@ -50,7 +50,7 @@ export const folderOf = ({ scope }: Entry, { folder }: ClientFile): string | und
  * review it, else one beside the client's file.
  * @param given the one that the person named
  */
-export const lockFileOf = (entry: Entry, file: ClientFile, given: string | undefined): string => {
+export const lockFileOf = (entry: ServerEntry, file: ClientFile, given: string | undefined): string => {
   const folder = folderOf(entry, file)
   const own = lockWordOf(entry)
   if (given !== undefined) return resolve(given)
@@ -61,7 +61,7 @@ export const lockFileOf = (entry: Entry, file: ClientFile, given: string | undef
 }
 
 /** The lock that the entry's command line names. */
-export const lockWordOf = ({ server }: Entry): string | undefined =>
+export const lockWordOf = ({ server }: ServerEntry): string | undefined =>
   server.kind === 'command' && isWrapped(server) ? optionOf(innermost(server.own).options, 'lock') : undefined
 
 /**
@@ -83,8 +83,8 @@ export const clientServers = async (
   client: string, server: string | undefined, { project, file: given }: LockFlags, { machine, tell }: Context,
 ): Promise<readonly ToLock[]> => {
   const files = await chooseFiles({ client, project }, machine, undefined)
-  const knowledge = knowledgeOf(await readRecord(recordFile(machine)))
-  const entries = (files ?? []).flatMap(file => readEntries(file, knowledge).map(entry => ({ file, entry })))
+  const recognizer = recognizerOf(await readRecord(recordFile(machine)))
+  const entries = (files ?? []).flatMap(file => readEntries(file, recognizer).map(entry => ({ file, entry })))
   const wanted = entries.filter(({ entry: { name } }) => server === undefined || name === server)
   if (wanted.length === 0) {
     if (server === undefined) return badUsage(`${client}: has no servers`)

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import {
-  doubtOf, everyFile, filesOf, type Found, projectFileAt, projectFilesOf, truePath, whereabouts,
+  fileProblem, everyFile, filesOf, type Found, projectFileAt, projectFilesOf, truePath, findFile,
 } from '#clients/find.js'
 import { clients, type Machine } from '#clients/known.js'
 import type { Source } from '#clients/plan.js'
@@ -47,8 +47,8 @@ export const chooseFiles = async (
 }
 
 const labelOf = async (found: Found, machine: Machine): Promise<string> => {
-  const doubt = await doubtOf(found, machine)
-  return `${found.client?.title ?? ''}  ${pathText(found.file)}${doubt === undefined ? '' : ` (${doubt})`}`
+  const problem = await fileProblem(found, machine)
+  return `${found.client?.title ?? ''}  ${pathText(found.file)}${problem === undefined ? '' : ` (${problem})`}`
 }
 
 /** The files that the flags name, for `--check`: without `--client`, all that exist. */
@@ -73,8 +73,8 @@ const named = async (name: string, { project }: ClientFlags, machine: Machine): 
   const client = clientOf(name)
   if (client !== undefined && project !== undefined) return projectFilesOf(client, resolve(project), machine)
   if (client !== undefined) {
-    const found = await whereabouts(client, machine)
-    return 'file' in found ? [found.file] : badUsage(`${found.doubt}: name the file with --client FILE`)
+    const found = await findFile(client, machine)
+    return 'file' in found ? [found.file] : badUsage(`${found.problem}: name the file with --client FILE`)
   }
   const names = clients.map(one => one.name)
   if (!/[\\/.]/.test(name)) {
