@@ -69,6 +69,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   lock: ['lock', 'core', 'protocol', 'errors', 'canonical'],
   audit: ['audit', 'core', 'protocol', 'errors', 'canonical', 'operator-file'],
   transport: ['transport', 'core', 'protocol', 'errors'],
+  auth: ['auth', 'transport', 'core', 'protocol', 'errors'],
   config: ['config', 'rules', 'errors', 'operator-file'],
   telemetry: ['telemetry', 'gateway', 'audit', 'core', 'protocol', 'errors'],
   admin: ['admin', 'telemetry', 'gateway', 'core', 'protocol', 'errors'],
@@ -80,7 +81,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   report: ['report', 'inspect', 'rules', 'audit', 'core', 'protocol', 'errors'],
   commands: [
     'commands', 'report', 'clients', 'capture', 'learn', 'inspect', 'gateway', 'config', 'admin', 'telemetry',
-    'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors', 'operator-file',
+    'rules', 'schema', 'lock', 'audit', 'auth', 'transport', 'core', 'protocol', 'errors', 'operator-file',
   ],
   cli: ['commands', 'errors'],
   library: ['library', 'gateway', 'config', 'rules', 'schema', 'transport', 'core', 'protocol', 'errors'],
@@ -212,6 +213,7 @@ const unmetered = new Map([
   ['protocol/pieces.ts', 'the reader of a frame, in pieces'],
   ['protocol/case-variants.ts', 'the reader of a frame, in turns'],
   ['core/listing.ts', 'a slice of a list, paid for'],
+  ['auth/issuer.ts', 'a document of the issuer, of 512 KB at most'],
 ])
 
 t.test('JSON from the wire is walked with a meter', { timeout: 120_000 }, t => {

@@ -1,5 +1,5 @@
 import { hash as hashOf } from 'node:crypto'
-import type { Entry } from '#core/event.js'
+import type { Entry, Identity } from '#core/event.js'
 import type { Finding } from '#core/rule.js'
 import { canonical } from '#canonical.js'
 import { type Payloads, payloadsOf, wellFormed } from './redact.js'
@@ -42,7 +42,7 @@ const longest = 256
  */
 export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: Date): Line => {
   const { client, error, findings, health, id, more, ms, peer, phase, reason } = entry
-  const { revision, serverMs, stderr, tool, tools } = entry
+  const { revision, serverMs, stderr, subject, tool, tools } = entry
   const full = payloads === 'full'
   const text = full ? (value: string) => JSON.stringify(wellFormed(cut(value))) : nameText
   const clean = full ? wellFormed : scrubbed
@@ -69,6 +69,7 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
     (serverMs === undefined ? '' : `"serverMs":${microseconds(serverMs)},`) +
     `"session":${text(entry.session)},` +
     (stderr === undefined ? '' : `"stderr":[${stderr.map(text).join()}],`) +
+    (subject === undefined ? '' : `"subject":${subjectText(subject, text)},`) +
     `"time":"${isoTime(now)}",` +
     (tool === undefined ? '' : `"tool":${text(tool)},`) +
     (tools === undefined ? '' : toolsText(tools, text)) +
@@ -82,6 +83,14 @@ const maxToolNames = 300
 const toolsText = (tools: readonly string[], text: (name: string) => string): string => {
   const more = tools.length - maxToolNames
   return `"tools":[${tools.slice(0, maxToolNames).map(text).join()}],${more > 0 ? `"toolsMore":${more},` : ''}`
+}
+
+/** The claims have their names in JWTs (RFC 9068). */
+const subjectText = (
+  { issuer, subject, client, name }: Identity, text: (value: string) => string,
+): string => {
+  const claims = [['client_id', client], ['iss', issuer], ['name', name], ['sub', subject]] as const
+  return `{${claims.flatMap(([key, value]) => (value === undefined ? [] : `"${key}":${text(value)}`)).join()}}`
 }
 
 /** Milliseconds, to the third decimal. */

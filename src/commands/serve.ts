@@ -16,7 +16,7 @@ import type { SharedFlags, Target } from './flags.js'
 import { tellOfCapture } from './relay/guard.js'
 import { endAt, Lifetime } from './relay/lifetime.js'
 import { recordsFor } from './serve/audits.js'
-import { frontSettingsOf, openFront } from './serve/front.js'
+import { frontSettingsFor, openFront } from './serve/front.js'
 import { openGateway } from './serve/gateway.js'
 import { isShared } from './serve/share.js'
 import { setUp, type Setup } from './server/setup.js'
@@ -71,7 +71,8 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const served = await (isShared(setup, isOfFile, log)
     ? (await import('./serve/relays.js')).openRelays(parts, lifetime)
     : openAlone(parts, lifetime))
-  const front = openFront({ ...served, log, logLevel }, lifetime)
+  const frontSettings = frontSettingsFor(log)
+  const front = openFront({ ...served, log, logLevel, frontSettings }, lifetime)
   tellOfCapture(flags, setup.configuration)
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
   const adminListener = admin ? await adminOf(admin, served, page) : undefined
@@ -79,7 +80,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const reload = async () => {
     const changed = await read()
     const doubts = doubtsAbout(changed)
-    const settings = frontSettingsOf(changed.configuration)
+    const settings = frontSettings(changed.configuration)
     const late = needRestart(served.configuration(), changed.configuration)
     await served.reload(changed)
     front.reload(settings)
@@ -150,7 +151,9 @@ const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
  * Warnings about settings that are valid but probably not intended.
  * @throws CustomsError CANNOT_START when none of the servers can be started
  */
-export const doubtsAbout = ({ configuration: { listen, tokens }, servers }: Setup): readonly string[] => {
+export const doubtsAbout = (
+  { configuration: { listen, tokens, issuer }, servers }: Setup,
+): readonly string[] => {
   const missing =
     servers.flatMap(({ server }) => ('url' in server || canStart(commandLineOf(server)) ? [] : [server]))
   const [first] = missing
@@ -160,8 +163,8 @@ export const doubtsAbout = ({ configuration: { listen, tokens }, servers }: Setu
   const who = strangersAt(listen)
   return [
     ...missing.map(({ name, command: [program] }) => `servers.${name}: ${cannotStart(program)}`),
-    ...(tokens.length === 0 && who !== undefined
-      ? [`${who}, and no token is asked for: name some with --token-file or auth.tokens`]
+    ...(tokens.length === 0 && issuer === undefined && who !== undefined
+      ? [`${who}, and no token is asked for: name some with --token-file or auth.tokens, or an auth.issuer`]
       : []),
   ]
 }

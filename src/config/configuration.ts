@@ -38,8 +38,10 @@ export interface Configuration {
   readonly lock: LockSetting | undefined
   /** In the order of the file. */
   readonly servers: ReadonlyMap<string, ServerConfiguration>
-  /** Bearer tokens, one of which a client must send; empty: no authorization. */
-  readonly tokens: readonly string[]
+  /** Bearer tokens, one of which a client must send. Without tokens and without an issuer, anyone may. */
+  readonly tokens: readonly ClientToken[]
+  /** Whose tokens let clients in besides; undefined: none. */
+  readonly issuer: IssuerConfiguration | undefined
   readonly audit: AuditConfiguration
   readonly telemetry: {
     /** Of the OTLP collector, for every signal; undefined: the environment decides. */
@@ -67,6 +69,8 @@ interface AnyServer {
   readonly rules: Rules
   readonly tools: ReadonlyMap<string, ToolSetting>
   readonly lock: LockSetting | undefined
+  /** Scopes that a token needs for this server. */
+  readonly scopes?: readonly string[] | undefined
   /** Relay processes; undefined: the configuration's number. */
   readonly workers?: number | undefined
 }
@@ -150,6 +154,23 @@ export const defaultLimits: Limits = defaults.limits
 
 export const defaultSessionLimits: SessionLimits = defaults.sessions
 
+export interface ClientToken {
+  readonly token: string
+  /** For records; undefined where it has none. */
+  readonly name: string | undefined
+}
+
+/** See `auth` in docs/configuration.md. */
+export interface IssuerConfiguration {
+  readonly issuer: string
+  /** Without a slash at its end. */
+  readonly audience: string
+  readonly scopes: readonly string[]
+  readonly jwks: string | undefined
+  readonly introspection:
+    { readonly url: string; readonly clientId: string; readonly clientSecret: string } | undefined
+}
+
 /** The configuration without a file and without flags. */
 export const usual: Configuration = {
   file: undefined,
@@ -162,6 +183,7 @@ export const usual: Configuration = {
   lock: undefined,
   servers: new Map(),
   tokens: [],
+  issuer: undefined,
   audit: { ...defaults.audit, file: undefined, targets: [] },
   telemetry: { ...defaults.telemetry, endpoint: undefined, headers: new Map() },
   tls: undefined,

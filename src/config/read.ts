@@ -4,7 +4,8 @@ import { isObject, type Json, member } from '#protocol/unmetered.js'
 import { readAddress, readHost, readListen, readOrigin, readServerUrl } from './address.js'
 import { checked } from './check.js'
 import {
-  usual, type AuditTarget, type Configuration, type Limits, type ServerConfiguration,
+  usual, type AuditTarget, type Configuration, type IssuerConfiguration, type Limits,
+  type ServerConfiguration,
 } from './configuration.js'
 import { readChecked, readText } from './file.js'
 import { isConfigurationFile, isTokens } from './generated/checks.js'
@@ -12,7 +13,7 @@ import { keys } from './generated/keys.js'
 import type * as Written from './generated/types.js'
 import { readBasePolicy, readRules } from './policy-file.js'
 import { readHeaders, readLockSetting, readServer } from './server.js'
-import { fail, pathFrom, Problem, type Source } from './source.js'
+import { fail, pathFrom, Problem, type Keys, type Source } from './source.js'
 import { readTrust } from './trust.js'
 
 /**
@@ -50,21 +51,26 @@ const merged = async (
   const { listen, auth, audit, telemetry, tls, allowHosts = [], allowOrigins = [], admin } = written
   const path = (file: string) => pathFrom(source, file)
   const limits = { ...base.limits, ...written.limits }
+  const address = listen === undefined ? base.listen : readListen(listen, ['listen'], source)
+  const issuer = auth === undefined ? base.issuer : readIssuer(auth, address, tls !== undefined)
+  const servers = new Map([
+    ...base.servers,
+    ...(await readServers(written.servers, source, limits)),
+    ...(await readClientServers(written, source, limits)),
+  ])
+  if (issuer === undefined) servers.forEach(refuseScopes)
   return freeze({
     file: base.file,
-    listen: listen === undefined ? base.listen : readListen(listen, ['listen'], source),
+    listen: address,
     workers: written.workers ?? base.workers,
     policy: (await readBasePolicy(written.policy, ['policy'], source)) ?? base.policy,
     rules: new Map([...base.rules, ...readRules(written.rules, ['rules'])]),
     limits,
     trust: [...base.trust, ...readTrust(written.trust)],
     lock: readLockSetting(written.lock, source) ?? base.lock,
-    servers: new Map([
-      ...base.servers,
-      ...(await readServers(written.servers, source, limits)),
-      ...(await readClientServers(written, source, limits)),
-    ]),
-    tokens: auth?.tokens ?? base.tokens,
+    servers,
+    tokens: auth?.tokens === undefined ? base.tokens : clientTokens(auth.tokens),
+    issuer,
     audit: {
       ...base.audit,
       ...audit,
@@ -157,16 +163,48 @@ const freeze = <Value>(value: Value): Value => {
   return value
 }
 
+const clientTokens = (written: Written.Tokens): Configuration['tokens'] =>
+  Array.isArray(written)
+    ? written.map(token => ({ token, name: undefined }))
+    : Object.entries(written).map(([name, token]) => ({ token, name }))
+
+const readIssuer = (
+  { issuer, audience, scopes, jwks, introspection }: NonNullable<Written.ConfigurationFile['auth']>,
+  listen: Configuration['listen'], isTls: boolean,
+): IssuerConfiguration | undefined => {
+  if (issuer === undefined) return undefined
+  const url = (text: string, ...keys: Keys): string => readServerUrl(text, ['auth', ...keys])
+  const here = 'socket' in listen || listen.port === 0
+    ? undefined
+    : `http${isTls ? 's' : ''}://${listen.host.includes(':') ? `[${listen.host}]` : listen.host}:${listen.port}`
+  const ours = audience === undefined ? here : url(audience, 'audience')
+  if (ours === undefined) return fail(['auth', 'issuer'], 'needs auth.audience: the public URL of this relay')
+  return {
+    issuer: url(issuer, 'issuer'),
+    audience: ours.replace(/\/$/, ''),
+    scopes: scopes ?? [],
+    jwks: jwks === undefined ? undefined : url(jwks, 'jwks'),
+    introspection: introspection && { ...introspection, url: url(introspection.url, 'introspection', 'url') },
+  }
+}
+
+/** Scopes are those of an issuer's tokens. */
+const refuseScopes = ({ scopes, tools }: ServerConfiguration, name: string): void => {
+  const needsIssuer = (...keys: Keys) => fail(['servers', name, ...keys, 'scopes'], 'needs auth.issuer')
+  if (scopes !== undefined) needsIssuer()
+  for (const [tool, setting] of tools) if (setting.scopes !== undefined) needsIssuer('tools', tool)
+}
+
 /**
  * A file of bearer tokens, one per line; empty lines are skipped.
  * @throws CustomsError BAD_CONFIG: `FILE:LINE: reason`
  */
-export const readTokens = async (file: string): Promise<readonly string[]> => {
+export const readTokens = async (file: string): Promise<Configuration['tokens']> => {
   const lines = (await readText(file)).split(/\r?\n/)
   const tokens = lines.filter(line => line !== '')
   if (tokens.length === 0) throw new CustomsError('BAD_CONFIG', `${file}: holds no token`)
   try {
-    return checked(isTokens, tokens, tokens)
+    return clientTokens(checked(isTokens, tokens, tokens))
   } catch (cause) {
     if (!(cause instanceof Problem)) throw cause
     const line = lines.indexOf(tokens[Number(cause.keys[0])] ?? '') + 1

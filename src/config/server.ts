@@ -20,6 +20,7 @@ export const readServer = async (
     rules: readRules(written.rules, [...keys, 'rules']),
     lock: readLockSetting(written.lock, source),
     ...(written.workers !== undefined && { workers: written.workers }),
+    ...(written.scopes && { scopes: written.scopes }),
     tools: await readTools(written.tools, [...keys, 'tools'], source, limits),
   }
   if (command === undefined) {
@@ -123,13 +124,14 @@ const readTool = async (
   tool: Written.Tool, keys: Keys, source: Source, limits: Limits,
 ): Promise<ToolSetting> => {
   if (tool === 'deny') return { denied: true, outputSchema: undefined, annotations: undefined }
-  const { deny = false, outputSchema, resultSchema, structured, annotations } = tool
+  const { deny = false, scopes, outputSchema, resultSchema, structured, annotations } = tool
   if (structured !== undefined && outputSchema === undefined) {
     return fail([...keys, 'structured'], 'goes only with outputSchema')
   }
   const schemaAt = (key: string, written: unknown) => readSchema(written, [...keys, key], source, limits)
   return {
     denied: deny,
+    ...(scopes && { scopes }),
     outputSchema: outputSchema === undefined ? undefined : await schemaAt('outputSchema', outputSchema),
     ...(resultSchema !== undefined && { resultSchema: await schemaAt('resultSchema', resultSchema) }),
     ...(structured !== undefined && { structured }),

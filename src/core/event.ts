@@ -107,6 +107,19 @@ export const healthKinds = ['exit', 'refusal', 'silence', 'relay', 'restored'] a
 
 export type Health = (typeof healthKinds)[number]
 
+/**
+ * Who a client is, by the token that it presented: the claims of a JWT (RFC 9068, section 2.2) or of an
+ * introspected token, or the name of a configured token. Never the token itself.
+ */
+export interface Identity {
+  readonly issuer?: string | undefined
+  readonly subject?: string | undefined
+  readonly client?: string | undefined
+  /** Of a configured token. */
+  readonly name?: string | undefined
+  readonly scopes: readonly string[]
+}
+
 /** One decision, for the audit log; `audit/` adds time, sequence, digests and chain (docs/audit.md). */
 export interface Entry {
   /** An MCP method, `method:NAME` for any other, `session/start`, `session/end`, `wire` or `http/refused`. */
@@ -119,7 +132,13 @@ export interface Entry {
   readonly session: string
   readonly client: { readonly name: string; readonly version: string } | undefined
   /** The network peer that began the session or was refused, and the index of its token. */
-  readonly peer?: { readonly address: string; readonly token: number | undefined } | undefined
+  readonly peer?: {
+    readonly address: string
+    readonly token: number | undefined
+    readonly subject?: Identity | undefined
+  } | undefined
+  /** Who the client is, where its token says so. */
+  readonly subject?: Identity | undefined
   readonly revision: string | undefined
   readonly tool?: string | undefined
   /** The tools that the client gets, of `tools/list`. */

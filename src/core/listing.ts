@@ -14,7 +14,7 @@ import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { type Judged, mended } from './mend.js'
-import type { ToolSetting } from './options.js'
+import { grants, type ToolSetting } from './options.js'
 import type { List, Subjects } from './rule.js'
 import type { Terms } from './terms.js'
 
@@ -45,11 +45,12 @@ interface Candidate {
 /**
  * Judges a page of `tools/list`: each tool by itself, so that a bad one never fails the list.
  * @param exchange on which it arrived
+ * @param scopes of the client's token: tools that need others are left out of its list
  * @returns undefined when the page is blocked as a whole
  */
 export function* judgePage(
   core: Core, catalog: Catalog, listing: Listing, terms: Terms, exchange: Exchange, frame: Frame,
-  result: JsonObject, findings: Findings,
+  result: JsonObject, findings: Findings, scopes?: readonly string[],
 ): Flow<JudgedPage | undefined> {
   const { options, ask, checks, mends, findings: none } = core
   const { revision } = terms
@@ -62,6 +63,8 @@ export function* judgePage(
   const listed = new Map<string, JsonObject>()
   const passed = new Map<string, Tool>()
   let isPartial = false
+  const isHidden = (setting: ToolSetting | undefined): boolean =>
+    setting?.denied === true || !grants(scopes, setting?.scopes)
 
   const overLimit = (change: Edit, count: number, reason: string) => {
     const found = none(findings.meter)
@@ -127,7 +130,7 @@ export function* judgePage(
     found.include(last?.findings ?? ofServer.findings)
     findings.include(found)
     const isRemoved = found.stopping.some(rule => rule !== 'call/denied')
-    if (isRemoved || denied) edits.push({ path: ['result', 'tools', index], remove: true })
+    if (isRemoved || isHidden(setting)) edits.push({ path: ['result', 'tools', index], remove: true })
     else if (last !== undefined && whole !== undefined) {
       const own = operators(last.value, setting)
       const changes = [...(difference(whole, last.value, findings.meter) ?? []), ...own]
@@ -183,7 +186,7 @@ export function* judgePage(
   }
   return {
     edits,
-    shown: [...passed.keys()].filter(name => options.tools.get(name)?.denied !== true),
+    shown: [...passed.keys()].filter(name => !isHidden(options.tools.get(name))),
     page: {
       listed, accepted: passed, next: isString(next) && next !== '' ? next : undefined,
       lifetime: typeof lifetime === 'number' ? lifetime : 0, isPartial,

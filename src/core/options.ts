@@ -9,6 +9,8 @@ import type { Rule } from './rule.js'
 /** The operator's settings for one tool. */
 export interface ToolSetting {
   readonly denied: boolean
+  /** A client sees and may call the tool only with these scopes; undefined: any client may. */
+  readonly scopes?: readonly string[] | undefined
   /** Replaces the server's schema, in the client's list too. */
   readonly outputSchema: JsonObject | boolean | undefined
   /** Each whole result must match this schema, which clients do not see. */
@@ -18,6 +20,13 @@ export interface ToolSetting {
   /** Merged over the server's annotations. */
   readonly annotations: JsonObject | undefined
 }
+
+/**
+ * Whether a token grants all the scopes that something needs.
+ * @param scopes undefined: scopes are not checked
+ */
+export const grants = (scopes: readonly string[] | undefined, needed: readonly string[] = []): boolean =>
+  scopes === undefined || needed.every(scope => scopes.includes(scope))
 
 /**
  * How a relay judges. `policy` and `tools` are read at each use, because the operator may replace them while

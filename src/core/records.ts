@@ -36,14 +36,14 @@ export class Records {
     terms: Terms = this.#handshake.terms, response?: Frame,
   ): void {
     this.start(terms)
-    const { server, session } = this.#options
+    const { server, session, peer } = this.#options
     const { client, revision } = terms
     const { verdict = 'pass', kept = [], more = 0 } = findings ?? {}
     this.#output.emit({
       type: 'audit',
       entry: {
         server, session, client, revision, verdict, findings: named(kept, response),
-        more: more || undefined, ...entry,
+        more: more || undefined, subject: peer?.subject, ...entry,
       },
     })
   }
@@ -77,7 +77,7 @@ export class Records {
     const isCall = method === 'tools/call'
     const isRecorded =
       isCall || method === 'tools/list' || findings.kept.length > 0 || request.failure !== undefined
-    const { server, session, observed } = this.#options
+    const { server, session, observed, peer } = this.#options
     if (!isRecorded && observed !== true) return
     if (isRecorded) this.start(terms)
     const { now } = this.#output
@@ -102,6 +102,7 @@ export class Records {
       result: isCall && response ? slice(response, ['result']) : undefined,
       reason: request.failure,
       error: sent?.message.kind === 'error' ? sent.message.error.code : undefined,
+      subject: peer?.subject,
       trace: request.trace,
     }
     if (isRecorded) this.#output.emit({ type: 'audit', entry })

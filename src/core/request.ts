@@ -50,6 +50,8 @@ export class PendingRequest implements Pending {
   readonly trace: Trace | undefined
   /** The tools that the client gets, for `tools/list`. */
   tools: readonly string[] | undefined
+  /** See `Envelope`. */
+  readonly scopes: readonly string[] | undefined
   /** The called tool, for `tools/call` and for requests about its task. */
   called: Called | undefined = undefined
   flow: Flow | undefined = undefined
@@ -84,6 +86,7 @@ export class PendingRequest implements Pending {
     this.taskId = text(message.params, 'taskId')
     this.wantsTask = isObject(member(message.params, 'task'))
     this.trace = frame.envelope?.trace
+    this.scopes = frame.envelope?.scopes
     this.request = { frame, message }
     this.#parsed = parsedWeight(frame)
   }

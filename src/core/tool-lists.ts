@@ -85,8 +85,9 @@ export class ToolLists {
   *page(
     request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject,
   ): Flow<Frame | undefined> {
-    const { cursor, terms, findings } = request
-    const judged = yield* this.#judge(this.catalog.listing(cursor), terms, exchange, frame, result, findings)
+    const { cursor, terms, findings, scopes } = request
+    const listing = this.catalog.listing(cursor)
+    const judged = yield* this.#judge(listing, terms, exchange, frame, result, findings, scopes)
     request.tools = judged?.shown
     return judged && edited(frame, judged.edits)
   }
@@ -244,11 +245,12 @@ export class ToolLists {
 
   *#judge(
     listing: Listing, terms: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings,
+    scopes?: readonly string[],
   ): Flow<JudgedPage | undefined> {
     this.catalog.arrived(listing, this.#core.output.now)
     try {
       const judged = yield* judgePage(
-        this.#core, this.catalog, listing, terms, exchange, frame, result, findings,
+        this.#core, this.catalog, listing, terms, exchange, frame, result, findings, scopes,
       )
       if (judged?.page !== undefined) this.catalog.page(listing, judged.page, this.#core.output.now)
       return judged

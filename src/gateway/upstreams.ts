@@ -33,6 +33,8 @@ export class Upstreams {
     for (const [name, upstream] of this.#current) {
       const endpoint: Endpoint = {
         server: upstream.kind,
+        scopes: upstream.scopes,
+        scopesOf: tool => this.#current.get(name)?.scopesOf(tool) ?? [],
         open: opening => {
           const now = this.#current.get(name)
           if (now?.kind === upstream.kind) now.open(opening)
@@ -83,6 +85,8 @@ export interface UpstreamOptions {
   readonly guard: Guard & { close(): Promise<void> }
   readonly connector: Connector
   readonly health: Pick<ServerHealth, 'problem' | 'stopping'>
+  /** Scopes that a token needs for this server. */
+  readonly scopes?: readonly string[] | undefined
   readonly sessionStarted: () => void
   readonly sessionEnded: (session: Pick<Ended, 'failure' | 'isAuditFailure'>) => void
 }
@@ -104,6 +108,14 @@ export class Upstream {
 
   get kind(): Connector['kind'] {
     return this.#options.connector.kind
+  }
+
+  get scopes(): readonly string[] | undefined {
+    return this.#options.scopes
+  }
+
+  scopesOf(tool: string): readonly string[] {
+    return this.#options.guard.tools.get(tool)?.scopes ?? []
   }
 
   async ready(): Promise<Condition> {

@@ -54,7 +54,7 @@ servers:
   })
   t.strictSame(configuration.allowHosts, ['a.example', 'b.example'])
   t.strictSame(configuration.allowOrigins, ['https://c.example'])
-  t.strictSame(configuration.tokens, ['one', 'two'])
+  t.strictSame(configuration.tokens.map(({ token }) => token), ['one', 'two'])
   t.match(servers[0]?.server, {
     headers: new Map([['a', 'e'], ['c', 'd']]),
     tls: { ca: join(process.cwd(), 'ca.pem'), client: { cert: join(directory, 'c') } },

@@ -98,7 +98,7 @@ t.test('a configuration with everything in it', async t => {
     ['delete_everything', { ...tool, denied: true }],
     ['drop', { ...tool, denied: true }],
   ])
-  t.strictSame(read.tokens, ['s3cret-client'])
+  t.strictSame(read.tokens, [{ token: 's3cret-client', name: undefined }])
   t.strictSame(read.audit, {
     file: join(directory, 'audit.ndjson'), payloads: 'redacted', intent: false, maxBytes: 1_000_000,
     rotate: 'daily', keep: 9, keepDays: 7, keepBytes: 0, signKey: join(directory, 'audit.key'),
@@ -291,7 +291,7 @@ const wrong = [
   ],
   [
     'a misspelt denial', server('command: [a], tools: { b.c: denied }'),
-    ':1:40: servers.a.tools."b.c": must be deny, or a map of outputSchema, resultSchema, structured, annotations, deny',
+    ':1:40: servers.a.tools."b.c": must be deny, or a map of outputSchema, resultSchema, structured, annotations, deny, scopes',
   ],
   [
     'a misspelt hint', server('command: [a], tools: { b: { annotations: { readonlyHint: true } } }'),
@@ -348,7 +348,7 @@ const wrong = [
     'an inheritance in words', server('command: [a], inheritEnv: all'),
     ':1:31: servers.a.inheritEnv: must be true, false or a list of names',
   ],
-  ['no tokens', 'auth: {}', ':1:1: auth: must have tokens'],
+  ['no tokens', 'auth: {}', ':1:1: auth: must have tokens, or an issuer, or both'],
   [
     'an empty list of tokens', 'auth: { tokens: [] }',
     ':1:9: auth.tokens: must hold a token; leave auth out for an open door',

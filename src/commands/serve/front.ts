@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import type { Log } from '#audit/log.js'
 import { withoutSecrets } from '#audit/secrets.js'
+import { Issuer } from '#auth/issuer.js'
 import type { Configuration, ListenerTls } from '#config/configuration.js'
 import { codeOf, CustomsError, messageOf } from '#errors.js'
 import {
@@ -14,24 +15,40 @@ import type { Lifetime } from '../relay/lifetime.js'
 import { readPem } from '../server/upstream.js'
 
 /**
- * The front's settings, also after a reload.
+ * Makes the front's settings, also after a reload: what is known of an issuer's tokens stays as long as the
+ * issuer's settings do.
  * @throws CustomsError BAD_CONFIG for a certificate that cannot be used
  */
-export const frontSettingsOf = ({ allowHosts, allowOrigins, tokens, tls }: Configuration): FrontSettings => ({
-  allowHosts,
-  allowOrigins,
-  tokens,
-  tls: tls && readTls(tls),
-})
+export const frontSettingsFor = (log: Log): ((configuration: Configuration) => FrontSettings) => {
+  let known: { readonly settings: string; readonly authority: Issuer } | undefined
+  const authorityOf = (issuer: Configuration['issuer']): Issuer | undefined => {
+    const settings = JSON.stringify(issuer)
+    if (issuer === undefined) known = undefined
+    else if (settings !== known?.settings) {
+      known = { settings, authority: new Issuer(issuer, { warn: message => log.warn(message) }) }
+    }
+    return known?.authority
+  }
+  return ({ allowHosts, allowOrigins, tokens, issuer, tls }) => ({
+    allowHosts,
+    allowOrigins,
+    tokens,
+    authority: authorityOf(issuer),
+    tls: tls && readTls(tls),
+  })
+}
 
 /** The endpoints' settings. */
-export const endpointsSettingsOf = ({ limits, sessions, tokens }: Configuration): EndpointsSettings => ({
+export const endpointsSettingsOf = (
+  { limits, sessions, tokens, issuer }: Configuration,
+): EndpointsSettings => ({
   limits,
   maxSessions: sessions.max,
   maxProcesses: sessions.maxProcesses,
   bufferedBytes: limits.bufferedBytes,
   idleMs: sessions.idleMs,
-  tokens,
+  ownAuthorization: tokens.length > 0 || issuer !== undefined,
+  resource: issuer,
 })
 
 const readTls = ({ cert, key, clientCa }: ListenerTls): FrontTls => {
@@ -89,17 +106,18 @@ interface FrontParts extends Pick<HttpFrontOptions, 'refused'> {
   readonly backend: FrontBackend
   readonly log: Log
   readonly logLevel: LogLevel
+  readonly frontSettings: (configuration: Configuration) => FrontSettings
   /** The current configuration. */
   readonly configuration: () => Configuration
 }
 
 /** Opens the network side of `serve` in front of a backend. */
 export const openFront = (
-  { backend, refused, log, logLevel, configuration }: FrontParts, lifetime: Lifetime,
+  { backend, refused, log, logLevel, configuration, frontSettings }: FrontParts, lifetime: Lifetime,
 ): HttpFront => {
   const { listen, sessions: { graceMs } } = configuration()
   const front = new HttpFront({
-    ...frontSettingsOf(configuration()), address: listen, backend,
+    ...frontSettings(configuration()), address: listen, backend,
     ...(refused && { refused }),
     ...(speaks(logLevel) && {
       served: request => log.access({ ...request, path: withoutSecrets(request.path) }),
@@ -112,7 +130,7 @@ export const openFront = (
   )
   if (configuration().tls) {
     lifetime.add(onRenewal(
-      () => certificatesOf(configuration()), () => front.reload(frontSettingsOf(configuration())), log,
+      () => certificatesOf(configuration()), () => front.reload(frontSettings(configuration())), log,
     ))
   }
   return front

@@ -149,6 +149,7 @@ const upstreamOf = async (
     health,
     guard: openGuard(setup, configuration, witnesses, currentRuling(parts, setup, configuration)),
     connector,
+    scopes: server.scopes,
     sessionStarted: () => metrics.sessionStarted(name),
     sessionEnded: ({ failure, isAuditFailure }) => {
       metrics.sessionEnded(name)

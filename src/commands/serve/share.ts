@@ -53,12 +53,13 @@ export interface Part {
  * sessions.
  */
 export const shareOf = (configuration: Configuration, part: Part): Configuration => {
-  const { sessions, audit, tokens } = configuration
+  const { sessions, audit, tokens, issuer } = configuration
   return {
     ...configuration,
     servers: new Map(),
     // Only the number of tokens matters here: with tokens, the Authorization header is the front's.
-    tokens: tokens.map(() => ''),
+    tokens: tokens.map(() => ({ token: '', name: undefined })),
+    issuer: issuer && { ...issuer, introspection: undefined },
     sessions: { ...sessions, max: Math.max(1, Math.floor(sessions.max / part.count)) },
     audit: { ...audit, file: audit.file === 'none' ? 'none' : fileOf(audit.file, part) },
   }

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { deserialize } from 'node:v8'
+import type { Identity } from '#core/event.js'
 import { ChurnMap } from '#core/memory.js'
 import type { IdKey } from '#protocol/json-rpc.js'
 import { Arrival } from '../front/arrival.js'
@@ -19,6 +20,7 @@ export interface OpenHead {
   /** See `Peer`. */
   readonly address: string
   readonly token: number | null
+  readonly subject: Identity | null
   readonly isSecure: boolean
   /** The place of the session with a server process that it may begin; null: it begins none. */
   readonly place: 'kept' | 'full' | null
@@ -97,7 +99,8 @@ export class RelayEnd<Theirs extends Calls> {
     const request = new ChannelRequest(this.#wire, exchange, head)
     const response = new ChannelResponse(this.#wire, exchange, request)
     this.#open.set(exchange, response)
-    this.#options.serve(request, response, new Arrival(request, head.token ?? undefined))
+    const access = { token: head.token ?? undefined, subject: head.subject ?? undefined }
+    this.#options.serve(request, response, new Arrival(request, access))
   }
 
   #over(exchange: number): void {

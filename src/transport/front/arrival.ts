@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import type { Identity } from '#core/event.js'
 import { isModernVersion } from '../http/headers.js'
+import type { Access } from './authority.js'
 import { contextDigest, type Credentials } from './credentials.js'
 import { headerText, type FrontRequest, type ProcessPlace } from './request.js'
 
@@ -9,6 +11,8 @@ export interface Peer {
   readonly address: string
   /** The index of the configured token that it presented; undefined where no token is required. */
   readonly token: number | undefined
+  /** Who it is, as its token says. */
+  readonly subject: Identity | undefined
 }
 
 /** Names this process in `Via`, without telling its address (RFC 9110, section 7.6.3). */
@@ -19,21 +23,23 @@ export class Arrival implements Peer {
   /** Of a target in any form (RFC 9112, section 3.2), without its query and a slash at its end. */
   readonly path: string
   readonly address: string
-  /** Set once the token was checked. */
+  /** Both are set once the token was checked. */
   token: number | undefined
+  subject: Identity | undefined
   readonly #request: Pick<FrontRequest, 'url' | 'headers' | 'socket' | 'place'>
   #context: { readonly credentials: Credentials; readonly digest: string } | undefined
 
-  constructor(request: Pick<FrontRequest, 'url' | 'headers' | 'socket' | 'place'>, token?: number) {
+  constructor(request: Pick<FrontRequest, 'url' | 'headers' | 'socket' | 'place'>, access: Access = {}) {
     this.#request = request
     this.path = pathOf(request.url ?? '')
     // An IPv6 socket reports an IPv4 client as `::ffff:1.2.3.4`.
     this.address = (request.socket.remoteAddress ?? '').replace(/^::ffff:/, '')
-    this.token = token
+    this.token = access.token
+    this.subject = access.subject
   }
 
   get peer(): Peer {
-    return { address: this.address, token: this.token }
+    return { address: this.address, token: this.token, subject: this.subject }
   }
 
   get scheme(): 'http' | 'https' {
@@ -67,7 +73,7 @@ export class Arrival implements Peer {
   /** Equal for requests with equal credentials. */
   context(credentials: Credentials): string {
     if (this.#context?.credentials !== credentials) {
-      this.#context = { credentials, digest: contextDigest(credentials, this.#request.headers) }
+      this.#context = { credentials, digest: contextDigest(credentials, this.#request.headers, this.subject) }
     }
     return this.#context.digest
   }

@@ -39,7 +39,7 @@ export class Connections {
   }
 
   accept(socket: Socket): void {
-    const client = clientOf({ address: socket.remoteAddress ?? '', token: undefined })
+    const client = clientOf({ address: socket.remoteAddress ?? '', token: undefined, subject: undefined })
     if (!this.#places.take(client)) {
       const [oldest] = this.#idle.get(client) ?? []
       if (oldest === undefined) return void socket.destroy()

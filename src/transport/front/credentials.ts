@@ -1,24 +1,33 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Identity } from '#core/event.js'
 import { isObject, isString, member, parseJson, type Json } from '#protocol/json.js'
+import { nameOf } from './quota.js'
 import { headerText } from './request.js'
 
 /**
  * The headers that make up an authorization context. Requests without a session that have the same context
  * share a session, and with it the server's lists.
  * `nobody`: no header, because a stdio server sees none;
- * `token`: the Authorization header, where this relay checks tokens in front of a stdio server;
+ * `token`: the token or subject, where this relay checks tokens in front of a stdio server;
  * `server`: every header that is not on the harmless list, because an HTTP server may list by any of them.
  */
 export type Credentials = 'nobody' | 'token' | 'server'
 
-/** A hash that is equal for equal credentials, and tells nothing about them. */
-export const contextDigest = (credentials: Credentials, headers: IncomingHttpHeaders): string => {
+/**
+ * A hash that is equal for equal credentials, and tells nothing about them.
+ * @param subject of a token of an issuer: it stands for the token, which is renewed every few minutes
+ */
+export const contextDigest = (
+  credentials: Credentials, headers: IncomingHttpHeaders, subject: Identity | undefined,
+): string => {
   if (credentials === 'nobody') return ''
+  const isIssued = subject?.issuer !== undefined
+  const shown = isIssued ? nameOf(subject) : headers.authorization
   const key = credentials === 'token'
-    ? [headers.authorization]
+    ? [shown]
     : Object.keys(headers).filter(identifiesClient).sort().map(name => {
-      const value = headerText(headers[name]) ?? ''
+      const value = (name === 'authorization' ? shown : headerText(headers[name])) ?? ''
       return [name, claimsIn(value) ?? value]
     })
   return hash('sha256', JSON.stringify(key), 'base64url')

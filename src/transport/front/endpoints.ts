@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import type { FrameLimits } from '#protocol/frame.js'
+import { grants } from '#core/options.js'
+import type { Frame, FrameLimits } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
 import { parseInTurns } from '../frames.js'
 import { realTimers, type Timers } from '../timers.js'
 import type { Arrival } from './arrival.js'
 import { checkBody, readBody } from './body.js'
-import { checkAccept, checkContentType, type GateOptions } from './gate.js'
+import { challenge, type ProtectedResource } from './authority.js'
+import { checkAccept, checkContentType } from './gate.js'
 import { dueIn, isInitialize, isModern, received, statusOf } from './message.js'
 import { clientOf, Quota, Share } from './quota.js'
 import { refusals, refuse, type Refusal } from './refusal.js'
@@ -25,7 +27,11 @@ export interface Backend<Request = FrontRequest, Response = FrontResponse> {
   giveUp(reason: string): Promise<unknown>
 }
 
-export interface EndpointsSettings extends Partial<Pick<GateOptions, 'tokens'>> {
+export interface EndpointsSettings {
+  /** The front checks tokens: the Authorization header is not forwarded. */
+  readonly ownAuthorization?: boolean
+  /** For the scopes of endpoints and tools; undefined: scopes are not checked. */
+  readonly resource?: ProtectedResource | undefined
   readonly limits: FrameLimits
   /** Most bytes of request bodies in memory at a time (64 MiB). */
   readonly bufferedBytes?: number
@@ -137,9 +143,9 @@ export class Endpoints implements Backend {
   }
 
   #routerSettings(): RouterSettings {
-    const { maxSessions = 1000, idleMs = 30 * 60_000, tokens = [] } = this.#settings
+    const { maxSessions = 1000, idleMs = 30 * 60_000, ownAuthorization = false } = this.#settings
     const { mint = randomUUID } = this.#options
-    return { maxSessions, idleMs, ownAuthorization: tokens.length > 0, mint }
+    return { maxSessions, idleMs, ownAuthorization, mint }
   }
 
   #sessions(): readonly FrontSession[] {
@@ -158,6 +164,8 @@ export class Endpoints implements Backend {
   async #answer(
     router: SessionRouter, request: FrontRequest, response: FrontResponse, arrival: Arrival,
   ): Promise<Refusal | undefined> {
+    const lacking = this.#lacking(router, arrival)
+    if (lacking) return lacking
     if (request.method !== 'POST') return this.#bare(router, request, response, arrival)
     const { limits } = this.#settings
     const { headers } = request
@@ -178,9 +186,9 @@ export class Endpoints implements Backend {
     const read = parsed instanceof Promise ? await parsed : parsed
     if (hasLeft()) return undefined
     const modern = arrival.modern || isModern(read)
-    const frame = received(read, router.headersFor(arrival), modern)
+    const frame = received(read, router.headersFor(arrival), modern, this.#scopesOf(arrival))
     const due = dueIn(frame)
-    const found = router.find(arrival, modern, frame)
+    const found = this.#lacking(router, arrival, frame) ?? router.find(arrival, modern, frame)
     if ('status' in found) {
       this.#refuse(request, response, arrival, found, due.length === 1 ? due[0] : undefined)
       return undefined
@@ -195,6 +203,19 @@ export class Endpoints implements Backend {
     // A stdio server sends nothing for a message without requests.
     if (router.own && due.length === 0) reply.finish()
     return undefined
+  }
+
+  /** The scopes that the client's token grants; undefined where scopes are not checked. */
+  #scopesOf({ subject }: Arrival): readonly string[] | undefined {
+    return this.#settings.resource && (subject?.scopes ?? [])
+  }
+
+  /** Refuses a request whose token lacks a scope of the endpoint or of a called tool. */
+  #lacking(router: SessionRouter, arrival: Arrival, frame?: Frame): Refusal | undefined {
+    const { resource } = this.#settings
+    const needed = router.scopesFor(frame)
+    if (resource === undefined || grants(this.#scopesOf(arrival), needed)) return undefined
+    return challenge(resource, arrival.path, 'scope', [...new Set([...resource.scopes, ...needed])])
   }
 
   /** A request without a message. @returns why it is refused */

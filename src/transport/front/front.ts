@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { ChurnSet } from '#core/memory.js'
+import { ChurnMap } from '#core/memory.js'
 import { realTimers, type Timers } from '../timers.js'
 import { Arrival } from './arrival.js'
+import { metadataOf, metadataText } from './authority.js'
 import { Connections } from './connections.js'
 import type { Backend, EndpointsOptions } from './endpoints.js'
-import { checkFraming, Gate, type GateOptions } from './gate.js'
+import { checkFraming, Gate, type Checked, type GateOptions } from './gate.js'
 import { isPreflight, preflight, shareWith } from './head.js'
 import { createListener, listen, renewTls, requests, type FrontTls, type ListenAddress } from './listener.js'
 import { clientOf, Quota } from './quota.js'
@@ -19,7 +20,7 @@ export type { Endpoint, NewSession } from './sessions/router.js'
 export type { SessionKind } from './sessions/session.js'
 
 /** Settings that can be replaced while the front runs. */
-export interface FrontSettings extends Partial<Pick<GateOptions, 'allowHosts' | 'allowOrigins' | 'tokens'>> {
+export interface FrontSettings extends Partial<Omit<GateOptions, 'host'>> {
   /** Undefined: plain HTTP. A front that began without TLS stays without TLS. */
   readonly tls?: FrontTls | undefined
 }
@@ -68,7 +69,7 @@ export class HttpFront {
   readonly #server: Server
   readonly #timers: Timers
   /** Responses to admitted requests. */
-  readonly #open = new ChurnSet<ServerResponse>()
+  readonly #open = new ChurnMap<ServerResponse, Arrival>()
   /** Limits the admitted requests of each client. Others do not count. */
   readonly #places: Quota
   readonly #connections: Connections
@@ -91,9 +92,14 @@ export class HttpFront {
    */
   reload(settings: FrontSettings): void {
     renewTls(this.#server, settings.tls)
+    const { authority } = this.#gate
     this.#gate = gateOf(this.#options.address, settings)
-    for (const response of this.#open.values()) {
-      if (this.#gate.refuses(response.req)) response.destroy()
+    for (const [response, arrival] of this.#open.entries()) {
+      const { req } = response
+      // The tokens of an issuer that stays were checked a short time ago, or when their stream began.
+      const isKnown = arrival.subject?.issuer !== undefined && this.#gate.authority === authority
+      const access = isKnown ? {} : this.#gate.checkToken(req.headers, arrival.path)
+      if (this.#gate.checkNames(req) || access instanceof Promise || 'status' in access) response.destroy()
     }
   }
 
@@ -176,9 +182,22 @@ export class HttpFront {
     const refused = this.#admit(request, response, arrival)
     if (refused === 'answered') return
     if (refused) return this.#refuse(request, response, arrival, refused)
+    const checked = this.#gate.checkToken(request.headers, arrival.path)
+    if (!(checked instanceof Promise)) return this.#enter(request, response, arrival, checked)
+    void checked.then(access => {
+      if (!response.destroyed) this.#enter(request, response, arrival, access)
+    })
+  }
+
+  /** @param access the outcome of the check of the token */
+  #enter(request: IncomingMessage, response: ServerResponse, arrival: Arrival, access: Checked): void {
+    if ('status' in access) return this.#refuse(request, response, arrival, access)
+    arrival.token = access.token
+    arrival.subject = access.subject
+    if (this.#stopping) return this.#refuse(request, response, arrival, refusals.stopping)
     const client = clientOf(arrival)
     if (!this.#places.take(client)) return this.#refuse(request, response, arrival, refusals.manyRequests)
-    this.#open.add(response)
+    this.#open.set(response, arrival)
     response.once('close', () => {
       this.#places.leave(client)
       this.#answered(response)
@@ -188,7 +207,7 @@ export class HttpFront {
     else this.#refuse(request, response, arrival, refusals.noEndpoint)
   }
 
-  /** @returns undefined to admit the request; `answered` for a preflight */
+  /** @returns undefined to admit the request; `answered` for a preflight and for metadata */
   #admit(
     request: IncomingMessage, response: ServerResponse, arrival: Arrival,
   ): Refusal | 'answered' | undefined {
@@ -202,12 +221,24 @@ export class HttpFront {
         return 'answered'
       }
     }
-    const token = this.#gate.checkToken(headers)
-    if (typeof token === 'object') return token
-    arrival.token = token
-    if (this.#stopping) return refusals.stopping
+    const endpoint = this.#gate.authority && metadataOf(arrival.path)
+    if (endpoint !== undefined && this.#options.backend.has(endpoint)) {
+      return this.#metadata(request, response, endpoint)
+    }
     const { expect } = headers
     return expect !== undefined && !/^100-continue$/i.test(expect) ? refusals.badExpect : undefined
+  }
+
+  /** Answers with the metadata of an endpoint (RFC 9728, section 3.2). Pages of any origin may read it. */
+  #metadata(request: IncomingMessage, response: ServerResponse, endpoint: string): Refusal | 'answered' {
+    if (request.method !== 'GET' && request.method !== 'HEAD') return refusals.badMethod
+    const { authority } = this.#gate
+    if (authority === undefined) return refusals.noEndpoint
+    response.setHeader('access-control-allow-origin', '*')
+    response.setHeader('cache-control', 'max-age=300')
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(request.method === 'HEAD' ? undefined : metadataText(authority.resource, endpoint))
+    return 'answered'
   }
 
   #refuse(
@@ -254,7 +285,7 @@ const ignore = () => {}
 
 /** A Unix socket has no host name: its clients send `localhost`, or a name in `allowHosts`. */
 const gateOf = (address: ListenAddress, settings: FrontSettings): Gate => {
-  const { allowHosts = [], allowOrigins = [], tokens = [] } = settings
+  const { allowHosts = [], allowOrigins = [], tokens = [], authority } = settings
   const host = 'socket' in address ? 'localhost' : address.host
-  return new Gate({ host, allowHosts, allowOrigins, tokens })
+  return new Gate({ host, allowHosts, allowOrigins, tokens, authority })
 }

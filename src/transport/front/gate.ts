@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { readMediaType } from '#protocol/headers.js'
 import { eventStream, json } from '../http/headers.js'
 import { hostOf } from './arrival.js'
+import { admit, challenge, type Access, type Authority } from './authority.js'
 import { refusal, refusals, type Refusal } from './refusal.js'
 
 /** Checks of a request's head, made before any of its body is read. */
@@ -14,9 +15,23 @@ export interface GateOptions {
   readonly allowHosts: readonly string[]
   /** Origins of web pages that may call us, such as `https://app.example.com`. */
   readonly allowOrigins: readonly string[]
-  /** Bearer tokens, one of which a client must present; none: no token is required. */
-  readonly tokens: readonly string[]
+  /** Bearer tokens, one of which a client must present. No tokens and no authority: anyone may come in. */
+  readonly tokens: readonly ClientToken[]
+  /** Accepts further tokens. */
+  readonly authority?: Authority | undefined
 }
+
+/** A bearer token of the operator's. */
+export interface ClientToken {
+  readonly token: string
+  /** For records; undefined where it has none. */
+  readonly name?: string | undefined
+}
+
+/** A client that was let in, or why it was not. */
+export type Checked = Access | Refusal
+
+const anyone: Access = {}
 
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 const wildcards: ReadonlySet<string> = new Set(['', '0.0.0.0', '::', '[::]'])
@@ -25,17 +40,19 @@ const wildcards: ReadonlySet<string> = new Set(['', '0.0.0.0', '::', '[::]'])
 export class Gate {
   readonly #hosts: ReadonlySet<string>
   readonly #origins: ReadonlySet<string>
-  readonly #tokens: readonly Buffer[]
+  readonly #tokens: readonly { readonly hash: Buffer; readonly name: string | undefined }[]
+  readonly authority: Authority | undefined
   readonly #anyAddress: boolean
   readonly #loopbackOnly: boolean
 
-  constructor({ host, allowHosts, allowOrigins, tokens }: GateOptions) {
+  constructor({ host, allowHosts, allowOrigins, tokens, authority }: GateOptions) {
     const name = hostName(bracketed(host)) ?? ''
     this.#anyAddress = wildcards.has(host)
     this.#loopbackOnly = loopback.has(name)
     this.#hosts = new Set([...loopback, name, ...allowHosts.map(allowed => bracketed(allowed).toLowerCase())])
     this.#origins = new Set(allowOrigins.map(origin => origin.toLowerCase()))
-    this.#tokens = tokens.map(digest)
+    this.#tokens = tokens.map(({ token, name }) => ({ hash: digest(token), name }))
+    this.authority = authority
   }
 
   /** Against DNS rebinding (MCP Streamable HTTP, security): a browser names the attacker's host. */
@@ -45,20 +62,32 @@ export class Gate {
     return origin !== undefined && !this.#knowsOrigin(origin) ? refusals.badOrigin : undefined
   }
 
-  /** @returns the index of the token that was presented; undefined where none is required */
-  checkToken({ authorization }: IncomingHttpHeaders): number | undefined | Refusal {
-    if (this.#tokens.length === 0) return undefined
-    const shown = /^bearer +([^\s,]+)$/i.exec(authorization ?? '')?.[1]
-    if (shown === undefined) return refusals.noToken
-    const hash = digest(shown)
-    // Every token is compared, each in constant time, so that the time tells nothing about any of them.
-    const known = this.#tokens
-      .reduce((found, token, index) => (timingSafeEqual(token, hash) ? index : found), -1)
-    return known >= 0 ? known : refusals.badToken
+  /** Checks the token of a request, in the `Authorization` header only (RFC 6750, section 2.1). */
+  checkToken({ authorization = '' }: IncomingHttpHeaders, path: string): Checked | Promise<Checked> {
+    const { authority } = this
+    if (this.#tokens.length === 0 && authority === undefined) return anyone
+    const shown = /^bearer +([^\s,]+)$/i.exec(authorization)?.[1]
+    if (shown === undefined) {
+      if (authority === undefined) return refusals.noToken
+      return challenge(authority.resource, path, /^bearer\b/i.test(authorization) ? 'malformed' : 'missing')
+    }
+    const known = this.#known(shown)
+    if (known !== undefined) return known
+    if (authority === undefined) return refusals.badToken
+    const claims = authority.check(shown)
+    return claims instanceof Promise
+      ? claims.then(found => admit(authority.resource, path, found))
+      : admit(authority.resource, path, claims)
   }
 
-  refuses(request: IncomingMessage): boolean {
-    return this.checkNames(request) !== undefined || typeof this.checkToken(request.headers) === 'object'
+  #known(shown: string): Access | undefined {
+    const hash = digest(shown)
+    // Every token is compared, each in constant time, so that the time tells nothing about any of them.
+    const index = this.#tokens
+      .reduce((found, token, index) => (timingSafeEqual(token.hash, hash) ? index : found), -1)
+    if (index < 0) return undefined
+    const name = this.#tokens[index]?.name
+    return { token: index, ...((name !== undefined || this.authority) && { subject: { name, scopes: [] } }) }
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { Fault, Frame } from '#protocol/frame.js'
 import { compareHeaders } from '#protocol/headers.js'
 import { errorCode, type IdKey, type Request } from '#protocol/json-rpc.js'
-import { isObject, isString } from '#protocol/json.js'
+import { isObject, isString, member } from '#protocol/json.js'
 import { inMeta, isRevision, modernRevisions } from '#protocol/revisions/index.js'
 import { isModernVersion, modernErrors } from '../http/headers.js'
 import { refusals, type Refusal } from './refusal.js'
@@ -41,18 +41,28 @@ export const isModern = (frame: Frame): boolean =>
 export const isUnknownRevision = (version: string | undefined): boolean =>
   version !== undefined && !isRevision(version) && !isModernVersion(version)
 
+/** The names of the tools that a message calls. */
+export const calledTools = (frame: Frame): readonly string[] =>
+  requestsIn(frame).flatMap(({ method, params }) => {
+    const name = method === 'tools/call' ? member(params, 'name') : undefined
+    return isString(name) ? [name] : []
+  })
+
 /** The message with the headers of its HTTP request, and with a fault where they contradict its body. */
 export const received = (
   { bytes, message, faults, otherKeys }: Frame,
   headers: ReadonlyMap<string, string>,
   modern: boolean,
+  scopes: readonly string[] | undefined,
 ): Frame => {
   const disagreement = modern && message.kind === 'request' ? compareHeaders(headers, message) : undefined
   const fault: Fault | undefined = disagreement === undefined
     ? undefined
     : { kind: 'http', path: '', message: disagreement }
   // Written out, not spread, for the speed of all that reads it: see the entries of `Context`.
-  return { bytes, message, faults: fault ? [...faults, fault] : faults, otherKeys, envelope: { headers } }
+  return {
+    bytes, message, faults: fault ? [...faults, fault] : faults, otherKeys, envelope: { headers, scopes },
+  }
 }
 
 /**

@@ -1,9 +1,16 @@
+import type { Identity } from '#core/event.js'
 import type { Peer } from './arrival.js'
 import type { ProcessPlace } from './request.js'
 
-/** The client that a request counts for: its token; without tokens, the network of its address. */
-export const clientOf = ({ address, token }: Peer): string =>
-  token === undefined ? `address ${networkOf(address)}` : `token ${token}`
+/** The client that a request counts for: its subject or token; without tokens, the network of its address. */
+export const clientOf = ({ address, token, subject }: Peer): string => {
+  if (token !== undefined) return `token ${token}`
+  return subject === undefined ? `address ${networkOf(address)}` : `subject ${nameOf(subject)}`
+}
+
+/** Equal for tokens of one subject. */
+export const nameOf = ({ issuer, subject, client }: Identity): string =>
+  JSON.stringify([issuer, subject ?? client])
 
 /**
  * One client usually has all 2^64 IPv6 addresses of a network (RFC 6177), so only the network counts. A

@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net'
 import type { Dispatcher } from 'undici'
 import { headersOf, only } from '../http/headers.js'
 import type { HttpHeaders } from '../transport.js'
@@ -10,6 +11,8 @@ export interface HttpTls {
   /** The client certificate, and its key. */
   readonly cert?: string | Buffer
   readonly key?: string | Buffer
+  /** Finds the address of the host's name; undefined: the system does. */
+  readonly lookup?: LookupFunction
 }
 
 export interface HttpAsk {

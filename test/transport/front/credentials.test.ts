@@ -2,7 +2,7 @@ import t from 'tap'
 import { contextDigest, identifiesClient } from '#transport/front/credentials.js'
 
 const digest = (credentials: 'nobody' | 'token' | 'server', headers: Readonly<Record<string, string>>) =>
-  contextDigest(credentials, headers)
+  contextDigest(credentials, headers, undefined)
 
 t.test('the headers that count as credentials depend on the kind of server', t => {
   const cases = [

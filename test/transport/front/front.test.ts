@@ -15,7 +15,7 @@ const ping = '{"jsonrpc":"2.0","id":7,"method":"ping"}'
 const errorOf = (body: string): unknown => (JSON.parse(body) as { error?: { code?: unknown } }).error?.code
 
 t.test('a request that is refused for its head gets a JSON-RPC error', async t => {
-  const { port, sessions, refused } = await start(t, { tokens: ['good'], allowHosts: [] })
+  const { port, sessions, refused } = await start(t, { tokens: [{ token: 'good' }], allowHosts: [] })
   const good = { ...post, authorization: 'Bearer good' }
   const cases = [
     ['a rebound name', { headers: { ...good, host: 'evil.example' } }, 403, {}],
@@ -154,7 +154,7 @@ t.test('a refused client is cut off when it sends no rest of its body, or too mu
 
 t.test('requests without a valid token do not count against maxRequests', async t => {
   const timers = new ManualTimers()
-  const { port } = await start(t, { act: echo, tokens: ['good'], maxRequests: 2, timers })
+  const { port } = await start(t, { act: echo, tokens: [{ token: 'good' }], maxRequests: 2, timers })
   const strangers = await Promise.all([1, 2, 3].map(async () => {
     const { socket, reader } = await dial(t, port)
     socket.write(rawPost('', 'content-length: 1000\r\n'))
@@ -193,7 +193,7 @@ t.test('the bodies in memory are limited in total, compressed or not', async t =
 t.test('unfinished bodies of one client leave memory for those of others', async t => {
   const { port } = await start(
     t,
-    { act: echo, limits: { messageBytes: 100_000, depth: 32 }, bufferedBytes: 100_000, tokens: ['a', 'b'] },
+    { act: echo, limits: { messageBytes: 100_000, depth: 32 }, bufferedBytes: 100_000, tokens: [{ token: 'a' }, { token: 'b' }] },
   )
   const head = (token: string, length: number) =>
     `POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
@@ -306,7 +306,7 @@ t.test('Expect: 100-continue is answered with 100 only when the head is accepted
 })
 
 t.test('only pages of an allowed origin may read responses (CORS)', async t => {
-  const { port } = await start(t, { act: echo, allowOrigins: ['https://app.example.com'], tokens: ['good'] })
+  const { port } = await start(t, { act: echo, allowOrigins: ['https://app.example.com'], tokens: [{ token: 'good' }] })
   const origin = 'https://app.example.com'
   const preflight = await ask(port, {
     method: 'OPTIONS',
@@ -347,7 +347,7 @@ t.test('credentials for this relay are not forwarded', async t => {
   await ask(open.port, { headers: { ...post, authorization: 'Bearer theirs' }, body: initialize() })
   t.equal((await open.session(0)).opening.headers.get('authorization'), 'Bearer theirs')
 
-  const guarded = await start(t, { act: echo, tokens: ['ours'] })
+  const guarded = await start(t, { act: echo, tokens: [{ token: 'ours' }] })
   await ask(guarded.port, { headers: { ...post, authorization: 'Bearer ours' }, body: initialize() })
   const { opening, told } = await guarded.session(0)
   t.equal(opening.headers.get('authorization'), undefined)
@@ -371,7 +371,7 @@ t.test('the server gets the headers of a proxy, and a loop back to this relay is
 
 t.test('every request is reported at its end, without secrets', async t => {
   const served: object[] = []
-  const { port } = await start(t, { act: echo, tokens: ['good'], served: one => served.push(one) })
+  const { port } = await start(t, { act: echo, tokens: [{ token: 'good' }], served: one => served.push(one) })
   await ask(port, {
     path: '/mcp?key=secret', headers: { ...post, authorization: 'Bearer good' }, body: initialize(),
   })
@@ -487,7 +487,7 @@ t.test('listen returns the address', async t => {
 
 t.test('new settings apply at once, also to open streams', async t => {
   const { port, front, session } =
-    await start(t, { act: echo, tokens: ['leaked', 'kept'], allowHosts: ['old.example'] })
+    await start(t, { act: echo, tokens: [{ token: 'leaked' }, { token: 'kept' }], allowHosts: ['old.example'] })
   const as = (token: string, host = 'localhost') => ({ ...post, host, authorization: `Bearer ${token}` })
   const begun = await ask(port, { headers: as('kept'), body: initialize() })
   const id = String(begun.headers['mcp-session-id'])
@@ -499,7 +499,7 @@ t.test('new settings apply at once, also to open streams', async t => {
     new Reader(await begin(port, { method: 'GET', headers: { ...as('kept'), 'mcp-session-id': id } }))
   const cut = textOf(theirs)
   front.reload({
-    limits: { ...limits, messageBytes: 300 }, tokens: ['new', 'kept'], allowHosts: ['new.example'],
+    limits: { ...limits, messageBytes: 300 }, tokens: [{ token: 'new' }, { token: 'kept' }], allowHosts: ['new.example'],
     maxSessions: 1,
   })
   await t.rejects(cut, 'a stream that was opened with a token that is none any more is cut')

@@ -75,9 +75,11 @@ t.test('where tokens are configured, a request must present one of them', t => {
     [['a', 'b'], undefined, 401],
   ] as const
   for (const [tokens, authorization, expected] of cases) {
-    const said = gate({ tokens }).checkToken(authorization === undefined ? {} : { authorization })
-    t.equal(typeof said === 'object' ? said.status : said, expected, authorization ?? 'none')
-    if (typeof said === 'object') t.match(said.headers?.['www-authenticate'], /^Bearer/)
+    const asked = gate({ tokens: tokens.map(token => ({ token })) })
+    const said = asked.checkToken(authorization === undefined ? {} : { authorization }, '/mcp')
+    if (said instanceof Promise) return t.fail('no issuer is asked')
+    t.equal('status' in said ? said.status : said.token, expected, authorization ?? 'none')
+    if ('status' in said) t.match(said.headers?.['www-authenticate'], /^Bearer/)
   }
   t.end()
 })

@@ -68,15 +68,19 @@ export interface TestFront extends Pick<HttpFront, 'listen' | 'close'> {
   readonly reload: (settings: Settings) => void
 }
 
+/** Where the front asks for tokens, the Authorization header is its own. */
+const withAuthorization = <Of extends Pick<Settings, 'tokens'>>(settings: Of): Of & Pick<Settings, 'ownAuthorization'> =>
+  ({ ...settings, ownAuthorization: (settings.tokens ?? []).length > 0 })
+
 export const frontWith = (options: Omit<HttpFrontOptions, 'backend'> & EndpointsOptions): TestFront => {
-  const endpoints = new Endpoints(options)
+  const endpoints = new Endpoints(withAuthorization(options))
   const front = new HttpFront({ ...options, backend: endpoints })
   return {
     listen: () => front.listen(),
     close: graceMs => front.close(graceMs),
     offer: offered => endpoints.offer(offered),
     reload: settings => {
-      endpoints.reload(settings)
+      endpoints.reload(withAuthorization(settings))
       front.reload(settings)
     },
   }

@@ -4,7 +4,7 @@ import type { Timers } from '#transport/timers.js'
 import type { Transport } from '#transport/transport.js'
 import type { Arrival, Peer } from '../arrival.js'
 import type { Credentials } from '../credentials.js'
-import { checkModern, isInitialize, isUnknownRevision } from '../message.js'
+import { calledTools, checkModern, isInitialize, isUnknownRevision } from '../message.js'
 import { clientOf, type Quota } from '../quota.js'
 import { refusals, type Refusal } from '../refusal.js'
 import { Sessions } from './registry.js'
@@ -17,6 +17,10 @@ export interface Endpoint {
    * forwarded.
    */
   readonly server: 'stdio' | 'http'
+  /** The scopes that a token needs for this endpoint. */
+  readonly scopes?: readonly string[] | undefined
+  /** The scopes that it needs besides for a call of a tool. */
+  scopesOf?(tool: string): readonly string[]
   /** Called for each new session, before its first event. It starts the session's transport, now or later. */
   open(opening: NewSession): void
 }
@@ -128,6 +132,13 @@ export class SessionRouter {
   checkHead(arrival: Arrival): Refusal | undefined {
     const isUnknown = arrival.sessionId !== undefined && !this.known(arrival)
     return this.own && !arrival.modern && isUnknown ? refusals.noSession : undefined
+  }
+
+  /** The scopes that a token needs for a request. @param frame its message, once it was read */
+  scopesFor(frame?: Frame): readonly string[] {
+    const { scopes = [] } = this.#endpoint ?? {}
+    if (frame === undefined || this.#endpoint?.scopesOf === undefined) return scopes
+    return [...scopes, ...calledTools(frame).flatMap(tool => this.#endpoint?.scopesOf?.(tool) ?? [])]
   }
 
   /** The request's headers as the server may see them. */

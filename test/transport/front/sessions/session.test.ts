@@ -76,7 +76,7 @@ t.test('a legacy request without a session is answered with 400', async t => {
 })
 
 t.test('a session belongs to the token that began it, whatever its cookies are', async t => {
-  const { port, sessions } = await start(t, { act: echo, tokens: ['a', 'b'] })
+  const { port, sessions } = await start(t, { act: echo, tokens: [{ token: 'a' }, { token: 'b' }] })
   const begun = await ask(port, {
     headers: { ...post, authorization: 'Bearer a', cookie: 'AWSALB=one' }, body: initialize(),
   })
@@ -297,7 +297,7 @@ t.test('the number of processes is limited, and a place is free once its process
 })
 
 t.test('one client cannot use up all places for sessions', async t => {
-  const { port } = await start(t, { act: echo, tokens: ['a', 'b'], maxSessions: 10 })
+  const { port } = await start(t, { act: echo, tokens: [{ token: 'a' }, { token: 'b' }], maxSessions: 10 })
   const begins = async (token: string) =>
     (await ask(port, { headers: { ...post, authorization: `Bearer ${token}` }, body: initialize() })).status
   for (let i = 0; i < 9; i++) t.equal(await begins('a'), 200)

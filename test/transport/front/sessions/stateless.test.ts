@@ -34,7 +34,7 @@ t.test('modern clients of a stdio server share one session, whatever their reque
 })
 
 t.test('modern clients of a stdio server are divided only by the relay\'s own tokens', async t => {
-  for (const [tokens, expected] of [[[], 1], [['a', 'b'], 2]] as const) {
+  for (const [tokens, expected] of [[[], 1], [[{ token: 'a' }, { token: 'b' }], 2]] as const) {
     const { port, sessions } = await start(t, { act: echo, tokens })
     for (const [token, cookie] of [['a', '1'], ['b', '1'], ['a', '2']] as const) {
       t.equal((await ask(

@@ -1,0 +1,107 @@
+import type { Identity } from '#core/event.js'
+import { refusal, type Refusal } from './refusal.js'
+
+/** The operator's identity provider, and what this relay is to it (RFC 9728). */
+export interface ProtectedResource {
+  /** The issuer's URL, compared exactly with the `iss` of tokens. */
+  readonly issuer: string
+  /** The public URL of this relay, without a slash at its end. Tokens are for it, or for an endpoint. */
+  readonly audience: string
+  /** Every token needs these scopes. */
+  readonly scopes: readonly string[]
+}
+
+/** What a valid token says. */
+export interface Claims {
+  readonly subject: Identity
+  /** The `aud`. */
+  readonly audience: readonly string[]
+}
+
+/** Why there are no claims: the token is not valid, or it cannot be checked now. */
+export type Unverified = 'invalid' | 'unavailable'
+
+/** Checks tokens of an issuer. */
+export interface Authority {
+  readonly resource: ProtectedResource
+  /** Never rejects. A token that was checked a short time ago is answered at once. */
+  check(token: string): Claims | Promise<Claims | Unverified>
+}
+
+/** A client that was let in. */
+export interface Access {
+  /** The index of the configured token. */
+  readonly token?: number | undefined
+  readonly subject?: Identity | undefined
+}
+
+const wellKnown = '/.well-known/oauth-protected-resource'
+
+/**
+ * The public URL of an endpoint: the `resource` of its metadata, and the audience of its tokens.
+ * @param path such as `/files/mcp`; the audience may end with it already
+ */
+export const resourceUrl = ({ audience }: ProtectedResource, path: string): string =>
+  new URL(audience).pathname.endsWith(path) ? audience : audience + path
+
+/** The path of the endpoint that a request asks the metadata of; undefined for any other request. */
+export const metadataOf = (path: string): string | undefined => {
+  if (path === wellKnown) return '/mcp'
+  return path.startsWith(`${wellKnown}/`) ? path.slice(wellKnown.length) : undefined
+}
+
+/** Protected Resource Metadata (RFC 9728, section 2). */
+export const metadataText = (resource: ProtectedResource, path: string): string => JSON.stringify({
+  resource: resourceUrl(resource, path),
+  authorization_servers: [resource.issuer],
+  ...(resource.scopes.length > 0 && { scopes_supported: resource.scopes }),
+  bearer_methods_supported: ['header'],
+})
+
+type Fault = 'missing' | 'malformed' | 'invalid' | 'scope'
+
+const faults = {
+  missing: [401, undefined, 'A bearer token is needed'],
+  malformed: [400, 'invalid_request', 'The Authorization header is not a bearer token'],
+  invalid: [401, 'invalid_token', 'The bearer token is not valid here'],
+  scope: [403, 'insufficient_scope', 'The bearer token does not grant a scope that this needs'],
+} as const
+
+/** A refusal that tells the client where it gets a token (RFC 6750, section 3; RFC 9728, section 5.1). */
+export const challenge = (
+  resource: ProtectedResource, path: string, fault: Fault, scopes: readonly string[] = resource.scopes,
+): Refusal => {
+  const [status, error, message] = faults[fault]
+  const url = new URL(resourceUrl(resource, path))
+  const metadata = `${url.origin}${wellKnown}${url.pathname === '/' ? '' : url.pathname}`
+  const parameters = [
+    ...(error === undefined ? [] : [`error="${error}"`]),
+    ...(scopes.length === 0 ? [] : [`scope="${scopes.join(' ')}"`]),
+    `resource_metadata="${metadata}"`,
+  ]
+  return refusal(status, message, { 'www-authenticate': `Bearer ${parameters.join(', ')}` })
+}
+
+/** Whether a valid token lets its holder in at this path: it was issued for us, with the scopes. */
+export const admit = (
+  resource: ProtectedResource, path: string, claims: Claims | Unverified,
+): Access | Refusal => {
+  if (claims === 'unavailable') return unavailable
+  if (claims === 'invalid') return challenge(resource, path, 'invalid')
+  const ours = [canonical(resource.audience), canonical(resourceUrl(resource, path))]
+  if (!claims.audience.some(one => ours.includes(canonical(one)))) return challenge(resource, path, 'invalid')
+  const { subject } = claims
+  const isGranted = resource.scopes.every(scope => subject.scopes.includes(scope))
+  return isGranted ? { subject } : challenge(resource, path, 'scope')
+}
+
+const unavailable = refusal(
+  503, 'The issuer of the tokens cannot be reached: no token can be checked', { 'retry-after': '5' },
+)
+
+/** Scheme and host in lower case, no slash at the end (2026-07-28, authorization, canonical server URI). */
+const canonical = (url: string): string => {
+  if (!URL.canParse(url)) return url
+  const { href, hash } = new URL(url)
+  return hash === '' ? href.replace(/\/$/, '') : url
+}
