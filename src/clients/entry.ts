@@ -48,7 +48,9 @@ interface UnknownServer {
   readonly reason: string
 }
 
-/** Every server of a file, in its order. @param client undefined for a file that was named by its path */
+/**
+ * All servers of a file, in the file's order. @param client undefined for a file that was named by its path
+ */
 export const entriesOf =
   (document: Document, client: Client | undefined, recognizer: Recognizer): readonly ServerEntry[] =>
   placesOf(document, client).flatMap(({ path, scope }) => {
@@ -82,8 +84,8 @@ const placesOf = ({ root }: Document, client: Client | undefined): readonly Plac
   const found =
     (client === undefined ? everyKey : [client.servers]).filter(path => memberAt(root, path) !== undefined)
   const places = found.map(path => ({ path, scope: found.length > 1 ? path.join('.') : undefined }))
-  const projects = client === undefined
-    || client.name === 'claude-code' ? memberOf(root, 'projects') : undefined
+  const hasProjects = client === undefined || client.name === 'claude-code'
+  const projects = hasProjects ? memberOf(root, 'projects') : undefined
   if (projects === undefined || !isTable(projects)) return places
   return [
     ...places,
@@ -131,19 +133,15 @@ const commandServer = (table: TableValue, command: Member, recognizer: Recognize
   if (own === undefined && startsUsIndirectly(words, recognizer)) {
     return unknown('starts mcp-customs by way of another program: change it by hand')
   }
-  // The command is a whole command line. Some clients give it to a shell, others take it for the name of a
-  // program.
+  // The command is a whole command line. Some clients run it in a shell; others take it for a program's name.
   if (args === undefined && /^[^\\/\s]+\s/.test(command.value.text)) {
     return unknown('its command is a whole line: write its words into args')
   }
   return { kind: 'command', table, command, args, words, own }
 }
 
-/**
- * Keys for ways of signing in that only the client itself knows. With mcp-customs between client and server,
- * nobody would sign in to the server.
- */
-const clientsOwn = [
+/** Keys for ways of signing in that only the client has. Behind mcp-customs it would no longer sign in. */
+const signInKeys = [
   'oauth', 'auth', 'authProviderType', 'headersHelper', 'env_http_headers', 'oauth_resource', 'scopes',
   'bearer_token',
 ]
@@ -155,7 +153,7 @@ const remoteServer = (table: TableValue, url: Member): Server => {
     return unknown(`is of the type ${type.value.text}`)
   }
   if (!isText(url) || !/^https?:\/\//i.test(url.value.text)) return unknown('its URL is no http or https URL')
-  const own = table.members.find(({ key }) => clientsOwn.includes(key))
+  const own = table.members.find(({ key }) => signInKeys.includes(key))
   if (own !== undefined) return unknown(`the client itself signs in there (${own.key})`)
   const headers = table.members.find(({ key }) => headerKeys.includes(key))
   if (headers !== undefined && !isHeaders(headers)) return unknown('its headers are no table of texts')

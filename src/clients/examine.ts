@@ -8,11 +8,11 @@ import { isOurVariable, readReference } from './wrap.js'
 export interface Surroundings {
   readonly machine: Machine
   readonly exists: (path: string) => boolean
-  /** Folders that are emptied now and then. */
+  /** Temporary folders. */
   readonly temporary: readonly string[]
 }
 
-/** What is wrong with an entry, or will be: a line each. */
+/** The problems of an entry, present and expected, as one line each. */
 export const problemsOf = ({ server }: ServerEntry, surroundings: Surroundings): readonly string[] => {
   if (server.kind !== 'command') return []
   const { exists, machine } = surroundings

@@ -1,6 +1,6 @@
 import { posix, win32, type PlatformPath } from 'node:path'
 
-/** What decides where a client keeps its files. */
+/** The facts about a machine on which the paths of clients' files depend. */
 export interface Machine {
   readonly platform: NodeJS.Platform
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -9,20 +9,18 @@ export interface Machine {
 
 export interface Client {
   readonly name: string
-  /** As people call it. */
+  /** The name that people use. */
   readonly title: string
-  /** Where in its file the servers stand. */
+  /** The path of the table of servers in the client's file. */
   readonly servers: readonly string[]
   /**
-   * The user's files; in several places where it depends on how the client was installed. A `*` stands for
-   * any letters of a folder's name.
+   * The user's files; several when the path depends on how the client was installed. A `*` stands for any
+   * characters of a folder's name.
    */
   readonly files: (machine: Machine) => readonly string[]
-  /** The file of a project that is shared with a team, below the project's folder. */
+  /** The file that a team shares, relative to the project's folder. */
   readonly projectFile?: string
-  /**
-   * What a remote server's URL, its kind and its headers are called, where nothing says how they were spelt.
-   */
+  /** Keys of a remote server's URL and headers, and its type: used when no record has their spelling. */
   readonly url: string
   readonly type: string
   readonly headers: string
@@ -37,8 +35,8 @@ export const pathsOf = (machine: Machine): PlatformPath => (windows(machine) ? w
 const inHome = (...parts: string[]) => (machine: Machine) => [pathsOf(machine).join(machine.home, ...parts)]
 
 /**
- * A folder that a variable may name; a relative path in it counts for nothing (XDG Base Directory
- * Specification).
+ * The folder that an environment variable names, or the default below the home folder. A relative path in the
+ * variable is ignored (XDG Base Directory Specification).
  */
 const folder = (machine: Machine, variable: string, ...otherwise: string[]): string => {
   const named = machine.environment[variable] ?? ''
@@ -47,7 +45,7 @@ const folder = (machine: Machine, variable: string, ...otherwise: string[]): str
 
 const roaming = (machine: Machine): string => folder(machine, 'APPDATA', 'AppData', 'Roaming')
 
-/** Where programs with a window keep what is theirs. */
+/** The folder of desktop programs' data. */
 const applicationData = (machine: Machine): string =>
   windows(machine)
     ? roaming(machine)
@@ -55,7 +53,7 @@ const applicationData = (machine: Machine): string =>
       ? posix.join(machine.home, 'Library', 'Application Support')
       : folder(machine, 'XDG_CONFIG_HOME', '.config')
 
-/** Its own and the early version's, which are two programs that may both be there. */
+/** Both editions, because a machine may have both. */
 const inVisualStudioCode = (...parts: string[]) => (machine: Machine) =>
   ['Code', 'Code - Insiders'].map(program =>
     pathsOf(machine).join(applicationData(machine), program, 'User', ...parts))
@@ -70,9 +68,8 @@ const claudeDesktop = (machine: Machine): readonly string[] => {
   ]
 }
 
-const claudeCode = (machine: Machine): readonly string[] => [pathsOf(machine).join(
-  folder(machine, 'CLAUDE_CONFIG_DIR'), '.claude.json',
-)]
+const inFolder = (variable: string, otherwise: string, file: string) => (machine: Machine) =>
+  [pathsOf(machine).join(folder(machine, variable, otherwise), file)]
 
 const zed = (machine: Machine): readonly string[] => {
   if (windows(machine)) return [win32.join(roaming(machine), 'Zed', 'settings.json')]
@@ -80,10 +77,6 @@ const zed = (machine: Machine): readonly string[] => {
     machine.platform === 'darwin' ? posix.join(machine.home, '.config') : applicationData(machine)
   return [posix.join(configuration, 'zed', 'settings.json')]
 }
-
-const codex = (machine: Machine): readonly string[] => [pathsOf(machine).join(
-  folder(machine, 'CODEX_HOME', '.codex'), 'config.toml',
-)]
 
 const usual = { servers: ['mcpServers'], url: 'url', type: 'http', headers: 'headers' }
 
@@ -94,7 +87,10 @@ export const clients: readonly Client[] = [
     // As of September 2026; the SDK for servers declares draft-07 in every schema that it makes from Zod.
     policy: { name: 'compat', reason: 'it refuses tools whose schemas declare JSON Schema draft-07' },
   },
-  { ...usual, name: 'claude-code', title: 'Claude Code', files: claudeCode, projectFile: '.mcp.json' },
+  {
+    ...usual, name: 'claude-code', title: 'Claude Code',
+    files: inFolder('CLAUDE_CONFIG_DIR', '', '.claude.json'), projectFile: '.mcp.json',
+  },
   {
     ...usual, name: 'cursor', title: 'Cursor', files: inHome('.cursor', 'mcp.json'),
     projectFile: '.cursor/mcp.json',
@@ -113,20 +109,17 @@ export const clients: readonly Client[] = [
     projectFile: '.gemini/settings.json', url: 'httpUrl',
   },
   {
-    ...usual, name: 'codex', title: 'Codex', servers: ['mcp_servers'], files: codex, headers: 'http_headers',
+    ...usual, name: 'codex', title: 'Codex', servers: ['mcp_servers'],
+    files: inFolder('CODEX_HOME', '.codex', 'config.toml'), headers: 'http_headers',
   },
   {
     ...usual, name: 'junie', title: 'Junie', files: inHome('.junie', 'mcp', 'mcp.json'),
     projectFile: '.junie/mcp/mcp.json',
   },
   {
-    ...usual,
-    name: 'cline',
-    title: 'Cline',
-    files: inVisualStudioCode(
-      'globalStorage', 'saoudrizwan.claude-dev', 'settings', 'cline_mcp_settings.json',
-    ),
-    type: 'streamableHttp',
+    ...usual, name: 'cline', title: 'Cline', type: 'streamableHttp',
+    files:
+      inVisualStudioCode('globalStorage', 'saoudrizwan.claude-dev', 'settings', 'cline_mcp_settings.json'),
   },
   { ...usual, name: 'lmstudio', title: 'LM Studio', files: inHome('.lmstudio', 'mcp.json') },
   { ...usual, name: 'copilot', title: 'Copilot CLI', files: inHome('.copilot', 'mcp-config.json') },

@@ -4,8 +4,8 @@ import type { Document, Member, Splice, TextValue, Value } from './tree.js'
 import { splice } from './tree.js'
 
 /**
- * A server's entry as it stands in the file, in one text, without its secrets: what `env` and headers hold,
- * and what looks like a secret elsewhere.
+ * The text of a server's entry in the file, with its secrets masked: the values of `env` and of headers, and
+ * whatever looks like a secret elsewhere.
  */
 export const maskedEntry = (document: Document, entry: Member): string => {
   const splices = new Map(secretsOf(document, entry, false).map(one => [one.from, one]))
@@ -19,14 +19,15 @@ export const maskedEntry = (document: Document, entry: Member): string => {
   return masked.map(text => text.replace(/\s+$/, '')).join('\n')
 }
 
-const holders = /^(?:env|headers|http_headers|env_http_headers)$/
+/** Keys of tables whose values are all masked. */
+const secretTables = /^(?:env|headers|http_headers|env_http_headers)$/
 
-/** What they hold is how a variable is called. */
+/** Keys whose values are names of variables. */
 const variableNames = /_env_vars?$|^env_vars$/
 
 const secretsOf = (document: Document, { key, value }: Member, secret: boolean): readonly Splice[] => {
   if (variableNames.test(key)) return []
-  const all = secret || holders.test(key)
+  const all = secret || secretTables.test(key)
   switch (value.kind) {
     case 'table':
       return value.members.flatMap(member => secretsOf(document, member, all || isSecretKey(key)))
@@ -39,7 +40,7 @@ const secretsOf = (document: Document, { key, value }: Member, secret: boolean):
   }
 }
 
-/** `--token SECRET`, as the words of a command line. */
+/** Masks also the word after an option such as `--token`. */
 const listSecrets = (document: Document, elements: readonly Value[], secret: boolean): readonly Splice[] =>
   elements.flatMap((element, index) => {
     const before = elements[index - 1]
@@ -56,13 +57,13 @@ const textSecrets = (
   return shown === text ? [] : [{ from, to, text: spellText(shown) }]
 }
 
-/** What the client or `wrap` puts something in the place of: no secret, and good to see. */
+/** True for a reference that the client or `wrap` replaces with a value, such as `${TOKEN}`. */
 const isReference = (text: string): boolean => /^(?:[\w-]+=)?(?:Bearer )?\$?\{[^{}]*\}$|^$/.test(text)
 
 const maskedText = (text: string): string =>
   (/^https?:\/\//i.test(text) ? maskedUrl(text) : withoutSecrets(text))
 
-/** User and password, all values of the query, and parts of the path that no person wrote. */
+/** Masks user and password, all values of the query, and long parts of the path with digits in them. */
 const maskedUrl = (url: string): string => {
   const [address = '', ...query] = url.split('?')
   const path = address.replace(/(:\/\/)[^/@]*@/, `$1${hidden}@`)
@@ -70,5 +71,4 @@ const maskedUrl = (url: string): string => {
   return withoutSecrets([path, ...query.map(pairs => pairs.replace(/=[^&#]*/g, `=${hidden}`))].join('?'))
 }
 
-/** Whether a URL holds what should not be read by others. */
 export const holdsSecret = (url: string): boolean => maskedUrl(url) !== url

@@ -11,34 +11,34 @@ import {
   optionWords, respell, rewrapEdits, withOption, wrapEdits, type Pin, type Spelling,
 } from './wrap.js'
 
-/** A client's file, as it was read. */
+/** A client's file and its text. */
 export interface Source {
-  /** As a person would name it. */
+  /** The path that is shown to the user. */
   readonly file: string
-  /** Without symbolic links. */
+  /** The path without symbolic links. */
   readonly real: string
   readonly text: string
   readonly client: Client | undefined
-  /** Where only the servers of one project are wanted. */
+  /** The project's folder, when only the servers of one project are wanted. */
   readonly scope?: string | undefined
 }
 
-/** What will happen to one server. */
+/** The decision about one server. */
 export type Step = Change | Kept
 
 export interface Change {
   readonly kind: 'wrap' | 'rewrap' | 'unwrap'
   readonly entry: ServerEntry
-  /** The entry before and after, without its secrets. */
+  /** The entry before and after, with its secrets masked. */
   readonly before: string
   readonly after: string
-  /** What the person should know besides. */
+  /** Notes for the user. */
   readonly advice: readonly string[]
   readonly spelling: Spelling
 }
 
 interface Kept {
-  /** `left` is not what was asked for. */
+  /** `done`: nothing to do. `left`: it could not be done. */
   readonly kind: 'done' | 'left'
   readonly entry: ServerEntry
   readonly reason: string
@@ -48,7 +48,7 @@ export const isChange = (step: Step): step is Change => 'after' in step
 
 export interface Plan {
   readonly source: Source
-  /** What the file is to hold. */
+  /** The new text of the file. */
   readonly text: string
   readonly steps: readonly Step[]
 }
@@ -63,15 +63,18 @@ export interface Wrapped extends Wanted {
   readonly launcher: Launcher
   /** Undefined: what suits the client, and what is wrapped already keeps its policy. */
   readonly policy: string | undefined
-  /** The path of the lock file that a server is to be held to. Undefined leaves it as it is. */
+  /** The path of the server's lock file. Undefined: a server that is wrapped already keeps its own. */
   readonly lockOf: (entry: ServerEntry) => string | undefined
   /** The package whose version is to be written into a server's command. */
   readonly pinOf: (entry: ServerEntry) => Pin | undefined
-  /** Whether a word of a wrapped command is a path that leads nowhere now. */
+  /** True when a word of a wrapped command is a path that no longer exists. */
   readonly isGone: (path: string) => boolean
 }
 
-/** Every server of a file that is wanted. @throws CustomsError BAD_CONFIG when the file cannot be read */
+/**
+ * All servers of a file, or those of the wanted project. @throws CustomsError BAD_CONFIG when the file cannot
+ * be read
+ */
 export const readEntries = (source: Source, recognizer: Recognizer): readonly ServerEntry[] =>
   entriesIn(source, parseDocument(source.file, source.text), recognizer)
 
@@ -84,7 +87,7 @@ const entriesIn = (
 // Clients on Windows write folders with either kind of slash.
 const slashed = (path: string): string => path.replaceAll('\\', '/')
 
-/** What `install` would do to a file. */
+/** The changes that `install` makes to a file. */
 export const planInstall = (source: Source, wanted: Wrapped): Plan =>
   plan(source, wanted, (document, entry, known) => {
     const { server, disabled, name } = entry
@@ -95,7 +98,7 @@ export const planInstall = (source: Source, wanted: Wrapped): Plan =>
       return rewrap(document, server, { lock, pin, known }, wanted)
     }
     if (disabled) return left('is disabled')
-    // Whoever lists the processes of the machine reads the words of a command line.
+    // All users of a machine can read the command lines of its processes.
     if (server.kind === 'remote' && holdsSecret(server.url.value.text)) {
       return left(
         'its URL seems to hold a secret, which a command line would show to everybody on this machine'
@@ -144,7 +147,7 @@ const adviceFor = (server: Known): readonly string[] => {
   return signsIn ? ['if it asks you to sign in: the client did that, and will do so no more'] : []
 }
 
-/** What `uninstall` would do to a file. */
+/** The changes that `uninstall` makes to a file. */
 export const planUninstall = (source: Source, wanted: Wanted): Plan =>
   plan(source, wanted, (document, entry, spelling) => {
     const { server } = entry
@@ -224,8 +227,8 @@ const read = (file: string, text: string): Document | undefined => {
 }
 
 /**
- * Nothing is written that was not read again: it says what it should, and what was wrapped can be undone to
- * the last byte.
+ * Checks a change by reading the new text: the entry has the wanted words, and unwrapping a wrapped entry
+ * gives back the old text byte for byte.
  */
 const isSound = (
   kind: Change['kind'], text: string, before: ServerEntry, document: Document, { server }: ServerEntry,
@@ -248,7 +251,7 @@ type Known = Exclude<Server, { kind: 'unknown' }>
 const wordsOf = (server: Known): readonly string[] =>
   (server.kind === 'command' ? server.words : [server.url.value.text])
 
-/** The words of the server itself, whether we stand before it or not. */
+/** The words of the server's own command, without our command in front of them. */
 const targetOf = (server: Known): readonly string[] =>
   server.kind === 'command' && server.own ? server.words.slice(innermost(server.own).target) : wordsOf(server)
 

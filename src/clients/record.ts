@@ -43,9 +43,7 @@ const noteOf = (value: Json): readonly Note[] => {
 
 const spellingOf = (value: ReturnType<typeof objectOf>): Spelling => {
   const [key, type] = [member(value, 'key'), member(value, 'type')]
-  const [
-    headers, names, bearer,
-  ] = [textsOf(member(value, 'headers')), textsOf(member(value, 'names')), textsOf(member(value, 'bearer'))]
+  const [headers, names, bearer] = ['headers', 'names', 'bearer'].map(name => textsOf(member(value, name)))
   const pin = objectOf(member(value, 'pin'))
   const [from, to] = [member(pin, 'from'), member(pin, 'to')]
   return {

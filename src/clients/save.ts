@@ -31,19 +31,15 @@ const remedy = (error: unknown): string =>
     ? ': allow this terminal to access data of other apps (System Settings, Privacy & Security)'
     : ''
 
-export interface Saved {
-  /** The path of the backup. */
-  readonly backup: string
-}
-
 /**
  * Writes a file that another program may be writing too. Backs up the old text beside the file; keeps the
  * file's mode, owner and symbolic link. A reader sees the old text or the new one, never a part.
  * @param before the text that the file must still have
+ * @returns the path of the backup
  * @throws CustomsError BAD_CONFIG when the file no longer has that text, or cannot be written; nothing was
  * written to the file then
  */
-export const save = async (file: string, before: string, after: string): Promise<Saved> => {
+export const save = async (file: string, before: string, after: string): Promise<string> => {
   try {
     const real = await realpath(file)
     const { mode, uid, gid } = await stat(real)
@@ -53,7 +49,7 @@ export const save = async (file: string, before: string, after: string): Promise
       const reason = 'has changed since it was shown: nothing was written, run the command again'
       throw new CustomsError('BAD_CONFIG', `${file}: ${reason}`)
     })
-    return { backup }
+    return backup
   } catch (cause) {
     if (cause instanceof CustomsError) throw cause
     throw new CustomsError(

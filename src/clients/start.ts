@@ -70,9 +70,7 @@ const headersOf = (
  * resolve.
  */
 const fillIn = (text: string, environment: Environment): string =>
-  text.replace(/\$\{(?:env:)?([^{}]*?)(?::-([^{}]*))?\}/g, (
-    reference, name: string, otherwise: string | undefined,
-  ) =>
-    (Object.hasOwn(environment, name) ? environment[name] : undefined) ?? otherwise ?? fail(
-      `has ${reference} in it, which the client fills in`
-    ))
+  text.replace(/\$\{(?:env:)?([^{}]*?)(?::-([^{}]*))?\}/g, (reference, name: string, otherwise?: string) => {
+    const value = Object.hasOwn(environment, name) ? environment[name] : undefined
+    return value ?? otherwise ?? fail(`has ${reference} in it, which the client fills in`)
+  })

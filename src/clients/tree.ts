@@ -1,10 +1,10 @@
-/** A place in a text, in UTF-16 units; the end is behind it. */
+/** A part of a text, in UTF-16 units: from (inclusive) to (exclusive). */
 export interface Span {
   readonly from: number
   readonly to: number
 }
 
-/** One value of a configuration file, whatever its syntax, and where it stands. */
+/** A value of a configuration file in JSON or TOML, with its position. */
 export type Value = TextValue | ListValue | TableValue | OtherValue
 
 export interface TextValue extends Span {
@@ -21,10 +21,10 @@ export interface TextListValue extends ListValue {
   readonly elements: readonly TextValue[]
 }
 
-/** In TOML the members of one table may stand anywhere in the file: a table has no span of its own. */
+/** A table has no span, because in TOML its members may be anywhere in the file. */
 export interface TableValue {
   readonly kind: 'table'
-  /** A key that stands twice is here twice. */
+  /** In the file's order. A duplicate key has several members. */
   readonly members: readonly Member[]
 }
 
@@ -36,27 +36,26 @@ interface OtherValue extends Span {
 
 export interface Member {
   readonly key: string
-  /** Each place where the key is spelt, its quotation marks included: one, but for tables of TOML. */
+  /** The key's positions, including quotation marks: several only for tables of TOML. */
   readonly keys: readonly Span[]
-  /** Each place where a part of the member stands: key and value, or a whole `[table]`. */
+  /** The positions of the member's parts: key and value, or a whole `[table]`. */
   readonly places: readonly Span[]
-  /** What stands between this member and the next: a comma, or the end of a line. */
+  /** What separates this member from the next: a comma, or the end of a line. */
   readonly layout: 'comma' | 'line'
   readonly value: Value
 }
 
-/** A member whose value is of a certain kind. */
 export interface MemberOf<Kind extends Value> extends Member {
   readonly value: Kind
 }
 
-/** A file that was read; its text is as it stands there, the byte order mark included. */
+/** A file that was read. The text includes the byte order mark. */
 export interface Document {
   readonly text: string
   readonly root: TableValue
-  /** A text as this syntax spells it, in quotation marks. */
+  /** Spells a text in this syntax, with quotation marks. */
   readonly spellText: (text: string) => string
-  /** The same of a key. */
+  /** Spells a key. */
   readonly spellKey: (key: string) => string
 }
 
@@ -65,19 +64,19 @@ export const noTable: TableValue = { kind: 'table', members: [] }
 export const memberOf = (table: TableValue, key: string): Member | undefined =>
   table.members.find(one => one.key === key)
 
-/** Below the first member of each key. */
+/** Follows the first member of each key on the path. */
 export const memberAt = (table: TableValue, path: readonly string[]): Member | undefined => {
   const [key, ...rest] = path
   const found = key === undefined ? undefined : memberOf(table, key)
-  return rest.length === 0
-    || found === undefined ? found : found.value.kind === 'table' ? memberAt(found.value, rest) : undefined
+  if (rest.length === 0 || found === undefined) return found
+  return found.value.kind === 'table' ? memberAt(found.value, rest) : undefined
 }
 
-/** The first key that the table has twice: two readers may take different ones. */
+/** The first duplicate key of the table: programs differ in which of its members counts. */
 export const repeatedKey = ({ members }: TableValue): string | undefined =>
   members.find(({ key }, index) => members.findIndex(one => one.key === key) < index)?.key
 
-/** The first key of a path that its table has twice. */
+/** The first key on the path that is a duplicate in its table. */
 export const repeatedOn = (table: TableValue, [key, ...rest]: readonly string[]): string | undefined => {
   const [found, again] = table.members.filter(one => one.key === key)
   if (again !== undefined) return key
@@ -93,15 +92,12 @@ export const isTextList = (member: Member): member is MemberOf<TextListValue> =>
 
 export const slice = ({ text }: Document, { from, to }: Span): string => text.slice(from, to)
 
-/** What stands instead of a part of a text. */
+/** A text that replaces a part of another. */
 export interface Splice extends Span {
   readonly text: string
 }
 
-/**
- * The text with its parts replaced, and everything else as it was.
- * @param splices that do not overlap, in any order
- */
+/** Replaces parts of a text. @param splices do not overlap, in any order */
 export const splice = (text: string, splices: readonly Splice[]): string => {
   let result = ''
   let at = 0

@@ -46,7 +46,7 @@ export const unwrapEdits = (
 
 const spanOf = ({ from, to }: TextValue) => ({ from, to })
 
-/** `command` goes, and `args` becomes again the key whose value is the last of them. */
+/** Removes `command`; `args` gets back its old key and its last element as value (see `wrapSole`). */
 const unwrapSole = (
   document: Document, { table, command, args }: WrappedServer, target: TextValue, key: string,
 ): readonly Splice[] => [
@@ -56,7 +56,7 @@ const unwrapSole = (
   { from: target.to, to: args.value.to, text: '' },
 ]
 
-/** A member, with the comma or the line that is its own. */
+/** Removes a member with its comma or line. */
 const removal = ({ text }: Document, { members }: TableValue, member: Member): Splice => {
   const [{ from, to } = { from: 0, to: 0 }] = member.places
   if (member.layout === 'line') {
@@ -110,7 +110,7 @@ const unwrapRemote = (
   ]
 }
 
-/** `env`, when it holds the headers and nothing else: as they would become headers too. */
+/** The member `env`; a reason when it holds anything but headers, which would become headers too. */
 const headersOf = (table: TableValue, variables: readonly string[]): MemberOf<TableValue> | string => {
   const env = memberOf(table, 'env')
   if (env === undefined || !isTable(env)) return 'its env is gone, which held its headers'
@@ -119,6 +119,5 @@ const headersOf = (table: TableValue, variables: readonly string[]): MemberOf<Ta
 }
 
 const restoreKeys = ({ keys }: Member, tokens: readonly string[] | undefined, otherwise: string): Splice[] =>
-  keys.map((
-    span, index,
-  ) => ({ ...span, text: (tokens?.length === keys.length ? tokens[index] : undefined) ?? otherwise }))
+  keys.map((span, index) =>
+    ({ ...span, text: (tokens?.length === keys.length ? tokens[index] : undefined) ?? otherwise }))

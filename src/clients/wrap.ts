@@ -81,7 +81,7 @@ export const wrapEdits = (
   }
 }
 
-/** The same for a wrapped server: only the words that start us change. */
+/** The changes that replace the words that start us in a wrapped entry. */
 export const rewrapEdits = (
   document: Document, { command, args, own }: WrappedServer, launcher: readonly string[],
   options: readonly string[],
@@ -111,10 +111,7 @@ const replace = ({ from, to }: TextValue, text: string): Splice => ({ from, to, 
 
 const spelt = ({ spellText }: Document, words: readonly string[]): readonly string[] => words.map(spellText)
 
-/**
- * In front of the first element, on a line of their own where it has one; in an empty list behind its
- * bracket.
- */
+/** Inserts words in front of the first element, on a line of their own if that element has its own line. */
 const insertWords = (
   document: Document, { from, elements: [element] }: { from: number; elements: readonly TextValue[] },
   words: readonly string[],
@@ -124,16 +121,13 @@ const insertWords = (
   return { from: at, to: at, text }
 }
 
-/**
- * The end of the line before, and the indentation: undefined where something else stands before it on its
- * line.
- */
+/** The line break and indentation in front of a position; undefined when it is not the first on its line. */
 const lineBefore = (text: string, at: number): string | undefined =>
   /\r?\n[ \t]*$/.exec(text.slice(0, at))?.[0]
 
 /**
- * A member that alone says what the server is becomes `args`, and keeps its value as the last of them;
- * `command` is put in front of it.
+ * Wraps an entry that has only one member for the server: a `command` without `args`, or a `url`. The member
+ * becomes `args` with its old value as the last element, and a new `command` is put in front of it.
  */
 const wrapSole = (
   document: Document, member: Member & { readonly value: TextValue }, program: string,
@@ -143,7 +137,7 @@ const wrapSole = (
   const [key] = member.keys
   const [place] = member.places
   if (key === undefined || place === undefined) return { splices: [], spelling: {} }
-  // What stands between the key and its value, and before the key where it is a dotted one of TOML.
+  // The text between the key and its value; and, for a dotted key of TOML, the text in front of the key.
   const equals = /^\s*[:=]\s*$/.exec(text.slice(key.to, member.value.from))?.[0]
     ?? (text.slice(key.to, member.value.from).includes(':') ? ': ' : ' = ')
   const before = text.slice(place.from, key.from)
@@ -167,8 +161,8 @@ const wrapSole = (
 }
 
 /**
- * The headers become environment variables, which `wrap` reads: their values stay where they are, and out of
- * the command line, which everybody on the machine can read.
+ * The table of headers becomes `env`, whose variables `wrap` reads. So the values stay where they are, and
+ * out of the command line, which all users of the machine can read.
  */
 const wrapRemote = (
   document: Document, { url, type, headers, bearer }: RemoteServer, program: string, start: readonly string[],
@@ -188,7 +182,7 @@ const wrapRemote = (
       ...(type ? [replace(type.value, spellText('stdio'))] : []),
       ...(headers ? rename(headers, 'env') : []),
       ...named.flatMap(({ member, variable }) => rename(member, variable)),
-      // Codex hands on no variable that it is not told to.
+      // Codex hands on only the variables in `env_vars`.
       ...(bearer ? [
         ...rename(bearer, 'env_vars'), replace(bearer.value, `[${slice(document, bearer.value)}]`),
       ] : []),
@@ -229,16 +223,16 @@ const variablePrefix = 'MCP_CUSTOMS_HEADER_'
 export const isOurVariable = (variable: string): boolean => variable.startsWith(variablePrefix)
 
 /**
- * A variable that `wrap` is to read. Without the dollar sign: several clients put in the value of
- * `${env:NAME}` themselves, and out of their own environment.
+ * A reference that `wrap` replaces with the variable's value. It has no dollar sign, because several clients
+ * replace `${env:NAME}` themselves, from their own environment.
  */
 const reference = (variable: string): string => `{env:${variable}}`
 
-/** The header and the variable of an option `--header`, when it is one of those. */
+/** The header and the variable of an option `--header` that `install` wrote; undefined for any other. */
 export const readReference = (option: string): {
   header: string; bearer: boolean; variable: string
 } | undefined => {
   const [, header, bearer, variable] = /^([^=]+)=(Bearer )?\$?\{env:([^}]+)\}$/.exec(option) ?? []
-  return header === undefined
-    || variable === undefined ? undefined : { header, bearer: bearer !== undefined, variable }
+  if (header === undefined || variable === undefined) return undefined
+  return { header, bearer: bearer !== undefined, variable }
 }

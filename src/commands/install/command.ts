@@ -186,7 +186,7 @@ const write = async (
         file: file.real, path: entry.path, program: installation.file, spelling,
       }))
   await addNotes(record, notes('wrap', 'rewrap'))
-  const { backup } = await save(file.file, file.text, text)
+  const backup = await save(file.file, file.text, text)
   await removeNotes(record, notes('unwrap'))
   await print(`Written. What the file held before is in ${pathText(backup)}\n`)
 }
