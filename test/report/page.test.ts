@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { reportPage } from '#report/html.js'
@@ -9,6 +9,7 @@ import { verdicts } from '#core/findings.js'
 import type { LogRecord } from '#report/record.js'
 import type { LogRow } from '#report/summary.js'
 import { Totals } from '#report/totals/totals.js'
+import { start } from '../e2e/harness.js'
 import { finding, hostile, record, traffic } from './records.js'
 
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
@@ -31,6 +32,13 @@ const open = async (
   for (const one of records) totals.take(one)
   const file = join(t.testdir(), 'report.html')
   writeFileSync(file, await reportPage(totals.summary(Date.UTC(2026, 10, 22), ['/logs'], logs)))
+  return show(t, browser, file, { width, scheme, fragment })
+}
+
+/** Opens a page, and gathers what it must not do: errors, messages, requests. */
+const show = async (
+  t: Test, browser: Browser, file: string, { width = 1280, scheme = 'light', fragment = '' }: View = {},
+) => {
   const page = await browser.newPage({
     viewport: { width, height: 900 }, timezoneId: 'UTC', colorScheme: scheme,
   })
@@ -135,7 +143,7 @@ t.test('the page in a browser', { skip }, async t => {
     const { page } = await open(t, browser, [record(), removed, blocked, again])
     const text = (await page.locator('.needs').innerText()).replace(/\s+/g, ' ')
     t.match(text, /2 calls were blocked\./)
-    t.match(text, /py\.nan: The tool's answer is not what the tool promises: .* \(the server’s fault, 2 times\)/)
+    t.match(text, /py\.nan was blocked: The tool's answer is not what the tool promises: .* \(the server’s fault, 2 times\)/)
     t.match(text, /What now: Report it to the author of the server: .*Nothing else needs you\.$/)
     t.strictSame(await textsOf(page, '#held .note'), ['2 messages, 1 reason'])
   })
@@ -149,9 +157,9 @@ t.test('the page in a browser', { skip }, async t => {
     const called = record({ server: 'evil', tool: 'add', verdict: 'block', findings: [unlisted] })
     const { page } = await open(t, browser, [record(), crashed, poisoned, called])
     const text = (await page.locator('.needs').innerText()).replace(/\s+/g, ' ')
-    t.match(text, /^1 server is down, 1 tool was withheld and 1 call was blocked\. tickets: /)
+    t.match(text, /^1 server is down, 1 tool was withheld and 1 call was blocked\. tickets is down: /)
     t.match(text, /exit code 3; its last words: No module named requests \(the server’s fault, once\) What now: See/)
-    t.match(text, /evil\.add: .*hidden instructions/)
+    t.match(text, /evil\.add was withheld: .*hidden instructions/)
     t.notMatch(text, /client’s mistake/, 'a call of a withheld tool is no reason of its own')
     t.match(await textsOf(page, '.card h2'), ['Servers that failed', 'Withheld tools', 'Held back'])
     await page.locator('.held summary').first().press('Enter')
@@ -255,6 +263,28 @@ t.test('the page in a browser', { skip }, async t => {
       t.match((await textsOf(page, '.held')).join(), /<U\+202E>/)
     })
   }
+
+  await t.test('a report of real servers: one lies, one crashes', async t => {
+    const state = t.testdir()
+    const path = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url))
+    const relay = (server: string) =>
+      [path('dist/cli.js'), 'wrap', '--log-level', 'silent', '--server', server, '--', process.execPath]
+    const node = (...words: readonly string[]) => start(t, process.execPath, words, { XDG_STATE_HOME: state })
+    const demo = ['ask.mjs', 'lying-server.mjs'].map(name => path(`docker/demo/${name}`))
+    await node(demo[0] ?? '', process.execPath, ...relay('weather'), demo[1] ?? '').exit
+    // The client keeps its end open: the server ends by itself.
+    const crashed = node(...relay('tickets'), '-e', 'console.error("no module"); process.exit(3)')
+    t.match(await crashed.exit, { code: 3 })
+    const file = join(state, 'report.html')
+    t.match(await node(path('dist/cli.js'), 'audit', 'report', '-o', file).exit, { code: 0 })
+    const { page, wrong } = await show(t, browser, file)
+    const text = (await page.locator('.needs').innerText()).replace(/\s+/g, ' ')
+    t.match(text, /^1 server is down, 3 tools were withheld and 1 call was blocked\./)
+    t.match(text, /tickets is down: .*code 3; its last words: no module \(the server’s fault, once\)/)
+    t.match(text, /weather\.get_weather was blocked: The tool's answer is not what the tool promises/)
+    t.match(await textsOf(page, 'header .state'), ['2 logs verified'])
+    t.strictSame(wrong, [])
+  })
 
   await t.test('a page without records says what was read', async t => {
     const { page, wrong } = await open(t, browser, [])

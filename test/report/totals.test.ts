@@ -171,6 +171,10 @@ t.test('an element that a list lost is withheld; the list itself is not held bac
   t.match(offers.rows.filter(({ isMissing }) => !isMissing), [{ name: 'x', path: '/name' }])
   t.strictSame(held.rows, [])
   t.equal(sumOf(all.series.map(row => row.at(-1) ?? 0)), 0)
+  const logged = { ...finding('tool/drift', '/result/tools/0'), tool: 'kept' }
+  const both = { ...list(3000, [lost(6), logged]), tools: ['kept'] }
+  t.match(summaryOf([both]).offers.rows.filter(({ isMissing }) => isMissing), [{ name: 'add' }],
+    'what clients do get is not missing')
   const whole = summaryOf([list(1000, [finding('wire/json', '')])])
   t.match(whole.held.rows, [{ subject: 'tools/list', rule: 'wire/json' }], 'a list that was blocked whole is')
   t.end()

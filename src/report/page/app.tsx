@@ -206,24 +206,30 @@ const Chain = ({ logs }: { readonly logs: NonNullable<Summary['logs']> }) => {
 }
 
 /** Shown in the place of everything else while there is nothing to count. */
-const Empty = ({ summary: { places }, isLive }: { readonly summary: Summary; readonly isLive: boolean }) => (
-  <section class="card start">
-    <h2>{isLive ? 'No server was used yet' : 'The logs hold no record of the time and servers asked for'}</h2>
-    {places.length > 0 && (
-      <p>{isLive ? 'This page watches' : 'Read were'} <code>{places.join(', ')}</code>.</p>
-    )}
-    {isLive && (
-      <>
-        <p>Calls show up here within a second, once a client uses a server through mcp-customs:</p>
-        <ul class="steps">
-          <li>for the servers that a client has already: <Copied text="mcp-customs install" /></li>
-          <li>for one server, by hand: <Copied text="mcp-customs wrap -- COMMAND" /></li>
-        </ul>
-        <p>Restart the client after that.</p>
-      </>
-    )}
-  </section>
-)
+const Empty = ({ summary: { places }, isLive }: { readonly summary: Summary; readonly isLive: boolean }) => {
+  const isOfGateway = places.length === 0
+  return (
+    <section class="card start">
+      <h2>{isLive ? 'No server was used yet' : 'The logs hold no record of the time and servers asked for'}</h2>
+      {places.length > 0 && (
+        <p>{isLive ? 'This page watches' : 'Read were'} <code>{places.join(', ')}</code>.</p>
+      )}
+      {isLive && !isOfGateway && (
+        <>
+          <p>Calls show up here within a second, once a client uses a server through mcp-customs:</p>
+          <ul class="steps">
+            <li>for the servers that a client has already: <Copied text="mcp-customs install" /></li>
+            <li>for one server, by hand: <Copied text="mcp-customs wrap -- COMMAND" /></li>
+          </ul>
+          <p>Restart the client after that.</p>
+        </>
+      )}
+      {isLive && isOfGateway && (
+        <p>Calls show up here within a second. Point a client at the address of this gateway.</p>
+      )}
+    </section>
+  )
+}
 
 /** While a page is read for the first time. No total is shown, because it would be one of a part. */
 export const Loading = ({ reading }: { readonly reading: Reading | undefined }) => (

@@ -51,27 +51,31 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
     // Calls of a withheld tool have the same cause as its absence.
     ...heldIn(summary, server, range)
       .filter(row => row.rule !== 'call/unlisted' || !missing.has(`${row.server} ${row.subject}`))
-      .map(row => ({ ...row, name: row.subject, reason: row.newest.reason })),
+      .map(row => ({
+        ...row, name: row.subject, reason: row.newest.reason,
+        state: row.verdict === 'demote' ? 'was turned into an error' : 'was blocked',
+      })),
     ...offers.filter(row => row.isMissing || row.rule === 'tool/drift')
-      .map(row => ({ ...row, reason: row.message })),
+      .map(row => ({ ...row, reason: row.message, state: row.isMissing ? 'was withheld' : 'changed' })),
   ])
   const reasons = [
     ...down.map(row => ({
-      name: row.server, means: [row.reason, ...row.stderr.slice(-1)].join('; its last words: '),
+      name: row.server, state: 'is down', means: [row.reason, ...row.stderr.slice(-1)].join('; its last words: '),
       fault: 'server' as const, times: row.times, next: stepsFor(row)[0],
     })),
     ...held,
   ]
   const isBad = broken > 0 || reasons.some(({ fault }) => fault === 'server')
+  const more = Math.max(0, reasons.length - named)
   const passed = all === 0 ? 'No call was made' : `All ${all === 1 ? 'calls' : count(all, 'call')} passed`
   return (
     <section class={`needs ${isBad ? 'bad' : 'good'}`} aria-label="Does anything need you?">
       <h2>{said.length === 0 ? `Nothing needs you. ${passed}.` : `${sentenceOf(said)}.`}</h2>
       {reasons.length > 0 && (
         <ul>
-          {reasons.slice(0, named).map(({ name, means, fault, times, next }) => (
-            <li key={`${name} ${means}`}>
-              <b><bdi>{name}</bdi></b>: {means}
+          {reasons.slice(0, named).map(({ name, state, means, fault, times, next }) => (
+            <li key={`${name} ${state} ${means}`}>
+              <b><bdi>{name}</bdi></b> {state}: {means}
               {' '}<em>
                 ({fault !== undefined && `${faults[fault]}, `}{times === 1 ? 'once' : `${whole(times)} times`})
               </em>
@@ -82,7 +86,7 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
       )}
       {said.length > 0 && (
         <p>
-          {reasons.length > named && `${count(reasons.length - named, 'more reason')} below. `}
+          {more > 0 && `${count(more, 'more reason')} ${more === 1 ? 'is' : 'are'} below. `}
           {isBad ? 'Nothing else needs you.' : 'Nothing needs you.'}
         </p>
       )}
@@ -97,13 +101,15 @@ const sentenceOf = (parts: readonly string[]): string =>
 
 interface Reason {
   readonly name: string
+  /** What became of it: `was blocked`. */
+  readonly state: string
   readonly means: string
   readonly fault: Fault | undefined
   readonly next: string | undefined
   readonly times: number
 }
 
-interface Named extends Pick<HeldInRange, 'server' | 'rule' | 'fault' | 'times'> {
+interface Named extends Pick<HeldInRange, 'server' | 'rule' | 'fault' | 'times'>, Pick<Reason, 'state'> {
   readonly name: string
   readonly reason: string
 }
@@ -111,11 +117,12 @@ interface Named extends Pick<HeldInRange, 'server' | 'rule' | 'fault' | 'times'>
 /** Rows that differ in nothing that the sentence says are one reason; those of servers come first. */
 const reasonsOf = ({ rules }: Summary, rows: readonly Named[]): readonly Reason[] => {
   const reasons = new Map<string, Reason>()
-  for (const { server, name: subject, rule, fault, times, reason: words } of rows) {
+  for (const { server, name: subject, state, rule, fault, times, reason: words } of rows) {
     const name = subject === '' || subject === '…' ? server : `${server}.${subject}`
     const { means = words, next = [] } = rules[rule] ?? {}
-    const reason = reasons.get(`${name} ${means}`) ?? { name, means, fault, next: next[0], times: 0 }
-    reasons.set(`${name} ${means}`, { ...reason, times: reason.times + times })
+    const key = `${name} ${state} ${means}`
+    const reason = reasons.get(key) ?? { name, state, means, fault, next: next[0], times: 0 }
+    reasons.set(key, { ...reason, times: reason.times + times })
   }
   return [...reasons.values()].sort((a, b) =>
     Number(b.fault === 'server') - Number(a.fault === 'server') || b.times - a.times)

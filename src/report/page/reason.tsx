@@ -96,7 +96,7 @@ export const Health = ({ summary, server, range }: StateProps) => {
   const rows = inRange(summary.health, server, range)
   if (rows.length === 0) return null
   return (
-    <Card title="Servers that failed" note="The last that was heard of each">
+    <Card title="Servers that failed" note="With the last line that each wrote to stderr">
       <ul class="held">
         {rows.map(row => (
           <li key={row.server}>

@@ -35,7 +35,7 @@ export class Totals {
     if (verdict === undefined || phase === 'sent') return
     const name = shownName(server)
     const news = withoutRemoved(record)
-    const missing = verdict === 'block' ? news.findings.filter(isOfMissing) : []
+    const missing = verdict === 'block' ? news.findings.filter(isOfMissing(news)) : []
     // A list that lacks some elements is not held back; the elements are.
     const isHeld = isStop(verdict) && missing.length === 0 && (news === record || news.findings.length > 0)
     this.#servers.at(name).take(news, verdict, isHeld)
@@ -136,9 +136,12 @@ const aboutOffers = /^(?:tool|list|advice)\//
 
 const nameIn = ({ tool, prompt, resource }: LoggedFinding): string | undefined => tool ?? prompt ?? resource
 
-/** Whether a finding in a list, part of which was blocked, is one that an element is left out for. */
-const isOfMissing = (finding: LoggedFinding): boolean =>
-  nameIn(finding) !== undefined && standardAction(finding.rule) === 'block'
+/** Whether a finding in a list, part of which was blocked, is about an element that clients do not get. */
+const isOfMissing = ({ tools, moreTools }: LogRecord) => (finding: LoggedFinding): boolean => {
+  const { tool } = finding
+  if (tool !== undefined && tools !== undefined && moreTools === 0) return !tools.includes(tool)
+  return nameIn(finding) !== undefined && standardAction(finding.rule) === 'block'
+}
 
 /** The rows of a table by time, the newest first. */
 const rowsOf = <Summary, Kept extends Row<Kept> & { summary(key: string, periods: Periods): Summary }>(
