@@ -6,27 +6,27 @@ import { methodOf } from '#protocol/revisions/index.js'
 import type { Connection, Place } from './place.js'
 import { shown } from '#audit/secrets.js'
 
-/** By the names of OpenTelemetry's conventions for MCP (semantic-conventions-genai, docs/gen-ai/mcp.md). */
+/** Attributes by OpenTelemetry's conventions for MCP (semantic-conventions-genai, docs/gen-ai/mcp.md). */
 export type Attributes = Readonly<Record<string, string | number | string[]>>
 
-/** The relay is a server to the client, and a client to the server. */
+/** The role of the relay: `server` towards the client, `client` towards the server. */
 export type Role = 'server' | 'client'
 
-/** What stands for a value that a stranger could make anew for ever. */
+/** Replaces values that a client or server may choose freely, so that the number of series is bounded. */
 export const other = '_OTHER'
 
-/** How something went, for one who asked. */
+/** The outcome of a request, for the side that sent it. */
 export interface Outcome {
-  /** Of a JSON-RPC error. */
+  /** The code of a JSON-RPC error. */
   readonly code?: number
-  /** `error.type`; undefined: nothing failed. */
+  /** `error.type`; undefined when the request did not fail. */
   readonly failure?: string
-  /** The error's own words, as told. */
+  /** The message of the JSON-RPC error. */
   readonly message?: string
 }
 
-/** What a request asks for, known when it comes: for spans. */
-export const asked = ({ method, params, id }: Request): Attributes => {
+/** The attributes of a request that are known when it arrives, for spans. */
+export const requestAttributes = ({ method, params, id }: Request): Attributes => {
   const name = member(params, 'name')
   const uri = member(params, 'uri')
   return {
@@ -39,15 +39,13 @@ export const asked = ({ method, params, id }: Request): Attributes => {
   }
 }
 
-/** `METHOD TOOL`, `METHOD PROMPT`, or the method alone. */
+/** `METHOD TOOL`, `METHOD PROMPT` or `METHOD`. */
 export const spanName = (attributes: Attributes): string =>
   [
     attributes['mcp.method.name'], attributes['gen_ai.tool.name'] ?? attributes['gen_ai.prompt.name'],
   ].filter(part => part !== undefined).join(' ')
 
-/**
- * The same for metrics, where a stranger's inventions are one: a tool has a name when the server lists it.
- */
+/** The same for metrics: methods that MCP does not have, and tools that the server does not list, are one. */
 const counted = ({ entry: { event, tool }, isListed }: Operation): Attributes => ({
   'mcp.method.name': methodOf(event) === undefined ? other : event,
   ...(event === 'tools/call' && {
@@ -56,7 +54,7 @@ const counted = ({ entry: { event, tool }, isListed }: Operation): Attributes =>
   }),
 })
 
-/** Of one request, for metrics. */
+/** All attributes of an answered request, for metrics. */
 export const measured = (operation: Operation, role: Role, place: Place): Attributes => ({
   ...counted(operation),
   ...outcome(role === 'server' ? toClient(operation) : ofServer(operation)),
@@ -64,7 +62,7 @@ export const measured = (operation: Operation, role: Role, place: Place): Attrib
   ...spoken(operation.entry.revision),
 })
 
-/** What is the same of all that happens in one place. */
+/** Attributes that do not depend on the request. */
 export const where = (role: Role, { server, toClient, toServer }: Place): Attributes => ({
   'mcp_customs.server': server,
   ...connected(role === 'server' ? toClient : toServer),
@@ -73,7 +71,7 @@ export const where = (role: Role, { server, toClient, toServer }: Place): Attrib
 export const spoken = (revision: string | undefined): Attributes =>
   (revision === undefined ? {} : { 'mcp.protocol.version': revision })
 
-/** What the relay made of it. */
+/** The relay's verdict and findings. */
 export const judged = ({ verdict, findings, revision }: Entry): Attributes => ({
   'mcp_customs.verdict': verdict,
   ...(findings.length > 0 && { 'mcp_customs.rule': [...new Set(findings.map(({ rule }) => rule))] }),
@@ -92,19 +90,19 @@ const connected = ({ transport, address, port }: Connection): Attributes => ({
   ...(port !== undefined && { 'server.port': port }),
 })
 
-/** Errors that are the asker's own: a server that says so has not failed. */
-const blameless: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32002])
+/** Codes of errors that the client made: the server has not failed. */
+const clientErrors: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32002])
 
-/** What the client gets. */
+/** The outcome for the client. */
 export const toClient = ({ sent }: Operation): Outcome => {
   const { code, failure, ...rest } = sent === undefined ? cancelled : outcomeOf(sent)
   return {
     ...rest, ...(code !== undefined && { code }),
-    ...(failure !== undefined && (code === undefined || !blameless.has(code)) && { failure }),
+    ...(failure !== undefined && (code === undefined || !clientErrors.has(code)) && { failure }),
   }
 }
 
-/** What the server has answered, of its own. */
+/** The outcome of the server's own response. */
 export const ofServer = ({ response, sent }: Operation): Outcome => {
   if (response !== undefined) return outcomeOf(response)
   if (sent === undefined) return cancelled

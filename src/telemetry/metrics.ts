@@ -20,14 +20,14 @@ const gauge = (name: string, help: string, least?: { leastCounts: true }): Metri
   ({ name: `mcp_customs_${name}`, type: 'gauge', help, labels: ['server'], ...least })
 const histogram = (name: string, bounds: readonly number[], help: string): Metric =>
   ({ name: `mcp_customs_${name}`, type: 'histogram', help, labels: ['server'], bounds })
-/** A histogram of the conventions: of requests or sessions, with the relay as their server or client. */
+/** A histogram of OpenTelemetry's conventions, for requests or sessions. */
 const durations = (role: Role, subject: string, labels: readonly string[], help: string): Metric => ({
   name: `mcp_${role}_${subject}_duration_seconds`, type: 'histogram',
   help: `${help}, as the relay is a ${role}.`,
   labels, bounds: conventionalSeconds, otlp: { name: `mcp.${role}.${subject}.duration`, unit: 's' },
 })
 
-/** In the order in which they are shown. */
+/** All metrics, in the order of the text for Prometheus. */
 const table = {
   sessions: gauge('sessions', 'Open sessions.'),
   started: counter('sessions_started_total', ['server'], 'Sessions begun.'),
@@ -83,7 +83,7 @@ const table = {
 
 export const allMetrics: readonly Metric[] = Object.values(table)
 
-/** The label of a method: clients may invent more. */
+/** The label of a method. Clients may send any method, so all but one have the same label. */
 export const countedMethod = (method: string): 'tools/call' | 'other' =>
   (method === 'tools/call' ? method : 'other')
 
@@ -93,17 +93,18 @@ interface Answered {
   readonly verdict: Verdict
   /** Milliseconds that the request and its answer spent in the relay. */
   readonly relayMs: number
-  /** Milliseconds from handing the request to the server to its answer; undefined when it was not asked. */
+  /**
+   * Milliseconds from sending the request to the server until its response; undefined when it was not sent.
+   */
   readonly serverMs: number | undefined
 }
 
 /**
- * What is counted, in a registry or not at all. Labels are ours or the operator's, or bounded (see
- * observing.ts): a name from the wire never makes a label of its own.
+ * The functions that count, in a registry or not at all. Values of labels are ours or the operator's, or
+ * their number is bounded (see observing.ts): a name from the wire never adds a series without limit.
  */
 const metricsIn = <Into extends Registry | undefined>(registry: Into) => ({
   registry,
-  /** A request, as its server (towards the client) or as its client (towards the server). */
   operation: (role: Role, attributes: Attributes, seconds: number) =>
     registry?.observe(table[`${role}Operation`], attributes, seconds),
   /** A session, from its first request to its end. */
@@ -114,33 +115,24 @@ const metricsIn = <Into extends Registry | undefined>(registry: Into) => ({
     registry?.add(table.started, { server })
   },
   sessionEnded: (server: string) => registry?.add(table.sessions, { server }, -1),
-  /** A client's request was answered, by the server or by us, or was cancelled. */
+  /** A client's request was answered, by the server or by the relay, or was cancelled. */
   answered({ server, method, verdict, relayMs, serverMs }: Answered): void {
     registry?.add(table.answers, { server, method, verdict })
     registry?.observe(table.relay, { server }, relayMs / 1000)
     if (serverMs !== undefined) registry?.observe(table.server, { server }, serverMs / 1000)
   },
-  /** A rule had a finding, and this action was taken. */
   found: (server: string, rule: RuleName, action: Action) =>
     registry?.add(table.findings, { server, rule, action }),
-  /** A message crossed the relay; bytes as received. */
   moved: (server: string, from: 'client' | 'server', bytes: number) =>
     registry?.add(table.bytes, { server, from }, bytes),
   build: (version: string) => registry?.add(table.build, { version }),
   /** The configuration was read again, or the old one stays. */
   reloaded: (result: 'ok' | 'failed') => registry?.add(table.reloads, { result }),
-  /** An HTTP request was refused before it reached a session. */
   refused: (status: number) => registry?.add(table.refusals, { status }),
-  /** Records could not be written. */
   auditFailed: (records = 1) => registry?.add(table.auditFailures, {}, records),
-  /** An exception of the relay, on a message or in a session of a server, which was contained. */
   coreFailed: (server: string) => registry?.add(table.coreFailures, { server }),
-  /** The byte validator failed, and a message was parsed as a whole. */
   byteValidatorFailed: () => registry?.add(table.validatorFailures, {}),
-  /**
-   * Records, spans or metrics did not arrive.
-   * @param to a target of the operator's, or a signal of OpenTelemetry's
-   */
+  /** @param to the name of an audit target, or a signal of OpenTelemetry */
   undelivered: (to: string, count: number) => registry?.add(table.undelivered, { to }, count),
   /** Whether each of the present servers is well. */
   ready: (servers: ReadonlyMap<string, boolean>) => registry?.replace(table.ready, servers, Number),
@@ -152,9 +144,7 @@ const metricsIn = <Into extends Registry | undefined>(registry: Into) => ({
     registry?.replace(table.logBytes, servers, ({ bytes }) => bytes)
     registry?.replace(table.logFree, servers, ({ free }) => free)
   },
-  /** A relay process in front of this server failed, and was replaced. */
   relayFailed: (server: string) => registry?.add(table.relayFailures, { server }),
-  /** How many relay processes run in front of each server. */
   relays: (servers: ReadonlyMap<string, number>) => registry?.replace(table.relays, servers, Number),
 })
 

@@ -1,29 +1,29 @@
 import type { Attributes } from './attributes.js'
 
-/** A metric: its name and labels are those of Prometheus. */
+/** A metric, with its name in Prometheus. */
 export interface Metric {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
   /**
-   * Attributes that are labels; in a label's name a dot is an underscore. Series that differ in other
-   * attributes only are added up.
+   * The attributes that are labels in Prometheus, where a dot becomes an underscore. Series that differ only
+   * in other attributes are added up.
    */
   readonly labels: readonly string[]
   /** Upper bounds of a histogram's buckets, inclusive. */
   readonly bounds?: readonly number[]
-  /** A histogram that is exported by OTLP as well: its name there, with all attributes. */
+  /** The name and unit in OTLP, for a histogram that is also exported there, with all attributes. */
   readonly otlp?: { readonly name: string; readonly unit: string }
-  /** The least of several processes counts; otherwise their sum. */
+  /** The total of several processes is the minimum, not the sum. */
   readonly leastCounts?: true
 }
 
 /** A metric with one set of attributes. */
 export interface Series {
   readonly attributes: Attributes
-  /** The number itself; of a histogram, the sum of the values. */
+  /** The value; of a histogram, the sum of the observed values. */
   value: number
-  /** Of a histogram: values in each bucket, and above the last bound. */
+  /** Of a histogram: the observations in each bucket, and above the last bound. */
   readonly counts: number[]
   min: number
   max: number
@@ -31,7 +31,7 @@ export interface Series {
   readonly startedAt: number
 }
 
-/** A series as text shows it, and as one process sends it to another. */
+/** A series with the labels of Prometheus. One process sends it to another in this form. */
 export interface Row {
   readonly metric: string
   /** Values of the metric's labels. */
@@ -105,12 +105,12 @@ export class Registry {
 }
 
 /**
- * The metrics of several processes as those of one. What ended processes have counted is kept: no counter
- * decreases.
+ * The totals of several processes. The counts of ended processes are kept, because a counter must not
+ * decrease.
  */
 export class Totals {
   readonly #metrics: readonly Metric[]
-  /** By the number of the process. */
+  /** The last rows of each process, by its number. */
   readonly #last = new Map<number, readonly Row[]>()
   #ended: readonly Row[] = []
 

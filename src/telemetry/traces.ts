@@ -10,7 +10,7 @@ import { isObject, isString, member } from '#protocol/json.js'
 import type { Request } from '#protocol/json-rpc.js'
 import { isRevision, traitsOf } from '#protocol/revisions/index.js'
 import {
-  asked, type Attributes, judged, ofServer, outcome, type Outcome, spanName, toClient, where,
+  type Attributes, judged, ofServer, outcome, type Outcome, requestAttributes, spanName, toClient, where,
 } from './attributes.js'
 import type { Tracing } from './observing.js'
 import type { Place } from './place.js'
@@ -20,7 +20,7 @@ const propagator = new W3CTraceContextPropagator()
 /** Longest payload of a span, in characters. */
 const longestPayload = 8192
 
-/** @param payloads what spans have of arguments and results */
+/** @param payloads how spans show arguments and results */
 export const tracingWith = (tracer: Tracer, payloads: 'none' | 'redacted' | 'full'): Tracing => ({
   begun: (request, headers, place, session) =>
     new Followed(tracer, request, parentOf(request, headers), place, session),
@@ -29,17 +29,18 @@ export const tracingWith = (tracer: Tracer, payloads: 'none' | 'redacted' | 'ful
     if (!(entry.trace instanceof Followed)) return
     const attributes = {
       ...judged(entry),
-      // Ours, as in the records: the one of HTTP lets whoever reads it into the session. Who has none shares
-      // one with others.
-      ...(!session.stateless && entry.revision !== undefined && isRevision(
-        entry.revision
-      ) && !traitsOf(entry.revision).modern && { 'mcp.session.id': session.id }),
+      // The id of our records: the one on the wire would let its readers into the session (MCP, transports).
+      ...(hasOwnSession(session, entry) && { 'mcp.session.id': session.id }),
     }
     entry.trace.end(operation, attributes, payloadsIn(entry, payloads))
   },
 })
 
-/** Where a record's request belongs; undefined for what is no request's. */
+/** Stateless clients share a session, and so do all clients of a revision without sessions. */
+const hasOwnSession = ({ stateless }: ObservedSession, { revision }: Entry): boolean =>
+  !stateless && revision !== undefined && isRevision(revision) && !traitsOf(revision).modern
+
+/** The trace context of a record's request; the root context for a record without a request. */
 export const contextOf = ({ trace: followed }: Pick<Entry, 'trace'>): Context =>
   (followed instanceof Followed ? followed.context : ROOT_CONTEXT)
 
@@ -50,7 +51,7 @@ class Followed implements Trace {
   readonly #asked: Attributes
   readonly #place: Place
   readonly #server: Span
-  /** When it came: by the wall clock, and by the one that measures. */
+  /** The arrival of the request: by the wall clock, and by the monotonic clock. */
   readonly #beganAt = Date.now()
   readonly #clock = performance.now()
   #client: Span | undefined
@@ -59,7 +60,7 @@ class Followed implements Trace {
     tracer: Tracer, request: Request, parent: Context, place: Place, { peer, stateless }: ObservedSession,
   ) {
     this.#tracer = tracer
-    this.#asked = asked(request)
+    this.#asked = requestAttributes(request)
     this.#place = place
     const attributes = {
       ...this.#asked, ...where('server', place),
@@ -71,10 +72,7 @@ class Followed implements Trace {
     this.context = trace.setSpan(ROOT_CONTEXT, this.#server)
   }
 
-  /**
-   * The span towards the server has to be there before its end tells how long it took: what the server does
-   * is below it.
-   */
+  /** Begins the span towards the server early, because the server's own spans are its children. */
   headers(): ReadonlyMap<string, string> {
     this.#client ??= this.#toServer(performance.now() - this.#clock)
     const headers = new Map<string, string>()
@@ -85,7 +83,7 @@ class Followed implements Trace {
     return headers
   }
 
-  /** @param payloads of the span towards the server alone: there they were sent, and came from */
+  /** @param payloads only of the span towards the server, where they were sent and received */
   end(operation: Operation, attributes: Attributes, payloads: Attributes): void {
     const { entry: { ms }, atServer } = operation
     if (atServer !== undefined) {
@@ -117,7 +115,7 @@ const settle = (span: Span, result: Outcome): void => {
   }
 }
 
-/** What the client says of the request itself; where that is none, what it says by HTTP (SEP-414). */
+/** The client's trace context from the request's `_meta`, or else from the HTTP headers (SEP-414). */
 const parentOf = ({ params }: Request, headers: ReadonlyMap<string, string> | undefined): Context => {
   const meta = member(params, '_meta')
   const said = isObject(meta) ? extracted(name => text(member(meta, name))) : undefined

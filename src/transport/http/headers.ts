@@ -5,39 +5,33 @@ import { isString, member, type JsonObject } from '#protocol/json.js'
 import { firstModern } from '#protocol/revisions/index.js'
 import type { HttpHeaders } from '../transport.js'
 
-/** What headers mean, and which of them are handed on. */
-
 /** By lower-case name. */
 type Headers = ReadonlyMap<string, string>
 
 export const json = 'application/json'
 export const eventStream = 'text/event-stream'
 
-/**
- * Headers of one connection (RFC 9110 section 7.6.1), which say nothing about the message and are never
- * handed on.
- */
+/** Headers about one connection, which a proxy must not forward (RFC 9110, section 7.6.1). */
 const hopByHop: ReadonlySet<string> = new Set([
   'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-authentication-info',
-  'proxy-connection', 'te',
-  'trailer', 'transfer-encoding', 'upgrade',
+  'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade',
 ])
 
-/** Headers that our own HTTP client writes; and `expect`: we send no 100-continue. */
+/** Headers that our HTTP client writes itself; and `expect`, because we send no 100-continue. */
 const requestOwn: ReadonlySet<string> =
   new Set(['host', 'content-length', 'content-encoding', 'accept-encoding', 'expect'])
 
 /**
- * Headers that describe the body as it came: it may leave unpacked or replaced. `alt-svc` would lead the
- * client past us.
+ * Headers that describe the body as received: it may be sent decompressed or replaced. And `alt-svc`, which
+ * would let the client bypass the relay (RFC 7838).
  */
 const responseOwn: ReadonlySet<string> =
   new Set(['content-length', 'content-encoding', 'content-md5', 'content-digest', 'alt-svc'])
 
 /**
- * Headers that act on a proxy in front of us (which would send a file of its own: `X-Accel-Redirect`,
- * `X-Sendfile`), on our whole origin (`Strict-Transport-Security`, `Clear-Site-Data`, `NEL`), or lead a
- * browser elsewhere: a server may not do that.
+ * Headers by which a server could make a reverse proxy in front of us send a local file (`X-Accel-Redirect`,
+ * `X-Sendfile`), change our whole origin (`Strict-Transport-Security`, `Clear-Site-Data`, `NEL`), or send a
+ * browser to another URL.
  */
 const acting =
   /^(?:(?:x-accel|x-sendfile|x-lighttpd|x-litespeed|x-reproxy|surrogate|public-key-pins)(?:-.*)?|clear-site-data|content-location|link|location|nel|refresh|report(?:-to|ing-endpoints)|service-worker-allowed|set-cookie2|strict-transport-security)$/
@@ -53,7 +47,7 @@ export const headersOf = (
   return headers
 }
 
-/** The header's value where it was sent exactly once: what is said twice is not known. */
+/** The header's value; undefined unless the header was sent exactly once. */
 export const only = (headers: HttpHeaders, name: string): string | undefined => {
   const values = headers.get(name)
   return values?.length === 1 ? values[0] : undefined
@@ -66,10 +60,9 @@ export const mediaType = (headers: HttpHeaders): string => readMediaType(only(he
 export const isUtf8 = (headers: HttpHeaders): boolean => readMediaType(only(headers, 'content-type')).isUtf8
 
 /**
- * A client's headers as they go to the server, with our place in a trace instead of the client's (W3C Trace
- * Context): the
- * `tracestate` of one place says nothing of another.
- * @param always the operator's, which stand in place of the client's
+ * A client's headers as they go to the server. Our `traceparent` replaces the client's, and its `tracestate`
+ * with it, because that belongs to its `traceparent` (W3C Trace Context).
+ * @param always the operator's headers, which replace the client's
  */
 export const forwardedHeaders = (client: Headers, trace: Trace | undefined, always: Headers): Headers => {
   const headers = without(client, client.get('connection') ?? '', requestOwn)
@@ -82,7 +75,7 @@ export const forwardedHeaders = (client: Headers, trace: Trace | undefined, alwa
   return headers
 }
 
-/** The same for a message of the relay's own: what describes the client's message is replaced. */
+/** The headers of a relay-made message: the client's, but for those that describe the client's message. */
 export const borrowedHeaders =
   (client: Headers, frame: Frame, inputSchemaOf: InputSchemaOf, always: Headers): Headers =>
   new Map([
@@ -94,11 +87,11 @@ export const borrowedHeaders =
     ...always,
   ])
 
-/** What the operator has said of a server's headers. */
+/** The operator's settings for a server's response headers. */
 export interface HeadSettings {
-  /** The path below which the server's cookies are kept, where others are offered beside it. */
+  /** The path of the server's cookies, when other servers have other paths of the same origin. */
   readonly cookiePath?: string | undefined
-  /** Headers that pass though they act on what stands in front of us, in lower case. */
+  /** Headers, in lower case, that are forwarded although they are in `acting`. */
   readonly passHeaders?: ReadonlySet<string> | undefined
 }
 
@@ -115,9 +108,8 @@ export const forwardedHead = (
 }
 
 /**
- * A server's headers where other servers are offered at other paths of one origin: its cookies get its own
- * path, so that no client sends them to another server, and none sets cookies for another (RFC 6265, section
- * 5.4). The client refuses a cookie that insists on the whole origin (`__Host-`).
+ * Gives a server's cookies the server's path, so that clients do not send them to other servers of the same
+ * origin (RFC 6265, section 5.4). A client refuses a `__Host-` cookie with that path.
  * @param path such as `/files/`
  */
 export const cookiesOf = (path: string, headers: HttpHeaders): HttpHeaders => {
@@ -134,7 +126,7 @@ const at = (path: string, cookie: string): string => {
   ].join(';')
 }
 
-/** Of a response whose body is not handed on. */
+/** The headers of a response whose body is not forwarded. */
 export const bodiless = (headers: HttpHeaders): HttpHeaders =>
   new Map([...headers].filter(([name]) => name !== 'content-type'))
 
@@ -143,26 +135,25 @@ const without = <Value>(
   headers: ReadonlyMap<string, Value>, connection: string, own: ReadonlySet<string>,
 ): Map<string, Value> => {
   const kept = new Map<string, Value>()
-  const named = connection === ''
-    || connection === 'keep-alive' ? [] : connection.split(',').map(name => name.trim().toLowerCase())
+  const named = connection.split(',').map(name => name.trim().toLowerCase())
   for (const [name, value] of headers) {
     if (!hopByHop.has(name) && !own.has(name) && !named.includes(name)) kept.set(name, value)
   }
   return kept
 }
 
-/** The input schema of a tool, from which headers of its calls are made; undefined while it is not known. */
+/** The input schema of a tool, which names headers of its calls; undefined while it is not known. */
 export type InputSchemaOf = (tool: string) => JsonObject | boolean | undefined
 
-/** A revision without sessions, known or yet to come: revisions are dates, and dates sort as text. */
+/** True for a revision without sessions, known or future: revisions are dates, which sort as text. */
 export const isModernVersion = (version: string | undefined): boolean =>
   version !== undefined && /^\d{4}-\d\d-\d\d$/.test(version) && version >= firstModern
 
-/** A request that says itself by which revision it is made. */
+/** True for a request that names its revision, one without sessions. */
 export const isModernRequest = ({ message }: Frame): boolean =>
   message.kind === 'request' && isModernVersion(versionOf(message))
 
-/** The headers that repeat what is in the body (2026-07-28, request metadata); none for a legacy message. */
+/** The headers that repeat parts of the body (2026-07-28, request metadata); none for a legacy message. */
 export const metadataOf = (frame: Frame, inputSchemaOf: InputSchemaOf): ReadonlyMap<string, string> => {
   const { message } = frame
   if (message.kind !== 'request' || !isModernRequest(frame)) return none
@@ -172,7 +163,7 @@ export const metadataOf = (frame: Frame, inputSchemaOf: InputSchemaOf): Readonly
 
 const none: ReadonlyMap<string, string> = new Map()
 
-/** Headers that describe one message, or the place in one stream. */
+/** Headers that describe one message, or a position in one stream. */
 const described: ReadonlySet<string> = new Set(['mcp-method', 'mcp-name', 'last-event-id'])
 
 /** Header mismatch, missing client capability, unsupported version (2026-07-28, error codes). */
