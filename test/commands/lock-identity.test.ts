@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import {
-  adviceOn, comparableIdentity, identityOf, settledIdentity,
+  adviceOn, comparableIdentity, identityOf, pinAdvice, settledIdentity,
 } from '#commands/lock/identity.js'
 import type { JsonObject } from '#protocol/unmetered.js'
 import type { ProcessServer } from '#config/configuration.js'
@@ -157,6 +157,20 @@ t.test('the identity of a server, as far as this machine knows it', async t => {
     await identity(['npx', 'local@2.0.0'], project),
     { command: 'npx local@2.0.0', package: { name: 'local', version: '2.0.0' } }, 'notes that cannot be read',
   )
+})
+
+t.test('a package whose version is not named is told, with the word that names it', t => {
+  const advice = (...command: ProcessServer['command']) => pinAdvice(
+    { ...base, command, cwd: undefined, env: new Map(), inheritEnv: undefined },
+    { command: command.join(' '), package: { name: 'x', version: '1.4.0' } },
+  )
+  t.match(advice('npx', '-y', '@a/b'), /^no version of @a\/b is named, .* write @a\/b@1\.4\.0 in its command$/)
+  t.match(advice('npx', 'c@latest'), / write c@1\.4\.0 /)
+  t.match(advice('uvx', '--from', 'weather[cli]', 'weather'), / write weather\[cli\]==1\.4\.0 /)
+  t.match(advice('uvx', 'git'), / write git@1\.4\.0 /)
+  t.equal(advice('npx', '-y', '@a/b@1.4.0'), undefined)
+  t.equal(advice('node', 'x.js'), undefined)
+  t.end()
 })
 
 t.test('an unknown package is no change; a known one is compared with the accepted one', t => {

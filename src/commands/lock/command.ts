@@ -10,7 +10,7 @@ import { type ServerSetup, setUp } from '../server/setup.js'
 import { targetOf } from '../server/upstream.js'
 import { type LockFile, readLockFile, writeLock } from './file.js'
 import type { LockFlags } from './flags.js'
-import { adviceOn, settledIdentity } from './identity.js'
+import { adviceOn, pinAdvice, settledIdentity } from './identity.js'
 import type { Compared } from './report.js'
 import { asFailure, type ComparedServer, details, listAll, overview } from './servers.js'
 
@@ -55,6 +55,9 @@ export const lockCommand = async (
       const comparison = draft.propose(name, targetOf(server), ...proposalOf(listed, before, own))
       const advice = own.check ? undefined : adviceOn(server, listed.identity)
       if (advice !== undefined) context.tell(`${name}: the lock holds no digest of the program: ${advice}`)
+      const pin = own.check || advice !== undefined ? undefined : pinAdvice(server, listed.identity)
+      const byInstall = own.client === undefined ? '' : ', or run install --pin'
+      if (pin !== undefined) context.tell(`${name}: ${plain(pin, 300)}${byInstall}`)
       const lock = { file, text: String(draft.locked?.bytes ?? '') }
       compared.push({ name, comparison, lock, draft, isNew: before === undefined })
     } catch (error) {

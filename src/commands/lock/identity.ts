@@ -48,6 +48,17 @@ export const adviceOn = (server: ServerConfiguration, identity: JsonObject): str
     : 'name the program by its path'
 }
 
+/** Advice for a package that is named without its version; undefined where none is, or it is not known. */
+export const pinAdvice = (server: ServerConfiguration, identity: JsonObject): string | undefined => {
+  const named = 'url' in server ? undefined : namedPackage(subjectOf(server.command))
+  const its = member(identity, 'package')
+  const version = isObject(its) ? member(its, 'version') : undefined
+  return named === undefined || named.exact !== undefined || !isString(version)
+    ? undefined
+    : `no version of ${named.name} is named, so any may run at the next start: to keep this one, write ` +
+      `${named.pinned(version)} in its command`
+}
+
 /**
  * The current identity, to be compared with the accepted one. A package about which nothing is known is no
  * change: that depends on the machine and on whether npx has fetched it yet.

@@ -136,5 +136,7 @@ const contentsOf = (changes: readonly Change[]): readonly string[] => {
     if (of !== 'server') names.set(of, [...(names.get(of) ?? []), plain(name, 60)])
   }
   const instructions = changes.some(({ class: kind }) => kind === 'instructions') ? ['instructions'] : []
-  return [...[...names].map(([of, all]) => `${count(all.length, of)} (${all.join(', ')})`), ...instructions]
+  const counts = [...names].map(([of, all]) =>
+    count(all.length, of) + (of === 'tool' || of === 'prompt' ? ` (${all.join(', ')})` : ''))
+  return [...counts, ...instructions]
 }
