@@ -1,5 +1,6 @@
 import { equal, type JsonObject, weigh } from '#protocol/json.js'
 import type { Ledger } from './memory.js'
+import { Variants } from './variants.js'
 
 export type Schema = JsonObject | boolean
 
@@ -63,21 +64,6 @@ export interface Page {
   readonly isPartial: boolean
 }
 
-/**
- * One definition of a tool that was listed. A server may show the client and the relay different schemas. So
- * a call is validated against every variant since the last list_changed, and against the last one that the
- * client saw.
- */
-interface Variant {
-  readonly tool: Tool
-  readonly generation: number
-}
-
-/**
- * Most variants of a tool besides the newest one. When there are more, those that were listed first are kept.
- */
-const maxVariants = 16
-
 /** Most bytes of a catalogue (see `weigh`): current and first definitions, and open listings. */
 const maxWeight = 64 * 1024 * 1024
 
@@ -92,9 +78,7 @@ export class Catalog {
   readonly #maxTools: number
   readonly #ledger: Ledger
   #tools = new Map<string, Tool>()
-  readonly #variants = new Map<string, readonly Variant[]>()
-  /** The weight of all variants but the newest of each tool. */
-  #variantsWeight = 0
+  readonly #variants = new Variants(definition => this.#weightOf(definition))
   /**
    * The first definition of each name in this session. Drift is the difference between it and a later
    * definition.
@@ -202,7 +186,7 @@ export class Catalog {
       const tool = page.accepted.get(name)
       if (tool === undefined) this.#unlisted(name)
       else {
-        const judged = this.#withVariants(tool)
+        const judged = this.#variants.add(tool, this.#generation)
         listing.tools.set(name, judged)
         this.#tools.set(name, judged)
       }
@@ -218,7 +202,7 @@ export class Catalog {
     // Some servers send list_changed in response to each tools/list: an unchanged list is current.
     const isFresh =
       listing.generation === this.#generation || (listing.isRepeated && listing.arrived === this.#generation)
-    for (const name of this.#variants.keys()) if (!listing.tools.has(name)) this.#unlisted(name)
+    for (const name of this.#variants.names()) if (!listing.tools.has(name)) this.#unlisted(name)
     this.#tools = new Map(listing.tools)
     this.#whole = isFresh && !listing.isPartial
     if (isFresh) this.#changed = false
@@ -234,40 +218,12 @@ export class Catalog {
 
   #unlisted(name: string): void {
     this.#tools.delete(name)
-    this.#keepVariants(name, this.#variantsSince(name))
-  }
-
-  /** The variants of the tool since the last list_changed. */
-  #variantsSince(name: string): readonly Variant[] {
-    return (this.#variants.get(name) ?? []).filter(({ generation }) => generation === this.#generation)
-  }
-
-  /** The tool with the schemas of all its variants. */
-  #withVariants(tool: Tool): Tool {
-    const others = this.#variantsSince(tool.name).filter(
-      variant => variant.tool.definition !== tool.definition,
-    )
-    const variants = [{ tool, generation: this.#generation }, ...others.slice(-maxVariants)]
-    this.#keepVariants(tool.name, variants)
-    if (variants.length === 1) return tool
-    return {
-      ...tool,
-      inputSchemas: distinct(variants.flatMap(variant => variant.tool.inputSchemas)),
-      outputSchemas: distinct(variants.flatMap(variant => variant.tool.outputSchemas)),
-    }
-  }
-
-  #keepVariants(name: string, variants: readonly Variant[]): void {
-    const weightOf = (kept: readonly Variant[] = []) =>
-      kept.slice(1).reduce((sum, { tool }) => sum + this.#weightOf(tool.definition), 0)
-    this.#variantsWeight += weightOf(variants) - weightOf(this.#variants.get(name))
-    if (variants.length > 0) this.#variants.set(name, variants)
-    else this.#variants.delete(name)
+    this.#variants.unlisted(name, this.#generation)
   }
 
   #hasRoom(weight: number): boolean {
     return (
-      this.#firstWeight + this.#variantsWeight + weight <= maxWeight &&
+      this.#firstWeight + this.#variants.weight + weight <= maxWeight &&
       this.#ledger.of?.hasRoom(weight) !== false
     )
   }
@@ -283,7 +239,7 @@ export class Catalog {
   }
 
   #account(): void {
-    let weight = this.#firstWeight + this.#variantsWeight
+    let weight = this.#firstWeight + this.#variants.weight
     for (const [cursor, open] of this.#open) weight += 2 * cursor.length + open.weight
     this.#ledger.add(weight - this.#ledger.kept)
   }
@@ -324,6 +280,3 @@ const isSame = (a: Listing, b: Listing): boolean =>
   a.tools.size === b.tools.size &&
   [...a.names].every(name => b.names.has(name)) &&
   [...a.tools].every(([name, { definition }]) => b.tools.get(name)?.definition === definition)
-
-const distinct = (schemas: readonly Schema[]): readonly Schema[] =>
-  schemas.filter((schema, index) => schemas.findIndex(one => equal(one, schema)) === index)

@@ -10,14 +10,12 @@ import type { Flow } from './flow.js'
 import type { RelayOptions } from './options.js'
 import { eventOf } from './records.js'
 import { blocked, errorAnswer, headerMismatch, isMismatch } from './refusal.js'
-import { parsedWeight, type Arrived } from './request.js'
+import type { Arrived } from './request.js'
 import type { Ledger } from './memory.js'
 import { ServerRequests } from './server-requests.js'
+import { skipsQueue, StdioQueue } from './stdio-queue.js'
 import { ToolCalls } from './tool-calls.js'
 import { ToolLists } from './tool-lists.js'
-
-/** Bytes of queued frames above which the client's input is paused. */
-const highWaterBytes = 1024 * 1024
 
 /**
  * Decides about every frame, in both directions and on every transport, and makes every message that the
@@ -30,15 +28,14 @@ export class Relay {
   readonly #answers: Answers
   readonly #requests: ClientRequests
   readonly #serverRequests: ServerRequests
-  /** Stdio frames that arrived after a queued request: the server gets them in order. */
-  readonly #queue: { readonly frame: Frame; readonly weight: number }[] = []
-  #queuedBytes = 0
+  readonly #queue: StdioQueue
   /** The reason why the session ended, set when an exception outside of a flow (flow.ts) ended it. */
   #failure: string | undefined
 
   constructor(options: RelayOptions) {
     const core = new Core(options)
     this.#core = core
+    this.#queue = new StdioQueue(core.ledger)
     this.#lists = new ToolLists(core)
     this.#answers = new Answers(core, this.#lists)
     this.#requests = new ClientRequests(core, this.#lists, new ToolCalls(core, this.#lists), this.#answers)
@@ -78,7 +75,7 @@ export class Relay {
 
   /** True while client frames are queued: the server's input must stay open. */
   get holding(): boolean {
-    return this.#requests.queued > 0 || this.#queue.length > 0
+    return this.#requests.queued > 0 || !this.#queue.isEmpty
   }
 
   /**
@@ -91,12 +88,12 @@ export class Relay {
 
   /** True while the queue is above the high-water mark: the client's input must be paused. */
   get isAboveHighWater(): boolean {
-    return this.#queuedBytes > highWaterBytes
+    return this.#queue.isAboveHighWater
   }
 
   /** True while a client frame waits in a queue, and was not sent to the server yet. */
   isQueued(exchange: Exchange, frame: Frame): boolean {
-    if (this.#queue.some(queued => queued.frame === frame)) return true
+    if (this.#queue.has(frame)) return true
     return (
       frame.message.kind === 'request' && this.#requests.stageOf(exchange, frame.message.key) === 'queued'
     )
@@ -105,10 +102,7 @@ export class Relay {
   /** True while the client waits for the response to a request. */
   isAwaiting(exchange: Exchange, key: IdKey): boolean {
     const stage = this.#requests.stageOf(exchange, key)
-    return (
-      (stage !== undefined && stage !== 'cancelled') ||
-      this.#queue.some(({ frame }) => isRequestOf(frame, key))
-    )
+    return (stage !== undefined && stage !== 'cancelled') || this.#queue.hasRequest(key)
   }
 
   /** The newest input schema of a tool; HTTP headers of a call are made from it. */
@@ -137,7 +131,7 @@ export class Relay {
         return this.#requests.serverGone(event.reason, event.isFailure === true)
       case 'session-ended':
         this.#requests.ended()
-        for (let next = this.#unqueue(); next !== undefined; next = this.#unqueue()) this.#neverSent(next)
+        for (const unsent of this.#queue.takeAll()) this.#neverSent(unsent)
         this.#core.records.write({ event: 'session/end', from: 'relay', reason: event.reason })
         return this.#core.ledger.close()
       default:
@@ -171,11 +165,11 @@ export class Relay {
     if (options.stateless && exchange !== undefined) return this.#requests.failedOn(exchange, reason)
     this.#failure = reason
     this.#requests.serverGone(reason, true)
-    for (let next = this.#unqueue(); next !== undefined; next = this.#unqueue()) {
-      if (next.message.kind === 'request')
-        output.toClient(
-          stdioExchange, errorAnswer(next.message, errorCode.blocked, `mcp-customs: ${reason}`), 'client',
-        )
+    for (const { message } of this.#queue.takeAll()) {
+      if (message.kind !== 'request') continue
+      output.toClient(
+        stdioExchange, errorAnswer(message, errorCode.blocked, `mcp-customs: ${reason}`), 'client',
+      )
     }
     records.write({ event: 'session/end', from: 'relay', verdict: 'block', reason })
     output.emit({ type: 'close', reason, cause })
@@ -192,39 +186,17 @@ export class Relay {
     return this.#core.output.take()
   }
 
-  /** Stdio frames are forwarded in order. Responses to the server, cancellations and pings skip the queue. */
   #clientFrame(exchange: Exchange, frame: Frame): void {
-    if (exchange !== stdioExchange || !this.holding || this.#skipsQueue(frame))
-      return this.#fromClient(exchange, frame)
-    const weight = frame.bytes.length + parsedWeight(frame)
-    this.#queue.push({ frame, weight })
-    this.#queuedBytes += frame.bytes.length
-    this.#core.ledger.add(weight)
-  }
-
-  #skipsQueue({ message }: Frame): boolean {
-    return (
-      message.kind === 'result' ||
-      message.kind === 'error' ||
-      isCancellation(message) ||
-      (message.kind === 'request' && message.method === 'ping')
-    )
+    if (exchange === stdioExchange && this.holding && !skipsQueue(frame)) this.#queue.push(frame)
+    else this.#fromClient(exchange, frame)
   }
 
   #openQueue(): void {
     while (this.#requests.queued === 0) {
-      const next = this.#unqueue()
+      const next = this.#queue.shift()
       if (next === undefined) return
       this.#fromClient(stdioExchange, next)
     }
-  }
-
-  #unqueue(index = 0): Frame | undefined {
-    const [queued] = this.#queue.splice(index, 1)
-    if (queued === undefined) return undefined
-    this.#queuedBytes -= queued.frame.bytes.length
-    this.#core.ledger.add(-queued.weight)
-    return queued.frame
   }
 
   #neverSent(frame: Frame): void {
@@ -251,8 +223,7 @@ export class Relay {
     if (key === undefined) return true
     // When two requests have the same id, a cancellation is for the first one.
     const isKnown = this.#requests.stageOf(exchange, key) !== undefined
-    const queued = isKnown ? -1 : this.#queue.findIndex(({ frame }) => isRequestOf(frame, key))
-    const unsent = queued < 0 ? undefined : this.#unqueue(queued)
+    const unsent = isKnown ? undefined : this.#queue.takeRequest(key)
     if (unsent === undefined) return this.#requests.cancelled(exchange, key)
     this.#neverSent(unsent)
     return false
@@ -369,9 +340,6 @@ export class Relay {
     return findings
   }
 }
-
-const isRequestOf = ({ message }: Frame, key: IdKey): boolean =>
-  message.kind === 'request' && message.key === key
 
 /** The messages in a frame. */
 export const membersOf = (frame: Frame): readonly Frame[] =>

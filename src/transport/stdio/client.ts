@@ -2,7 +2,8 @@ import type { Readable, Writable } from 'node:stream'
 import { stdioExchange, type Exchange } from '#core/event.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
 import type { Transport, TransportEvent } from '../transport.js'
-import { FrameReader, LineWriter } from './lines.js'
+import { FrameReader } from './reader.js'
+import { LineWriter } from './writer.js'
 
 export interface StdioClientOptions {
   /** Written by the client: stdin of this process. */

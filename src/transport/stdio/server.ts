@@ -8,7 +8,8 @@ import {
   describeExit, spawnGroup, startFailure, type CommandLine, type ServerChild,
 } from '../process/spawn.js'
 import type { Exit, Transport, TransportEvent } from '../transport.js'
-import { FrameReader, LineWriter } from './lines.js'
+import { FrameReader } from './reader.js'
+import { LineWriter } from './writer.js'
 
 export interface StdioServerOptions extends CommandLine {
   readonly limits: FrameLimits

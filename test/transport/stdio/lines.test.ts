@@ -5,7 +5,8 @@ import { Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import fc from 'fast-check'
 import t from 'tap'
-import { LineSplitter, LineWriter, type Line } from '#transport/stdio/lines.js'
+import { LineSplitter, type Line } from '#transport/stdio/reader.js'
+import { LineWriter } from '#transport/stdio/writer.js'
 
 const limit = 20_000
 
