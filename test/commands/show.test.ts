@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { audit } from '#commands/audit/command.js'
@@ -189,6 +189,15 @@ t.test('audit report filters by time and server, and writes to stdout', async t 
     t, ['audit', 'report', folder, '-o', '-', '--server', 'weather', '--since', '2026-11-21T12:00:03Z'],
   )
   t.match(dataOf(stdout), { records: 2, all: { calls: counts({ block: 1 }) } })
+})
+
+t.test('a report of files without any record, such as a capture, is an error and writes no page', async t => {
+  const folder = t.testdir({ 'capture.ndjson': '{"capture":1}\n{"at":2}\n' })
+  const [file, output] = ['capture.ndjson', 'report.html'].map(name => join(folder, name))
+  t.match(await run(t, ['audit', 'report', file ?? '', '-o', output ?? '']), {
+    code: 2, stdout: '', stderr: `mcp-customs: ${file ?? ''}: no line is a record of an audit log\n`,
+  })
+  t.notOk(existsSync(output ?? ''))
 })
 
 t.test('no text of a record can end the script that holds it', async t => {

@@ -114,16 +114,27 @@ const auditReport = async (
   const logs = await logsIn(paths)
   const totals = new Totals()
   const rows: LogRow[] = []
+  let [records, others] = [0, 0]
   for (const files of logs) {
     const verifier = new Verifier(files, { keys })
     for (const line of readLog(files)) {
       verifier.take(line)
       const record = line.record && recordOf(line.record.members)
-      if (record === undefined) totals.takeUnreadable()
-      else if (isWanted(record)) totals.take(record)
+      if (record === undefined) {
+        others += 1
+        totals.takeUnreadable()
+        continue
+      }
+      records += 1
+      if (isWanted(record)) totals.take(record)
     }
     const verification = verifier.end()
     rows.push({ ok: verification.ok, text: verificationLine(files, verification) })
+  }
+  if (records === 0 && others > 0) {
+    throw new CustomsError(
+      'CANNOT_AUDIT', `${paths.map(pathText).join(', ')}: no line is a record of an audit log`,
+    )
   }
   const page = await reportPage(totals.summary(Date.now(), paths, rows))
   if (output === '-') {

@@ -49,16 +49,19 @@ export const App = ({ summary, connection, reading }: AppProps) => {
       <Header {...{ summary, connection, reading, filter, change, range, server }} />
       {summary.records === 0 ? <main><Empty summary={summary} isLive={isLive} /></main> : (
         <main>
+          {isLive && <p class="unseen" role="status">{newsOf(summary)}</p>}
           <Needs summary={summary} server={server} range={range} />
           <Health {...{ summary, server, range }} />
           <Withheld {...{ summary, server, range }} />
           <Tiles {...{ group, summary, range, filter, change }} />
-          <HeldBack {...{ summary, range, change, isLive }} filter={{ ...filter, server }} />
-          <div class="pair">
-            <OverTime
-              {...charts} title="Held back over time" noun="message" names={heldKinds}
-              rows={rows.map(row => heldOf(row, verdicts))} colour={name => `--${name}`}
-            />
+          {held > 0 && <HeldBack {...{ summary, range, change }} filter={{ ...filter, server }} />}
+          <div class={held > 0 ? 'pair' : ''}>
+            {held > 0 && (
+              <OverTime
+                {...charts} title="Held back over time" noun="message" names={heldKinds}
+                rows={rows.map(row => heldOf(row, verdicts))} colour={name => `--${name}`}
+              />
+            )}
             <OverTime
               {...charts} title="Calls over time" noun="call" names={verdicts}
               rows={rows.map(row => row.slice(0, verdicts.length))} colour={name => `--${name}`}
@@ -86,6 +89,10 @@ export const App = ({ summary, connection, reading }: AppProps) => {
     </>
   )
 }
+
+/** What was held back last, for screen readers: it is read out when it changes. */
+const newsOf = ({ held: { rows: [row] } }: Summary): string =>
+  (row === undefined ? '' : `${row.verdict}: ${row.server} ${row.subject}, ${row.newest.reason}`)
 
 const heldKinds = ['demote', 'block', 'other']
 
@@ -213,6 +220,10 @@ const Empty = ({ summary: { places }, isLive }: { readonly summary: Summary; rea
       <h2>{isLive ? 'No server was used yet' : 'The logs hold no record of the time and servers asked for'}</h2>
       {places.length > 0 && (
         <p>{isLive ? 'This page watches' : 'Read were'} <code>{places.join(', ')}</code>.</p>
+      )}
+      {!isLive && (
+        <p>Give other files or folders, or leave out <code>--since</code>, <code>--until</code> and
+          {' '}<code>--server</code>.</p>
       )}
       {isLive && !isOfGateway && (
         <>

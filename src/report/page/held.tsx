@@ -11,11 +11,10 @@ interface HeldBackProps {
   readonly filter: Filter
   readonly change: Change
   readonly range: Range
-  readonly isLive: boolean
 }
 
 /** The messages that were blocked or demoted, grouped by their reasons. */
-export const HeldBack = ({ summary, filter, change, range, isLive }: HeldBackProps) => {
+export const HeldBack = ({ summary, filter, change, range }: HeldBackProps) => {
   const { server, verdict = '', search = '' } = filter
   const [max, setMax] = useState(20)
   const words = search.toLowerCase().split(/\s+/).filter(word => word !== '')
@@ -46,13 +45,9 @@ export const HeldBack = ({ summary, filter, change, range, isLive }: HeldBackPro
   const times = found.reduce((sum, row) => sum + row.times, 0)
   const note =
     `${isFiltered ? `${whole(times)} of ` : ''}${count(held, 'message')}, ${count(found.length, 'reason')}`
-  const [newest] = rows
-  const news = newest && `${newest.verdict}: ${newest.server} ${newest.subject}, ${newest.newest.reason}`
   const left = held - rows.reduce((sum, row) => sum + row.times, 0)
   return (
-    <Card title="Held back" id="held" note={held === 0 ? undefined : note} tools={rows.length > 0 && tools}>
-      {isLive && <p class="unseen" role="status">{news}</p>}
-      {held === 0 && <p class="nothing">Nothing was held back.</p>}
+    <Card title="Held back" id="held" note={note} tools={rows.length > 0 && tools}>
       {rows.length > 0 && found.length === 0 && (
         <p class="nothing">Nothing that was held back has this in it.</p>
       )}

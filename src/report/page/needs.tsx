@@ -67,7 +67,7 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
   ]
   const isBad = broken > 0 || reasons.some(({ fault }) => fault === 'server')
   const more = Math.max(0, reasons.length - named)
-  const passed = all === 0 ? 'No call was made' : `All ${all === 1 ? 'calls' : count(all, 'call')} passed`
+  const passed = all === 0 ? 'No call was made' : `None of ${count(all, 'call')} was held back`
   return (
     <section class={`needs ${isBad ? 'bad' : 'good'}`} aria-label="Does anything need you?">
       <h2>{said.length === 0 ? `Nothing needs you. ${passed}.` : `${sentenceOf(said)}.`}</h2>
