@@ -578,7 +578,10 @@ t.test('check tells whether a wrapped server would start with its lock', async t
       'tampered with', written.replace('Helps.', 'Harms.'),
       /files {2}wrapped, policy compat, locked {2}.*\n {4}wrong: .*it was changed after it was accepted/,
     ],
-    ['without it', '{"version":2,"servers":{}}', /wrong: .*nothing was accepted of the server "files"/],
+    [
+      'without it', '{"version":2,"servers":{}}',
+      /wrong: .*nothing was accepted of the server "files"; .* run: .* lock --client \S+config\.json --server files\n/,
+    ],
     [
       'of another server', written.replace('/data', '/etc'),
       /wrong: .*"files" is not the server that was accepted/,

@@ -48,7 +48,7 @@ export const listAll = async <Asked extends ToAsk>(
         const listed = await list(one.setup, one.configuration, { ...listing, isQuiet }).catch(asFailure)
         answers.set(one, { ...one, listed })
         open.delete(one)
-        say()
+        if (open.size > 0) say()
       }
     }
   }
