@@ -3,7 +3,8 @@ import {
   classOf, propertyOf, type CharacterClass, type Look, type Parsed, type Ranges, type Syntax,
 } from './syntax.js'
 
-class Malformed extends Error {}
+/** Thrown at the first fault. One object for all: a stack trace costs more than parsing most patterns. */
+const malformed = new Error('malformed pattern')
 
 /** Deeper groups are refused: parsing and compiling them is recursive. */
 const deepest = 250
@@ -23,11 +24,11 @@ export const parsePattern = (source: string, budget: Budget): Parsed | undefined
   parseAs(source, true, budget) ?? parseAs(source, false, budget)
 
 export const parseAs = (source: string, unicode: boolean, budget: Budget): Parsed | undefined => {
-  budget.spend(200 + 6 * source.length)
+  budget.spend(400 + 6 * source.length)
   try {
     return new Parser(source, unicode, budget).parse()
   } catch (error) {
-    if (error instanceof Malformed) return undefined
+    if (error === malformed) return undefined
     throw error
   }
 }
@@ -85,8 +86,8 @@ class Parser {
 
   parse(): Parsed {
     const root = this.#choice()
-    if (this.#at < this.#chars.length) throw new Malformed()
-    for (const { index } of this.#names.values()) if (index === 0) throw new Malformed()
+    if (this.#at < this.#chars.length) throw malformed
+    for (const { index } of this.#names.values()) if (index === 0) throw malformed
     const bounds = [...this.#bounds].sort((a, b) => a - b)
     return {
       root, unicode: this.#unicode, groups: this.#captures, looks: this.#looks, words: this.#words,
@@ -134,7 +135,7 @@ class Parser {
     if (min === undefined || max === undefined) return body
     this.#budget.spend(10)
     // Only the older syntax lets a look-ahead be repeated.
-    if (body.type === 'look' && (this.#unicode || body.behind)) throw new Malformed()
+    if (body.type === 'look' && (this.#unicode || body.behind)) throw malformed
     if (max > smallCount && max < Infinity) this.#bounds.add(max)
     return { type: 'repeat', body, min, max, lazy: this.#take('?'), groups: [opened + 1, this.#opened + 1] }
   }
@@ -159,13 +160,13 @@ class Parser {
     const text = ahead.join('')
     const [whole, least, comma, most] = quantifier.exec(text) ?? []
     if (whole === undefined) {
-      if (this.#unicode) throw new Malformed()
+      if (this.#unicode) throw malformed
       return undefined
     }
     this.#at += whole.length
     const min = Math.min(Number(least), endless)
     const max = comma === undefined ? min : most === '' ? endless : Math.min(Number(most), endless)
-    if (min > max) throw new Malformed()
+    if (min > max) throw malformed
     return [min, max === endless ? Infinity : max]
   }
 
@@ -175,11 +176,11 @@ class Parser {
     if (this.#take('(')) return this.#group()
     if (this.#take('\\')) return this.#atomEscape()
     const char = this.#next()
-    if ('*+?)'.includes(char)) throw new Malformed()
+    if ('*+?)'.includes(char)) throw malformed
     if ('{}]'.includes(char)) {
       this.#at--
       // In the older syntax these are literals, unless they form a quantifier.
-      if (this.#unicode || this.#quantifier() !== undefined) throw new Malformed()
+      if (this.#unicode || this.#quantifier() !== undefined) throw malformed
       this.#at++
     }
     return this.#one(codeOf(char))
@@ -193,13 +194,13 @@ class Parser {
     if (!behind && this.#take('<')) {
       const index = ++this.#opened
       const group = this.#name()
-      if (group.index !== 0) throw new Malformed()
+      if (group.index !== 0) throw malformed
       group.index = index
       return this.#capture(index)
     }
     if (behind) this.#at++
     const negated = this.#take('!')
-    if (!negated && !this.#take('=')) throw new Malformed()
+    if (!negated && !this.#take('=')) throw malformed
     const look: Look = { type: 'look', body: this.#body(), behind, negated, index: this.#looks.length }
     this.#looks.push(look)
     return look
@@ -212,14 +213,14 @@ class Parser {
   #body(): Syntax {
     this.#budget.spend(40)
     const body = this.#choice()
-    if (!this.#take(')')) throw new Malformed()
+    if (!this.#take(')')) throw malformed
     return body
   }
 
   /** The group of a name, which is read up to its `>`; the group may come later. */
   #name(): { index: number } {
     const close = this.#chars.indexOf('>', this.#at)
-    if (close === -1) throw new Malformed()
+    if (close === -1) throw malformed
     this.#budget.spend(10 * (close - this.#at))
     const unescape = (escape: string, braced?: string, four?: string): string => {
       const code = parseInt(braced ?? four ?? '', 16)
@@ -228,7 +229,7 @@ class Parser {
     }
     const name = this.#chars.slice(this.#at, close).join('')
       .replace(/\\u(?:\{([0-9A-Fa-f]{1,6})\}|([0-9A-Fa-f]{4}))/g, unescape)
-    if (!identifier.test(name)) throw new Malformed()
+    if (!identifier.test(name)) throw malformed
     this.#at = close + 1
     const key = nameKey(name)
     const group = this.#names.get(key) ?? { index: 0 }
@@ -241,12 +242,12 @@ class Parser {
     const text = isDigit(this.#peek()) ? this.#chars.slice(this.#at, this.#at + 9).join('') : ''
     const [number] = /^[1-9]\d{0,8}/.exec(text) ?? []
     if (number !== undefined && (this.#unicode || Number(number) <= this.#captures)) {
-      if (Number(number) > this.#captures) throw new Malformed()
+      if (Number(number) > this.#captures) throw malformed
       this.#at += number.length
       return this.#reference({ index: Number(number) })
     }
     if (this.#peek() === 'k' && (this.#unicode || this.#named)) {
-      if (!this.#takeAll('k<')) throw new Malformed()
+      if (!this.#takeAll('k<')) throw malformed
       return this.#reference(this.#name())
     }
     return this.#escape(false)
@@ -270,9 +271,9 @@ class Parser {
       const to = this.#classAtom()
       const [low, high] = [single(from), single(to)]
       if (low !== undefined && high !== undefined) {
-        if (low > high) throw new Malformed()
+        if (low > high) throw malformed
         ranges.push([low, high])
-      } else if (this.#unicode) throw new Malformed()
+      } else if (this.#unicode) throw malformed
       // In the older syntax the hyphen of `[\w-.]` is a literal.
       else for (const part of [from, this.#one(0x2d), to]) add(part)
     }
@@ -298,14 +299,14 @@ class Parser {
     const isLiteral = this.#unicode
       ? /[\^$\\.*+?()[\]{}|/]/.test(char) || (inClass && char === '-')
       : char !== 'k' || !this.#named
-    if (!isLiteral) throw new Malformed()
+    if (!isLiteral) throw malformed
     return this.#one(codeOf(char))
   }
 
   #control(inClass: boolean): CharacterClass {
     const letter = inClass && !this.#unicode ? /\w/ : /[A-Za-z]/
     if (letter.test(this.#peek())) return this.#one(codeOf(this.#next()) % 32)
-    if (this.#unicode) throw new Malformed()
+    if (this.#unicode) throw malformed
     // In the older syntax the backslash is a literal, and the `c` after it another one.
     this.#at--
     return this.#one(0x5c)
@@ -316,7 +317,7 @@ class Parser {
     this.#budget.spend(20)
     const code = this.#digits(char === 'x' ? 2 : 4)
     if (code === undefined) {
-      if (this.#unicode) throw new Malformed()
+      if (this.#unicode) throw malformed
       return this.#one(codeOf(char))
     }
     // Two escapes may form a surrogate pair.
@@ -343,12 +344,12 @@ class Parser {
     let count = 0
     for (; this.#peek() !== '}'; count++) {
       const digit = this.#next()
-      if (!/[0-9A-Fa-f]/.test(digit)) throw new Malformed()
+      if (!/[0-9A-Fa-f]/.test(digit)) throw malformed
       code = code * 16 + parseInt(digit, 16)
-      if (code > 0x10ffff) throw new Malformed()
+      if (code > 0x10ffff) throw malformed
     }
     this.#at++
-    if (count === 0) throw new Malformed()
+    if (count === 0) throw malformed
     return this.#one(code)
   }
 
@@ -358,7 +359,7 @@ class Parser {
     const escape = `\\${char}${this.#chars.slice(this.#at, close + 1).join('')}`
     const known = this.#properties.get(escape)
     const property = known?.property ?? propertyOf(escape, this.#budget)
-    if (property === undefined) throw new Malformed()
+    if (property === undefined) throw malformed
     this.#at = close + 1
     const made = known ?? { ...classOf([]), property }
     this.#properties.set(escape, made)
@@ -368,7 +369,7 @@ class Parser {
   /** `\0`; in the older syntax also up to three octal digits, and 8 and 9 as literals. */
   #octal(first: string): CharacterClass {
     if (this.#unicode) {
-      if (first !== '0' || /\d/.test(this.#peek())) throw new Malformed()
+      if (first !== '0' || /\d/.test(this.#peek())) throw malformed
       return this.#one(0)
     }
     if (first > '7') return this.#one(codeOf(first))
@@ -390,7 +391,7 @@ class Parser {
 
   #next(): string {
     const char = this.#chars[this.#at++]
-    if (char === undefined) throw new Malformed()
+    if (char === undefined) throw malformed
     return char
   }
 
