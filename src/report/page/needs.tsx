@@ -34,14 +34,17 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
   const down = failed.filter(({ isDown }) => isDown)
   const back = failed.length - down.length
   const offers = inRange(summary.offers.rows, server, range)
-  const missing = new Set(offers.filter(row => row.isMissing).map(row => `${row.server} ${row.name}`))
-  const changed = offers.filter(row => !row.isMissing && row.rule === 'tool/drift').length
+  const namesOf = (rows: typeof offers) => new Set(rows.map(row => `${row.server} ${row.name}`))
+  const missing = namesOf(offers.filter(row => row.isMissing))
+  const changed = namesOf(offers.filter(row => !row.isMissing && row.rule === 'tool/drift')).size
+  // Findings that there was no room for may be about others.
+  const least = summary.offers.left > 0 ? 'at least ' : ''
   const said = [
     broken > 0 && `${count(broken, 'log')} of ${summary.logs?.length ?? 0} ${was(broken)} changed`,
     down.length > 0 && `${count(down.length, 'server')} ${down.length === 1 ? 'is' : 'are'} down`,
     back > 0 && `${count(back, 'server')} failed and ${back === 1 ? 'is' : 'are'} back`,
-    missing.size > 0 && `${count(missing.size, 'tool')} ${was(missing.size)} withheld`,
-    changed > 0 && `${count(changed, 'definition')} changed`,
+    missing.size > 0 && `${least}${count(missing.size, 'tool')} ${was(missing.size)} withheld`,
+    changed > 0 && `${least}${count(changed, 'definition')} changed`,
     blocked > 0 && `${count(blocked, 'call')} ${was(blocked)} blocked`,
     demoted > 0 &&
       `${count(demoted, 'call')} ${was(demoted)} turned into ${demoted === 1 ? 'an error' : 'errors'}`,
