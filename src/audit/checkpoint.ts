@@ -61,7 +61,6 @@ export const ownEvent = (record: JsonObject): Json | undefined => {
   return from === undefined || from === 'relay' ? member(record, 'event') : undefined
 }
 
-/** Undefined for a record that is no checkpoint. */
 export const checkpointOf = (record: JsonObject): Checkpoint | undefined => {
   const [reason, log] = [member(record, 'reason'), member(record, 'log')]
   if (ownEvent(record) !== checkpointEvent || !isReason(reason)) return undefined

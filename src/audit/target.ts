@@ -4,7 +4,6 @@ import { pathToFileURL } from 'node:url'
 export interface TargetOptions {
   /** The module of the operator's pino transport. */
   readonly file: string
-  /** The options of that transport. */
   readonly options: Readonly<Record<string, unknown>>
 }
 

@@ -48,9 +48,7 @@ interface UnknownServer {
   readonly reason: string
 }
 
-/**
- * All servers of a file, in the file's order. @param client undefined for a file that was named by its path
- */
+/** The servers of a file, in its order. @param client undefined for a file that was named by its path */
 export const entriesOf =
   (document: Document, client: Client | undefined, recognizer: Recognizer): readonly ServerEntry[] =>
   placesOf(document, client).flatMap(({ path, scope }) => {

@@ -73,10 +73,7 @@ export interface OwnCommand {
   /** The index, among all words, of the first word of the server's command, or of the server's URL. */
   readonly target: number
   readonly remote: boolean
-  /**
-   * Set when the server's command starts us again, because the server was wrapped twice. Its indexes are also
-   * among all words.
-   */
+  /** Set when the server was wrapped twice: our command inside ours. Its indexes are also among all words. */
   readonly inner?: OwnCommand
 }
 
@@ -113,10 +110,7 @@ const readFrom = (words: readonly string[], from: number, recognizer: Recognizer
   }
 }
 
-/**
- * The last of our commands in a command line that wraps a server several times: the one directly in front of
- * the server.
- */
+/** The last of our commands in a command line: the one directly in front of the server. */
 export const innermost = (own: OwnCommand): OwnCommand => (own.inner ? innermost(own.inner) : own)
 
 /**

@@ -71,10 +71,7 @@ export interface Wrapped extends Wanted {
   readonly isGone: (path: string) => boolean
 }
 
-/**
- * All servers of a file, or those of the wanted project. @throws CustomsError BAD_CONFIG when the file cannot
- * be read
- */
+/** The servers of a file, or of the wanted project. @throws CustomsError BAD_CONFIG if it cannot be read */
 export const readEntries = (source: Source, recognizer: Recognizer): readonly ServerEntry[] =>
   entriesIn(source, parseDocument(source.file, source.text), recognizer)
 

@@ -22,9 +22,7 @@ export const recordFile = ({ environment, home }: Machine): string => {
   return join(isAbsolute(state) ? state : join(home, '.local', 'state'), 'mcp-customs', 'installed.json')
 }
 
-/**
- * The notes, or none if they cannot be read: nearly everything that uninstall needs is in the entry itself.
- */
+/** The notes, or none if they cannot be read: uninstall needs little that is not in the entry itself. */
 export const readRecord = async (file: string): Promise<readonly Note[]> => {
   const text = (await readText(file).catch(() => undefined)) ?? ''
   const notes = member(objectOf(parseJson(text)), 'entries')

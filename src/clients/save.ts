@@ -114,7 +114,6 @@ const backUp = async (file: string, text: string, mode: number): Promise<string>
   }
 }
 
-/** All backups of a file. */
 const backupsOf = async (file: string): Promise<readonly string[]> => {
   const folder = dirname(file)
   const own = (name: string) => name.startsWith(`${basename(file)}.mcp-customs.`) && name.endsWith('.bak')

@@ -65,10 +65,7 @@ const headersOf = (
   ...(bearer ? ['--header', `Authorization=Bearer {env:${bearer.value.text}}`] : []),
 ]
 
-/**
- * Clients replace `${env:NAME}` and `${NAME}`. Other references, such as `${input:key}`, only the client can
- * resolve.
- */
+/** Clients replace `${env:NAME}` and `${NAME}`; only they can replace references such as `${input:key}`. */
 const fillIn = (text: string, environment: Environment): string =>
   text.replace(/\$\{(?:env:)?([^{}]*?)(?::-([^{}]*))?\}/g, (reference, name: string, otherwise?: string) => {
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined

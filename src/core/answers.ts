@@ -155,7 +155,6 @@ export class Answers {
     return isString(id) ? this.tasks.find(id) : undefined
   }
 
-  /** The tool results in a response. */
   #outcomes(request: PendingRequest, result: JsonObject, { outcomes }: Collected): readonly ToolResult[] {
     const results: ToolResult[] = []
     if (isInterim(request.terms, result)) return results

@@ -16,17 +16,11 @@ export interface Tool {
 
 /** One walk through the pages of `tools/list`. */
 export interface Listing {
-  /**
-   * True when the listing began at the first page: only then is a tool that is not in the listing known to be
-   * absent.
-   */
+  /** True when it began at the first page. Only then is a tool that it lacks known to be absent. */
   readonly whole: boolean
   /** True for the relay's own `tools/list`, which the client does not see. */
   readonly isRelayMade: boolean
-  /**
-   * The number of `list_changed` notifications before the listing began. A later notification makes the
-   * listing out of date.
-   */
+  /** The number of `list_changed` notifications before it began; a later one makes it out of date. */
   readonly generation: number
   /** The number of `list_changed` notifications before the listing's newest page arrived. */
   arrived: number
@@ -35,10 +29,7 @@ export interface Listing {
   readonly names: Set<string>
   /** The weight of definitions that are new to the session. */
   weight: number
-  /**
-   * True when the policy let tools beyond the limits pass. They are not in the listing, so a tool that is not
-   * in it may exist.
-   */
+  /** True when the policy let tools beyond the limits pass: tools that it lacks may exist. */
   isPartial: boolean
   /** True when it is complete and equal to the whole listing before it. */
   isRepeated: boolean
@@ -79,16 +70,12 @@ export class Catalog {
   readonly #ledger: Ledger
   #tools = new Map<string, Tool>()
   readonly #variants = new Variants(definition => this.#weightOf(definition))
-  /**
-   * The first definition of each name in this session. Drift is the difference between it and a later
-   * definition.
-   */
+  /** The first definition of each name in this session. Drift is a later difference from it. */
   readonly #first = new Map<string, JsonObject>()
   #firstWeight = 0
   readonly #weights = new WeakMap<JsonObject, number>()
   /** The client's unfinished listings, by the cursor of their next page. */
   readonly #open = new Map<string, Listing>()
-  /** The last whole listing. */
   #last: Listing | undefined
   #generation = 0
   /** A whole listing was seen, and no list_changed since: a tool that it lacks is absent. */

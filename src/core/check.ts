@@ -15,7 +15,6 @@ export type Subject =
     readonly path: string
   }
 
-/** One problem of a schema or a value. */
 export interface SchemaProblem {
   /**
    * schema: not valid in its dialect, dialect unknown, `$ref` unresolved; external-ref: a `$ref` to a file or

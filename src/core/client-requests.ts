@@ -85,7 +85,6 @@ export class ClientRequests {
     this.#begin(request)
   }
 
-  /** A result or an error from the server. */
   answered(arrived: Arrived & { readonly message: Result | ErrorResponse }, findings: Findings): void {
     const { exchange, frame, message } = arrived
     if (this.#lists.awaits(exchange, message.key))

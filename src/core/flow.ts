@@ -1,6 +1,4 @@
-/**
- * The handling of a request, list or notification as a generator, which yields the slot that it waits for.
- */
+/** The handling of a request, list or notification: a generator that yields the slot that it waits for. */
 export type Flow<Result = void> = Generator<Slot<unknown>, Result, void>
 
 /** A running flow. `failed` is called once when it throws. */

@@ -86,7 +86,6 @@ export class ChurnSet<Value> {
 export class ChurnGroups<Key, Value> {
   readonly #groups = new ChurnMap<Key, Set<Value>>()
 
-  /** The number of keys. */
   get size(): number {
     return this.#groups.size
   }

@@ -76,11 +76,7 @@ export const refusedResult = (asker: RequestId, name: string, findings: Findings
     modern,
   )
 
-/**
- * A tool result marked as unreliable: the original blocks, an explanation, `isError`, and no structured
- * content.
- * @param at the path of the result in the frame: `['result']`, or deeper for a task
- */
+/** A tool result marked as unreliable: original blocks, an explanation, `isError`, no structured content. */
 export const demoted = (
   frame: Frame,
   at: Path,

@@ -78,10 +78,7 @@ export class Relay {
     return this.#requests.queued > 0 || !this.#queue.isEmpty
   }
 
-  /**
-   * True while a request of the client waits for its response; cancelled and long-lasting requests do not
-   * count.
-   */
+  /** True while a client's request waits for its response; cancelled and long-lasting ones do not count. */
   get isAwaited(): boolean {
     return this.#requests.isAwaited
   }
@@ -229,10 +226,7 @@ export class Relay {
     return false
   }
 
-  /**
-   * Blocks a client frame. The client's requests in it get an error, and so do the server's requests to which
-   * it has a response.
-   */
+  /** Blocks a client frame: its requests, and server requests that it answers, get an error. */
   #refuse(exchange: Exchange, frame: Frame, findings: Findings): void {
     this.#core.records.write(
       { event: 'wire', from: 'client', bytes: { request: frame.bytes.length } }, findings,
@@ -309,10 +303,7 @@ export class Relay {
     if (!findings.isStop) output.toClient(exchange, sent)
   }
 
-  /**
-   * Blocks a server frame. The client's requests to which it has a response get an error, and so do the
-   * server's requests in it.
-   */
+  /** Blocks a server frame: client requests that it answers, and its own requests, get an error. */
   #unusable(exchange: Exchange, frame: Frame, findings: Findings): void {
     const isAnswer = frame.message.kind !== 'request' && frame.message.kind !== 'notification'
     if (

@@ -19,7 +19,6 @@ export interface Arrived {
   readonly message: Result | ErrorResponse | Page | undefined
 }
 
-/** The tool of a call. */
 export interface Called {
   readonly name: string
   tool: Tool | undefined
@@ -55,7 +54,6 @@ export class PendingRequest implements Pending {
   /** The called tool, for `tools/call` and for requests about its task. */
   called: Called | undefined = undefined
   flow: Flow | undefined = undefined
-  /** The timer for `requestMs`. */
   timer: string | undefined = undefined
   stage: Stage = 'queued'
   sentAt: number | undefined = undefined

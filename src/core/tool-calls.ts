@@ -19,7 +19,6 @@ import type { ToolLists } from './tool-lists.js'
 export class ToolCalls {
   readonly #core: Core
   readonly #lists: ToolLists
-  /** Rules about arguments. */
   readonly #argumentRules: readonly Rule[]
 
   constructor(core: Core, lists: ToolLists) {

@@ -19,10 +19,7 @@ const listTimer = 'list'
 const maxPages = 1000
 const longestCursor = 16_384
 
-/**
- * Most listings that the relay makes for one call. A server may change its list all the time, and the call
- * must not wait for ever.
- */
+/** Most listings that the relay makes for one call, in case a server changes its list all the time. */
 const maxLists = 3
 
 /** The response to a page of the relay's own listing. */
@@ -37,10 +34,7 @@ type Asked = NonNullable<PendingRequest['request']>
 
 /** A listing by the relay in progress: it requests `tools/list` page by page. */
 interface Walk {
-  /**
-   * The client request for which the relay lists. The relay's requests use its exchange, credentials and
-   * terms.
-   */
+  /** The client request for which the relay lists: it gives the exchange, credentials and terms. */
   readonly request: PendingRequest
   readonly like: Asked
   /** Filled when the listing ends: with true when the whole list was read, else with false. */
@@ -65,10 +59,7 @@ export class ToolLists {
    */
   #isEcho = true
   #walk: Walk | undefined
-  /**
-   * After a failed listing, no other is tried before this time, so that pipelined calls do not each wait for
-   * a listing.
-   */
+  /** No listing is tried before this time after one failed, so that pipelined calls do not all wait. */
   #triedUntil = -Infinity
 
   constructor(core: Core) {

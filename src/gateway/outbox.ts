@@ -16,9 +16,7 @@ export class Outbox {
   readonly #waiting: (() => void)[] = []
   /** Writes the newest record; undefined when all records are written. */
   #flush: Flush | undefined
-  /**
-   * True while the waiting actions are performed. An action that is added meanwhile is performed after them.
-   */
+  /** True while the waiting actions are performed. An action added meanwhile is performed after them. */
   #isDraining = false
 
   /**

@@ -295,10 +295,7 @@ export class Session {
     }
   }
 
-  /**
-   * After a transport could not send a frame: a request in it counts as lost, and a response in it is
-   * replaced by an error.
-   */
+  /** After a failed send: a request in the frame is lost, a response is replaced by an error. */
   #notSent(to: Side, exchange: Exchange, { message }: Frame): void {
     for (const one of message.kind === 'batch' ? message.members.map(member => member.message) : [message]) {
       if (to === 'server' && one.kind === 'request')

@@ -53,7 +53,6 @@ export class Upstreams {
     return path === '/mcp' ? first : [...this.#current.keys()].find(name => path === `/${name}/mcp`)
   }
 
-  /** The condition of each server. */
   async ready(): Promise<ReadonlyMap<string, Condition>> {
     return new Map(
       await Promise.all(
@@ -69,7 +68,6 @@ export class Upstreams {
   }
 }
 
-/** Connects sessions to one server. */
 export interface Connector {
   /** stdio: a process for each session, and one for all clients without a session. */
   readonly kind: 'stdio' | 'http'

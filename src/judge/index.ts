@@ -21,10 +21,7 @@ const heldBytes = 2 * 1024 * 1024
 const shortBytes = 256 * 1024
 const maxShort = 100
 
-/**
- * Most levels of nesting in a text that is read a second time. No text that was accepted at its first reading
- * has more.
- */
+/** Most levels of nesting in a text that is read again. No text accepted at first has more. */
 const maxDepth = 4096
 
 /** Most steps of one check; a step takes a few nanoseconds. */
@@ -52,7 +49,6 @@ export interface LongString {
 export interface ResultParts {
   /** No string of the message holds a character that may hide text. */
   readonly plain: boolean
-  /** The text of structuredContent. */
   readonly structured: Buffer | undefined
   /**
    * Indexes of blocks of content whose text is that of structuredContent, apart from white space between
@@ -71,10 +67,7 @@ export class ByteValidator {
   readonly #hidden: readonly Range[]
   #module: Module | undefined
   #memory = Buffer.alloc(0)
-  /**
-   * The text, or part of a text, whose tape (see assembly/tape.ts) is in the memory, and the tape index of
-   * its value.
-   */
+  /** The text or part whose tape (see assembly/tape.ts) is in the memory, and the tape index of its value. */
   #last: { readonly text: Buffer; readonly value: number } | undefined
   /** The schema's table that is in the memory. */
   #table: Buffer | undefined
@@ -154,10 +147,7 @@ export class ByteValidator {
     }
   }
 
-  /**
-   * Returns undefined without WebAssembly, without memory, or after a trap. The next text then gets a new
-   * instance.
-   */
+  /** Undefined without WebAssembly or memory, or after a trap. The next text then gets a new instance. */
   #unlessFailed<Answer>(ask: () => Answer): Answer | undefined {
     try {
       return ask()

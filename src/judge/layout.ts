@@ -19,10 +19,7 @@ export const HEADS: usize = 0x80000
 /** Tape indexes of the open containers. */
 export const OPEN: usize = 0x90000
 export const MAX_OPEN: i32 = 0x1000
-/**
- * The text. PADDING zero bytes follow it: no token continues there, so that most loops need not ask where the
- * text ends.
- */
+/** The text. PADDING zero bytes follow it, where no token continues, so most loops need not check its end. */
 export const TEXT: usize = 0xa0000
 export const PADDING: i32 = 64
 
@@ -73,10 +70,7 @@ export const ARRAY: u32 = 32
 export const OBJECT: u32 = 64
 export const ALL_TYPES: u32 = 127
 
-/**
- * A schema: the allowed types, the types of which the table cannot say everything, and the places of its
- * rules.
- */
+/** A schema: the allowed types, the types that the table does not cover fully, and its rules' places. */
 export const TYPES: usize = 0
 export const UNSUPPORTED: usize = 4
 export const NUMBER_RULES: usize = 8
@@ -109,10 +103,7 @@ export const FIRST_STATE: usize = 0
 export const BYTE_CLASSES: usize = 4
 export const ROWS: usize = 516
 
-/**
- * Rules for arrays: ITEMS is the schema of the items behind the first PREFIX_COUNT, which have schemas of
- * their own.
- */
+/** Rules for arrays: ITEMS is the schema of the items behind the first PREFIX_COUNT, which have their own. */
 export const MIN_ITEMS: usize = 0
 export const MAX_ITEMS: usize = 4
 export const ITEMS: usize = 8

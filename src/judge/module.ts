@@ -1,9 +1,6 @@
 import { code } from './generated/code.js'
 
-/**
- * The exports of the compiled module (src/judge/assembly/index.ts). A tape index is the address of a token's
- * entry; 0 is none.
- */
+/** The exports of assembly/index.ts. A tape index is the address of a token's entry; 0 is none. */
 export interface Module {
   readonly memory: { readonly buffer: ArrayBuffer }
   setSeed(seed: bigint): void

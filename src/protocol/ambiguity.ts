@@ -83,11 +83,7 @@ const zeros = (word: number): number => ~(((word & 0x7f7f7f7f) + 0x7f7f7f7f) | w
 const sum = (lanes: number): number =>
   (lanes & 0xff) + ((lanes >>> 8) & 0xff) + ((lanes >>> 16) & 0xff) + (lanes >>> 24)
 
-/**
- * Counts the strings in a value, keys included. When a key is duplicated in the text, the text has more
- * strings.
- * @returns NaN for a value with a number beyond a double, a lone surrogate or deep nesting
- */
+/** Counts the strings in a value, keys included. A text with a duplicated key has more strings. */
 export const stringsIn = (value: Json, depth: number, escapes: boolean): number =>
   within(value, Math.min(depth, shallow), escapes)
 

@@ -115,9 +115,7 @@ const push = (left: Visit[], object: JsonObject, key: string, below: Below, hold
   }
 }
 
-/**
- * The `content` of an ElicitResult has names of the form's own. No reader takes it for a block of content.
- */
+/** The `content` of an ElicitResult has the form's own names. No reader takes it for a content block. */
 const isForm = (scope: Scope, result: JsonObject, content: JsonObject): boolean => {
   if (scope !== scopes.result) return false
   const isElicitResult = actions.has(member(result, 'action')) &&
@@ -148,8 +146,6 @@ const protocolKeyOf = (key: string, { keys }: Scope): string | undefined => {
 /** All characters beyond ASCII that `fold` turns into ASCII; few keys have one. */
 const foldsToAscii = /[\u00df\u0130\u0131\u0149\u017f\u01f0\u0307\u1e96-\u1e9a\u1e9e\u212a\ufb00-\ufb06]/
 
-/**
- * Folds case as any reader may: the long s is an s, the Kelvin sign a k, and a dotless or dotted i is an i.
- */
+/** Folds case as any reader may: the long s is an s, the Kelvin sign a k, a dotless or dotted i an i. */
 export const fold = (key: string): string =>
   key.toLowerCase().toUpperCase().toLowerCase().replaceAll('i\u0307', 'i')

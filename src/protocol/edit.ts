@@ -75,9 +75,7 @@ const collectInside = (
   const steps = byStep(edits, depth)
   const known = new Set<string | number>()
   let [count, kept, end] = [0, 0, open + 1]
-  /**
-   * Where the removed children before the first kept one begin: they are removed with the comma behind them.
-   */
+  /** Where the removed children before the first kept one begin: the comma behind them is removed too. */
   let leading: number | undefined
   const dropLeading = (to: number) => {
     if (leading !== undefined) splices.push({ from: leading, to, insert: nothing })
@@ -181,9 +179,7 @@ function* members(before: JsonObject, after: JsonObject, path: Path, meter: Mete
   }
 }
 
-/**
- * An element is removed when the next element of `after` stood behind it; otherwise it became that element.
- */
+/** An element is removed when the next element of `after` stood behind it; else it became that element. */
 function* elements(before: JsonArray, after: JsonArray, path: Path, meter: Meter): Generator<Change, void> {
   const known = new Set<Json>()
   for (const [, old] of each(before, meter)) known.add(old)

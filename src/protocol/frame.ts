@@ -33,9 +33,7 @@ export interface Frame {
 export interface Facts {
   /** No string has a character that may hide text. */
   readonly plain: boolean
-  /**
-   * One member alone is an object or array, and no key is duplicated: it can be cut out without parsing it.
-   */
+  /** Only one member is an object or array, and no key is duplicated: it can be cut out without parsing. */
   readonly onlyContainer: boolean
   /** Indexes of some blocks of content whose text is that of structuredContent, ignoring white space. */
   readonly repeats?: readonly number[]

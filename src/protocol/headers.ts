@@ -7,9 +7,7 @@ import { schemasIn } from './json-schema.js'
 import { inMeta, methodOf } from './revisions/index.js'
 import { quote, step } from './quote.js'
 
-/**
- * A header that repeats what is in a request's body (2026-07-28, Standard Request Headers, Custom Headers).
- */
+/** A header that repeats a part of a request's body (2026-07-28, Standard and Custom Request Headers). */
 interface Repeating {
   /** As it is written in the specification. */
   readonly header: string
@@ -109,9 +107,7 @@ const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 
 const isMarked = (text: string): boolean => text.startsWith(prefix) && text.endsWith(suffix)
 
-/**
- * A value as it stands in a header (2026-07-28, Value Encoding): as it is, or as marked Base64 of its UTF-8.
- */
+/** A value as it stands in a header (2026-07-28, Value Encoding): plain, or marked Base64 of its UTF-8. */
 export const encodeHeaderValue = (value: string): string =>
   plain.test(value) && !isMarked(value) ? value : `${prefix}${Buffer.from(value).toString('base64')}${suffix}`
 

@@ -59,8 +59,6 @@ export interface Page {
   readonly text: string
 }
 
-export type Response = Result | ErrorResponse
-
 /** Codes of ours lie outside the range that JSON-RPC reserves (-32768 to -32000). */
 export const errorCode = {
   parse: -32700,

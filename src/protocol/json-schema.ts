@@ -12,10 +12,7 @@ export const dialectOf = (uri: string): Dialect | undefined => {
   return dialects.find(dialect => (dialect.startsWith('draft') ? dialect : `draft/${dialect}`) === name)
 }
 
-/**
- * Up to draft-07 a `$ref` stands alone: keywords beside it are ignored, and a fragment in an id names an
- * anchor.
- */
+/** Up to draft-07, keywords beside a `$ref` are ignored, and a fragment in an id names an anchor. */
 export const isLegacy = (dialect: Dialect): boolean =>
   dialects.indexOf(dialect) <= dialects.indexOf('draft-07')
 
@@ -117,7 +114,6 @@ const table = {
   else: { since: 'draft-07', schemas: 'schema' },
 } satisfies Readonly<Record<string, Keyword>>
 
-/** By name. */
 export const jsonSchemaKeywords: ReadonlyMap<string, Keyword> = new Map(Object.entries(table))
 
 const order = (dialect: Dialect): number => dialects.indexOf(dialect)
@@ -126,16 +122,12 @@ const order = (dialect: Dialect): number => dialects.indexOf(dialect)
 export const isLater = (keyword: string, dialect: Dialect): boolean =>
   order(jsonSchemaKeywords.get(keyword)?.since ?? 'draft-04') > order(dialect)
 
-/** Whether a dialect has the keyword. */
 export const hasKeyword = (dialect: Dialect, keyword: string): boolean => {
   const until = jsonSchemaKeywords.get(keyword)?.until ?? defaultDialect
   return jsonSchemaKeywords.has(keyword) && !isLater(keyword, dialect) && order(dialect) <= order(until)
 }
 
-/**
- * Where the schemas of a keyword stand: its value is one or an array of them, or the members of its value
- * are.
- */
+/** Where a keyword has its schemas: its value is a schema or an array of them, or its members are. */
 export const schemasIn = (keyword: string): 'value' | 'members' | undefined => {
   const form = jsonSchemaKeywords.get(keyword)?.schemas
   return form === 'map' || form === 'dependencies' ? 'members' : form && 'value'

@@ -132,7 +132,6 @@ export class Meter {
     if ((this.#left -= steps) < 0) throw new OverBudget()
   }
 
-  /** Pays for reading a text. */
   payText(text: string): void {
     this.pay(1 + (text.length >>> 6))
   }

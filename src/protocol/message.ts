@@ -23,10 +23,7 @@ export const isId = (value: Json | undefined): value is Id =>
 /** The key of an id that we write. */
 export const written = (id: Id): IdKey => JSON.stringify(id)
 
-/**
- * A response of ours. @param key the id as it was spelt; `null` where none could be read (JSON-RPC 2.0,
- * section 5)
- */
+/** A response of ours. @param key the id as spelt; `null` if none could be read (JSON-RPC 2.0, section 5) */
 export const responseBytes = (key: IdKey, member: 'result' | 'error', value: object): Buffer =>
   Buffer.from(`{"jsonrpc":"2.0","id":${key},"${member}":${JSON.stringify(value)}}`)
 
@@ -37,7 +34,6 @@ export const readKey = (text: string): IdKey | undefined => {
   return isString(id) ? written(id) : text
 }
 
-/** The value of an id. */
 export const idOf = (key: IdKey): Id => {
   const id = parseJson(key)
   return isId(id) ? id : 0
@@ -46,10 +42,7 @@ export const idOf = (key: IdKey): Id => {
 /** A key that equals no request's key, for a response whose id is spelt differently. */
 export const misspelt = (key: IdKey): IdKey => ` ${key}`
 
-/**
- * The value that a lenient reader gives an id (`Number(id)`, if that is a number): `1`, `1.0` and `"1"` are
- * equal.
- */
+/** A lenient reader's value of an id (`Number(id)`, if that is a number): `1`, `1.0` and `"1"` are equal. */
 export const meaningOf = (key: IdKey): string => {
   // Most clients use small integers.
   if (/^(?:0|[1-9]\d{0,14})$/.test(key)) return key
@@ -204,10 +197,7 @@ export const keysOf = ({ message, otherKeys }: Frame): readonly IdKey[] => {
   return [message.key, ...(otherKeys ?? [])]
 }
 
-/**
- * A response whose `id` is null, missing or cut off; null is allowed when no id could be read (JSON-RPC 2.0,
- * section 5).
- */
+/** A response whose `id` is missing, cut off, or null as for an unread id (JSON-RPC 2.0, section 5). */
 export const isAnonymousAnswer = (frame: Frame): boolean => {
   if (frame.faults.some(({ kind }) => kind === 'json')) return beginsAsAnswer(frame)
   const value = lenientValue(frame)

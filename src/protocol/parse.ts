@@ -14,9 +14,7 @@ const largeBytes = 1536 * 1024
 
 const isLarge = ({ length }: Buffer): boolean => length > largeBytes
 
-/**
- * With more opening brackets the nesting is measured before `JSON.parse`, which needs memory for each level.
- */
+/** With more opening brackets the nesting is measured before `JSON.parse`, which needs memory per level. */
 const harmlessOpens = 100_000
 
 /** Bytes kept of the beginning and of the end of a message that is too long. */
@@ -43,10 +41,7 @@ const finish = (steps: Reading): Frame => {
   }
 }
 
-/**
- * Like `parseFrame`, but reads a large message or a batch in pieces: the caller can hand back the event loop
- * after each.
- */
+/** Like `parseFrame`, but reads a large message or a batch in pieces, between which the caller may yield. */
 export const readFrame = (bytes: Buffer, limits: FrameLimits): Frame | Reading => {
   if (bytes.length > limits.messageBytes) {
     return oversizedFrame(bytes.subarray(0, kept), bytes.subarray(-kept), bytes.length, limits)

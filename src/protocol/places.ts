@@ -91,10 +91,7 @@ interface Open {
   readonly outer: Open | undefined
 }
 
-/**
- * Finds the values that rules judge in a part of a message: name the part, then call `find` until it returns
- * true.
- */
+/** Finds the values that rules judge in a part of a message. Call `find` until it returns true. */
 export class Places implements Collected {
   readonly parts: Part[] = []
   readonly links: Link[] = []

@@ -7,10 +7,7 @@ const longest = 80
 /** The part of a text that is read: it may be a flood of hidden characters. */
 const read = 4096
 
-/**
- * Prepares text from the wire for a message to a person or model: without hidden characters, cut,
- * JSON-quoted.
- */
+/** Prepares text from the wire for a message to a person or model: no hidden characters, cut, JSON-quoted. */
 export const quote = (text: string): string => JSON.stringify(clip(text))
 
 /**

@@ -94,10 +94,7 @@ const parsed = (bytes: Buffer, encoding: 'latin1' | 'utf8', cuts: readonly Cut[]
   return value
 }
 
-/**
- * A proxy returns its handler under this key, which no JSON has. A WeakMap would cost the garbage collector
- * more.
- */
+/** A proxy returns its handler under this key, which no JSON has. A WeakMap would cost more to collect. */
 const handler = Symbol('lazy')
 
 /** Parses the text of an object or array at the first access. */
@@ -160,7 +157,6 @@ const lazyOf = (value: Json): LazyJson | undefined => {
   return found instanceof LazyJson ? found : undefined
 }
 
-/** The JSON text of a lazy value. */
 export const textOf = (value: Json): Buffer | undefined => lazyOf(value)?.text
 
 /** The parsed value of a lazy one: walking it is faster without the proxy. */

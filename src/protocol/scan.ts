@@ -48,9 +48,7 @@ export const afterString = (bytes: Buffer, at: number): number => {
   return length
 }
 
-/**
- * Whether an odd number of backslashes stands before the index. @param from where the backslashes may begin
- */
+/** True when an odd number of backslashes precedes the index. @param from where the backslashes may begin */
 const isEscaped = (bytes: Buffer, index: number, from: number): boolean => {
   let first = index
   while (first > from && bytes[first - 1] === byte.backslash) first--
@@ -212,9 +210,7 @@ const beforeSpace = (bytes: Buffer, at: number): number => {
   return at
 }
 
-/**
- * The index of the opening quotation mark of the string that closes at `at`: the nearest that is not escaped.
- */
+/** The index of the opening quotation mark of the string that closes at `at`: the nearest unescaped one. */
 const beforeString = (bytes: Buffer, at: number): number => {
   let quote = bytes.lastIndexOf(byte.quote, at - 1)
   while (quote > 0 && isEscaped(bytes, quote, 0)) quote = bytes.lastIndexOf(byte.quote, quote - 1)
@@ -224,10 +220,7 @@ const beforeString = (bytes: Buffer, at: number): number => {
 /** A step into a JSON text: a string is a key of an object, a number an index of an array. */
 export type Path = readonly (string | number)[]
 
-/**
- * The JSON text of the value at the path, as received. Of a duplicated key the last counts, as for
- * `JSON.parse`.
- */
+/** The JSON text of the value at the path, as received. The last of duplicated keys counts (`JSON.parse`). */
 export const slice = (frame: Frame, path: Path): Buffer | undefined => {
   const { bytes } = frame
   const container = path.length === 0 ? undefined : onlyContainer(frame)

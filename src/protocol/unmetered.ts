@@ -30,14 +30,7 @@ export const parseJson = (text: string): Json | undefined => {
   return value === undefined ? undefined : unmetered(value)
 }
 
-/** A member that the object itself has. */
 export const member = (object: json.JsonObject | undefined, key: string): Json | undefined =>
   unmetered(json.member(object, key))
-
-/** The object without a member. */
-export const omit = (object: JsonObject, key: string): JsonObject =>
-  Object.hasOwn(object, key)
-    ? Object.fromEntries(Object.entries(object).filter(([name]) => name !== key))
-    : object
 
 export const { equal, isString, pointer, weigh } = json

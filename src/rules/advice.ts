@@ -62,9 +62,7 @@ export const duplicatedPayload: Powers = {
   },
 }
 
-/**
- * Whether a text has 1,024 characters of base64 without a break, upper and lower case and digits among them.
- */
+/** Whether a text has 1,024 characters of unbroken base64, upper and lower case and digits among them. */
 const isBinary = (text: string): boolean => {
   if (/data:[\w.+-]{1,64}\/[\w.+-]{1,64};base64,/.test(text)) return true
   // Word by word, so that each character is read once.

@@ -45,9 +45,7 @@ const judge = (annotations: JsonObject, path: string, meter: Meter): readonly Pr
   ]
 }
 
-/**
- * An existing calendar date by ISO 8601, in the extended or the basic form, with or without a time of day.
- */
+/** An existing calendar date by ISO 8601, in extended or basic form, with or without a time of day. */
 const isIsoTime = (text: string): boolean => {
   const found = text.length > 64 ? null : (extended.exec(text) ?? basic.exec(text))
   if (!found) return false

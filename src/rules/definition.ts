@@ -125,9 +125,7 @@ const ofLock: Powers = {
   ],
 }
 
-/**
- * Drift from the session's first list, which stays the baseline, so that a second poisoned list is found too.
- */
+/** Drift from the session's first list. It stays the baseline, so that a second poisoned list is found. */
 export const drift: Powers = {
   ...ofLock,
   onTool({ sent, path, first, settled }, meter) {
@@ -213,10 +211,7 @@ export const dialect: Powers = {
     }),
 }
 
-/**
- * A schema that 2020-12 cannot express is removed for the client; arguments and results are still checked by
- * it.
- */
+/** Removes a schema that 2020-12 cannot express, for the client. The relay still validates by it. */
 export const upgraded: Mend = {
   onTool({ definition = {} }, meter) {
     let made = definition

@@ -1,18 +1,13 @@
 import { parseJson, type Meter } from '#protocol/json.js'
 import { afterScalar, afterSpace, afterString, byte, stringOf } from '#protocol/scan.js'
 
-/**
- * A JSON value without rounding: strings, numbers and literals are texts, a number a decimal of any length.
- */
+/** A JSON value without rounding: strings, numbers and literals are texts, numbers of any length. */
 export type Exact = string | Exact[] | Map<string, Exact>
 
 /** Deeper than any structured content is. */
 const maxDepth = 512
 
-/**
- * @returns undefined for a text that is not JSON, nested too deep, or has a duplicated key, which readers
- *   read differently
- */
+/** @returns undefined if it is not JSON, nested too deep, or has a duplicated key (readers differ there) */
 export const readExactly = (text: string, meter: Meter): Exact | undefined => {
   meter.payText(text)
   if (parseJson(text) === undefined) return undefined

@@ -10,7 +10,6 @@ export const maxProblems = 20
 
 export const nothing: readonly Problem[] = []
 
-/** A single problem. */
 export const one = (path: string, message: string): readonly Problem[] => [{ path, message }]
 
 type Kind = SchemaProblem['kind']

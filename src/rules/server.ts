@@ -55,10 +55,7 @@ const elicitationNeeds = (request: ServerRequest): readonly Need[] => {
   ]
 }
 
-/**
- * A client that declares `elicitation` and none of its modes takes forms (2025-11-25, Elicitation,
- * Capabilities).
- */
+/** A client that declares `elicitation` without modes takes forms (2025-11-25, Elicitation, Capabilities). */
 const isFormImplied = (capabilities: JsonObject): boolean => {
   const declared = member(capabilities, 'elicitation')
   return isObject(declared) && member(declared, 'form') === undefined && member(declared, 'url') === undefined

@@ -13,13 +13,11 @@ import type { Place, Resource, Step } from './place.js'
  */
 type Formats = 'none' | 'alone' | 'entangled'
 
-/** A valid schema. */
 export interface Schema {
   readonly root: Place
   readonly formats: Formats
 }
 
-/** The result of reading a schema. */
 export interface Reading {
   /** Undefined when the schema is invalid. */
   readonly schema: Schema | undefined

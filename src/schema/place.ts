@@ -14,7 +14,6 @@ export class Resource implements Base {
   readonly anchors = new Map<string, Place>()
   /** `$dynamicAnchor` (2020-12). */
   readonly dynamicAnchors = new Map<string, Place>()
-  /** `$recursiveAnchor: true` (2019-09). */
   recursive = false
 
   constructor(
@@ -24,7 +23,6 @@ export class Resource implements Base {
   ) {}
 }
 
-/** The target of a reference. */
 export interface Target {
   readonly place: Place
   /** The anchor to look up in the dynamic scope: a name for `$dynamicRef`, empty for `$recursiveRef`. */

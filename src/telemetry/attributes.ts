@@ -93,7 +93,6 @@ const connected = ({ transport, address, port }: Connection): Attributes => ({
 /** Codes of errors that the client made: the server has not failed. */
 const clientErrors: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32002])
 
-/** The outcome for the client. */
 export const toClient = ({ sent }: Operation): Outcome => {
   const { code, failure, ...rest } = sent === undefined ? cancelled : outcomeOf(sent)
   return {

@@ -93,9 +93,7 @@ interface Answered {
   readonly verdict: Verdict
   /** Milliseconds that the request and its answer spent in the relay. */
   readonly relayMs: number
-  /**
-   * Milliseconds from sending the request to the server until its response; undefined when it was not sent.
-   */
+  /** Milliseconds from sending the request to the server to its response; undefined when it was not sent. */
   readonly serverMs: number | undefined
 }
 

@@ -167,10 +167,7 @@ const reasonOf = (error: Error | undefined): string => {
   return typeof code === 'string' ? code : shown(error?.message ?? 'failed')
 }
 
-/**
- * Prints the packages' warnings about environment variables, once each. `Delivery` reports failed exports
- * itself.
- */
+/** Prints the packages' warnings about environment variables once. `Delivery` reports failed exports. */
 const hearWarnings = (warn: (message: string) => void): void => {
   const said = new Set<string>()
   const tell = (message: string) => {
@@ -186,10 +183,7 @@ const hearWarnings = (warn: (message: string) => void): void => {
 
 const maxWarnings = 20
 
-/**
- * Audit records as OTLP log records: the body is the record's exact text, so that the receiver can verify the
- * chain.
- */
+/** Audit records as OTLP log records. The body is the record's exact text, to verify the chain by. */
 const recordsTo = (logger: Logger, delivery: Delivery): Follower => ({
   recorded: (record, entry, now) => {
     if (!delivery.begin(record.length)) return

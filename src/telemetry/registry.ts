@@ -42,7 +42,6 @@ export interface Row {
 
 export const contentType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** The metrics of one process. */
 export class Registry {
   readonly #metrics: readonly Metric[]
   readonly #series = new Map<Metric, Map<string, Series>>()
@@ -104,10 +103,7 @@ export class Registry {
   }
 }
 
-/**
- * The totals of several processes. The counts of ended processes are kept, because a counter must not
- * decrease.
- */
+/** The totals of several processes, ended ones included, because a counter must not decrease. */
 export class Totals {
   readonly #metrics: readonly Metric[]
   /** The last rows of each process, by its number. */

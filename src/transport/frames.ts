@@ -120,7 +120,6 @@ export const finished = async (reading: Reading): Promise<Frame> => {
   }
 }
 
-/** The ids of the requests in a message. */
 export const requestKeys = ({ message }: Frame): readonly IdKey[] => {
   if (message.kind === 'batch') return message.members.flatMap(requestKeys)
   return message.kind === 'request' ? [message.key] : []

@@ -4,15 +4,9 @@ import type { IdKey } from '#protocol/json-rpc.js'
 
 /** An event that a transport reports to the gateway. */
 export type TransportEvent =
-  /**
-   * @property whole the frame, with its `envelope.response`, is the complete HTTP response: no `head` or
-   * `stream-ended`
-   */
+  /** @property whole the frame is the complete HTTP response, without `head` or `stream-ended` */
   | { readonly type: 'frame'; readonly exchange: Exchange; readonly frame: Frame; readonly whole?: true }
-  /**
-   * The peer reads again, after `send` or `hand` returned false for this exchange (on stdio, for any
-   * exchange).
-   */
+  /** The peer reads again, after `send` or `hand` returned false for this exchange (stdio: for any). */
   | { readonly type: 'drained'; readonly exchange: Exchange }
   /** This request, sent with `send`, will never be answered (server-facing transports). */
   | { readonly type: 'lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string }
@@ -23,15 +17,9 @@ export type TransportEvent =
    * `Last-Event-ID`, on an exchange that is `resumed` (client-facing HTTP).
    */
   | { readonly type: 'undelivered'; readonly key: IdKey }
-  /**
-   * An exchange is over, answered or abandoned by the client: frames for it are dropped (client-facing
-   * transports).
-   */
+  /** An exchange was answered, or abandoned by the client: its frames are dropped (client-facing). */
   | { readonly type: 'exchange-ended'; readonly exchange: Exchange }
-  /**
-   * An HTTP request without a message, for an HTTP server: GET asks for a stream, DELETE ends the session
-   * (client-facing HTTP).
-   */
+  /** An HTTP request without a message: GET wants a stream, DELETE ends the session (client-facing HTTP). */
   | {
       readonly type: 'bare-request'
       readonly exchange: Exchange
@@ -76,10 +64,7 @@ export type HttpHeaders = ResponseHead['headers']
 /** The part of a client's HTTP request that is forwarded. */
 export interface HttpRequest {
   readonly method: 'POST' | 'GET' | 'DELETE'
-  /**
-   * The client's headers (`envelope.headers` of its frame), by lower-case name, without credentials for the
-   * relay.
-   */
+  /** The client's headers, by lower-case name, without credentials for the relay (see `envelope.headers`). */
   readonly headers: ReadonlyMap<string, string>
   /**
    * For a POST, the same buffer as `bytes` of the frame that follows: it distinguishes the client's frame
@@ -94,29 +79,17 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null
 }
 
-/**
- * Converts between the bytes of one peer and frames. Client-facing and server-facing transports combine
- * freely.
- */
+/** Converts between a peer's bytes and frames. Client- and server-facing transports combine freely. */
 export interface Transport {
   /** Begins; no event is reported before. */
   start(hear: (event: TransportEvent) => void): void
-  /**
-   * Forwards a client's HTTP request: a GET or DELETE at once, a POST with the frame that follows
-   * (server-facing HTTP).
-   */
+  /** Forwards a client's HTTP request: GET or DELETE at once, POST with its frame (server-facing HTTP). */
   open?(exchange: Exchange, request: HttpRequest): void
-  /**
-   * The client's HTTP request is over, answered or not: the rest of the response is dropped (server-facing
-   * HTTP).
-   */
+  /** The client's HTTP request is over: the rest of the response is dropped (server-facing HTTP). */
   shut?(exchange: Exchange): void
   /** Forwards a part of the server's HTTP response (client-facing HTTP). @returns as `send` */
   hand?(event: HttpEvent): boolean
-  /**
-   * Nothing more will be sent to this exchange: its message needs no answer, or was blocked and has no id
-   * (client-facing HTTP).
-   */
+  /** Nothing more will be sent: the message needs no answer, or is blocked and has no id (client-facing). */
   complete?(exchange: Exchange): void
   /** @returns false for backpressure: the peer is not reading, so wait for `drained` */
   send(exchange: Exchange, frame: Frame): boolean

@@ -7,9 +7,7 @@ export type RelayCalls = {
   readonly begin: (setup: never) => Promise<void>
   /** Applies another configuration. */
   readonly reload: (setup: never) => Promise<void>
-  /** The condition of its server. */
   readonly ready: (_: undefined) => Promise<Condition>
-  /** The counts for metrics. */
   readonly counted: (_: undefined) => Promise<readonly object[]>
   /** See `Backend`. */
   readonly endStreams: (_: undefined) => void

@@ -7,7 +7,6 @@ import { BackOff } from '#transport/shared/process.js'
 import type { FrontCalls, RelayCalls } from './calls.js'
 
 export interface RelayProcessOptions {
-  /** The setup for a new process. */
   readonly setup: () => object
   /** The quota for the request bodies of all processes. */
   readonly bodies: Quota

@@ -12,9 +12,7 @@ export interface RelayedServer {
   readonly kind: 'stdio' | 'http'
   /** The number of its relay processes. */
   readonly workers: number
-  /**
-   * The setup of a process. @param number from 1 @param isOffered false: it serves its present sessions only
-   */
+  /** The setup of a process. @param number from 1 @param isOffered false: for its present sessions only */
   readonly setup: (number: number, isOffered: boolean) => object
   /** Whether it can be reached, as known without a relay process. */
   readonly reachable: () => Promise<boolean>
@@ -86,7 +84,6 @@ export class Relays implements FrontBackend {
     )
   }
 
-  /** The name of the server at a path. */
   nameAt(path: string): string | undefined {
     return this.#paths.get(path)?.server.name
   }

@@ -14,10 +14,7 @@ export type Kind =
 /** Where values of a kind may stand, seen from the object that holds them. */
 export interface Place {
   readonly kind: Kind
-  /**
-   * Members. An array on the way or at its end stands for each of its elements: clients read one like
-   * several.
-   */
+  /** Members. An array on the way or at its end stands for its elements: clients read one like several. */
   readonly way: readonly string[]
   /** Whether values of the kind stand there in this holder. */
   readonly when?: (holder: JsonObject, modern: boolean) => boolean
@@ -35,10 +32,7 @@ export const isModern = (_: JsonObject, modern: boolean): boolean => modern
 export const isLegacy = (_: JsonObject, modern: boolean): boolean => !modern
 export const isOf = (type: string) => (block: JsonObject): boolean => member(block, 'type') === type
 
-/**
- * What is known of a method. A revision that adds to a method of an earlier one gives a row with its
- * additions.
- */
+/** The facts about a method. A revision that adds to a method of an earlier one has only the additions. */
 export interface Method {
   readonly from: 'client' | 'server' | 'either'
   readonly kind: 'request' | 'notification'
@@ -47,10 +41,7 @@ export interface Method {
   /** Where values that are judged stand in its params and in its result. */
   readonly inParams?: readonly Place[]
   readonly inResult?: readonly Place[]
-  /**
-   * Members of a final result only: a result with one of them is judged as final, as a lenient client reads
-   * it.
-   */
+  /** Members of final results only. A result with one is judged as final, as a lenient client reads it. */
   readonly final?: readonly string[]
   /** The member of its result that holds a list, and the members of each element that must be strings. */
   readonly list?: { readonly key: string; readonly needs: readonly string[] }
@@ -91,10 +82,7 @@ export interface Traits {
   readonly sampled: Readonly<Record<string, readonly string[]>>
 }
 
-/**
- * One revision of MCP, or of its extensions. Methods, keys and places hold for every revision: peers mix
- * them.
- */
+/** A revision of MCP, or of its extensions. Methods, keys and places hold for all: peers mix them. */
 export interface Definition {
   readonly traits: Traits
   readonly methods?: Readonly<Record<string, Method>>

@@ -90,10 +90,7 @@ export const blockKeys = keysOf(({ traits: { block, blocks, sampled } }) =>
 
 const finals = [...new Set([...methods.values()].flatMap(({ final = [] }) => final))]
 
-/**
- * True of a result with a member of some final result: whatever type it states, a client may read it as
- * final.
- */
+/** True of a result with a member of some final result: a client may read it as final, whatever its type. */
 export const hasFinalMember = (result: JsonObject): boolean =>
   finals.some(name => Object.hasOwn(result, name))
 
@@ -114,10 +111,7 @@ export const listShape = (method: string): Shape | undefined => listShapes.get(m
 /** Keys of `_meta` that the protocol gives a meaning begin so (2026-07-28, `_meta`). */
 export const metaPrefix = 'io.modelcontextprotocol/'
 
-/**
- * The member of `_meta`, in a request's params or in a result, that the protocol gives a meaning under a
- * name.
- */
+/** A member of `_meta`, in a request's params or in a result, by its name in the protocol's namespace. */
 export const inMeta = (holder: JsonObject | undefined, key: string): Json | undefined => {
   const meta = member(holder, '_meta')
   return isObject(meta) ? member(meta, metaPrefix + key) : undefined

@@ -106,10 +106,7 @@ export const contentsOf = (members: Members): Shape => {
   }
 }
 
-/**
- * A ContentBlock: `members` of every block, `types` those of each type. A block of an unknown type is not
- * checked.
- */
+/** A ContentBlock: `members` of every block, `types` those of each type. Unknown types are not checked. */
 export const blockOf = (members: Members, types: Readonly<Record<string, Members>>): Shape => {
   const shapes = new Map(Object.entries(types).map(([type, own]) => [type, shapeOf({ ...members, ...own })]))
   return (value, meter) => {

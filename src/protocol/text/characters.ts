@@ -12,10 +12,7 @@ export interface HiddenCharacters {
   readonly allowedInContext?: AllowedInContext
 }
 
-/**
- * Invisible marks that join the letters around them, by script (Indic_Syllabic_Category, notes of the names
- * list).
- */
+/** Invisible marks that join letters, by script (Indic_Syllabic_Category, notes of the names list). */
 const conjoiners: readonly HiddenCharacters[] = Object.entries({
   Myanmar: 0x1039, Khmer: 0x17d2, Tai_Tham: 0x1a60, Sundanese: 0x1bab, Tifinagh: 0x2d7f, Meetei_Mayek: 0xaaf6,
   Kharoshthi: 0x10a3f, Brahmi: 0x1107f, Chakma: 0x11133, Dives_Akuru: 0x1193e, Zanabazar_Square: 0x11a47,

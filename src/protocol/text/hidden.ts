@@ -52,9 +52,7 @@ export const stripHidden = (text: string): string => {
 export const nameOf = ({ codePoint, name }: Hidden): string =>
   `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}, ${name}`
 
-/**
- * The next character that is hidden in its context; with `anywhere`, the next that is hidden in some context.
- */
+/** The next character that is hidden in its context; with `anywhere`, that is hidden in some context. */
 const next = (text: string, from: number, budget?: Budget, anywhere = false): Hidden | undefined => {
   let index = suspectFrom(text, from)
   while (index < text.length) {

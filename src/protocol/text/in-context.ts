@@ -30,10 +30,7 @@ const joinedSequences = lazy(() => new Set(joinedEmojis.trim().split(/\s/)))
 
 const firstIdeographic = 0xe0100
 
-/**
- * Whether Unicode or the Ideographic Variation Database lists the sequence of a base and a selector (code
- * points).
- */
+/** Whether Unicode or the Ideographic Variation Database lists this base with this selector. */
 export const isVariation = (base: number, selector: number): boolean => {
   if (selector >= firstIdeographic) return selector - firstIdeographic < (ideographsOf().get(base) ?? 0)
   const set = variantsOf().get(base)

@@ -23,9 +23,7 @@ const isLetter = (codePoint: number): boolean => {
   return known === 2
 }
 
-/**
- * Allowed changes at equal places of one text; above that, one change for every eight invisible characters.
- */
+/** Allowed changes at equal places of one text; above that, one for every eight invisible characters. */
 const maxChanges = 16
 const oneIn = 8
 
@@ -65,9 +63,7 @@ const past = (units: Uint16Array, from: number, kind: number): number => {
 
 const bitOf = (before: number, one: number): number => (Math.imul(before, 31) ^ one) & 0xffff
 
-/**
- * Filters that tell for nearly every character that no equal place of the text has an invisible character.
- */
+/** Filters that tell for nearly every character that no equal place has an invisible character. */
 interface Filters {
   /** By the two characters behind the one that has marks behind it. */
   readonly marks: Uint8Array

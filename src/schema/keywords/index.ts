@@ -28,7 +28,6 @@ const byDialect: ReadonlyMap<Dialect, ReadonlyMap<string, Keyword>> = new Map(di
 
 const none: ReadonlyMap<string, Keyword> = new Map()
 
-/** The keywords of a dialect, by name. */
 export const keywordsOf = (dialect: Dialect): ReadonlyMap<string, Keyword> => byDialect.get(dialect) ?? none
 
 /** Up to draft-07 all keywords beside a `$ref` are ignored. */

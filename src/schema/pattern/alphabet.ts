@@ -17,10 +17,7 @@ const emptyPage = new Int32Array(256).fill(unknownKind)
  */
 export class Alphabet {
   readonly #classes = new Map<CharacterClass, number>()
-  /**
-   * For each kind: `-`, then for each class whether the kind is in it (1 or 0). The text of `noCharacter` is
-   * empty.
-   */
+  /** For each kind: `-`, then 1 or 0 for each class, whether the kind is in it. Empty for `noCharacter`. */
   readonly #members = new Numbering()
   /** For each place: for each fact whether it holds (1 or 0). */
   readonly #facts = new Numbering()
@@ -47,7 +44,6 @@ export class Alphabet {
     return this.#members.texts[kind]?.charCodeAt(one + 1) === 0x31
   }
 
-  /** The kind of a character. */
   kindOf(code: number, budget: Budget): number {
     const known = this.#pages[code >> 8]?.[code & 0xff] ?? unknownKind
     return known === unknownKind ? this.#find(code, budget) : known

@@ -65,7 +65,6 @@ export class Automaton {
   /** Whether a match can begin only where reading begins. */
   readonly isAnchored: boolean
   readonly #sets = new Map<string, StateSet>()
-  /** The sets by row. */
   #rows: StateSet[] = []
   /** For each row and kind the next row, `unknown`, `matched` or `failed`. */
   #table: Int32Array = new Int32Array(0)
@@ -73,10 +72,7 @@ export class Automaton {
   /** The position in the text, and the row in the table, where a search found no known step. */
   #at = 0
   #row = 0
-  /**
-   * For each column of a pattern that is not plain: the facts of a position and the kind of the next
-   * character.
-   */
+  /** For each column of a pattern that is not plain: a position's facts and the next character's kind. */
   readonly #columns: (readonly [facts: string, kind: number])[] = []
   readonly #columnOf: number[][] = []
   #bytes = 0
@@ -266,10 +262,7 @@ export class Automaton {
     budget.keep(bytes)
   }
 
-  /**
-   * Whether the search meets a state for the first time, and met no better state of the same family (see
-   * states.ts) before.
-   */
+  /** True when the search met neither the state nor a better one of its family (see states.ts) before. */
   #visit(state: State): boolean {
     const { family } = state
     if (state.search === this.#search) return false

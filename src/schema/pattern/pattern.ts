@@ -6,7 +6,6 @@ import { parsePattern, wordCharacters } from './parse.js'
 import { limitSize, sizeOf, States } from './states.js'
 import { classOf, type Parsed, type Syntax } from './syntax.js'
 
-/** A `pattern`, ready to be matched. */
 export interface Pattern {
   /** Whether it matches anywhere in a text. @throws Exhausted */
   test(text: string, budget: Budget): boolean

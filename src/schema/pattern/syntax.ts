@@ -10,7 +10,6 @@ export type Syntax =
   | Look
   /** A capturing group, by its number from 1 on. */
   | { readonly type: 'group'; readonly body: Syntax; readonly index: number }
-  /** A back reference. */
   | { readonly type: 'reference'; readonly group: { readonly index: number } }
 
 export type Assertion = 'start' | 'end' | 'boundary' | 'inside'
@@ -30,9 +29,7 @@ export interface Repeat {
   readonly min: number
   readonly max: number
   readonly lazy: boolean
-  /**
-   * The number of the first capturing group inside the repetition, and of the first one after the repetition.
-   */
+  /** The numbers of the first capturing group inside the repetition and of the first one after it. */
   readonly groups: readonly [number, number]
 }
 
@@ -43,7 +40,6 @@ export interface Parsed {
   /** The count of capturing groups. */
   readonly groups: number
   readonly looks: readonly Look[]
-  /** Whether the pattern has a word boundary. */
   readonly words: boolean
   /** Whether the pattern has a back reference. */
   readonly refers: boolean

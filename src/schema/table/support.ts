@@ -11,7 +11,6 @@ const types: ReadonlyMap<string, number> = new Map([
   ['string', layout.STRING], ['array', layout.ARRAY], ['object', layout.OBJECT],
 ])
 
-/** The bit of a type. */
 export const typeOf = (name: string): number => types.get(name) ?? 0
 
 /** The bits of the types that `type` allows. */

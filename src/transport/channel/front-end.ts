@@ -17,10 +17,7 @@ export interface Admitted {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly arrival: Arrival
-  /**
-   * For a request that may begin a session with a server process: releases its place; `full`: no place is
-   * free.
-   */
+  /** Releases the place of a request that may begin a session with a server process; `full`: none is free. */
   readonly place: (() => void) | 'full' | undefined
 }
 

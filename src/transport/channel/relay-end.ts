@@ -26,7 +26,6 @@ export interface OpenHead {
   readonly place: 'kept' | 'full' | null
 }
 
-/** The head of a response. */
 export type ResponseHead = readonly [
   status: number,
   /** Names and values in turn, given to `writeHead`. */

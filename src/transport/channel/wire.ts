@@ -58,9 +58,7 @@ export class Wire {
   readonly #stream: Duplex
   readonly #events: WireEvents
   #queue: Buffer[] = []
-  /**
-   * Short frames are written here one after another; the bytes from `#written` to `#used` are not queued yet.
-   */
+  /** Short frames are written here one after another; `#written` to `#used` are not queued yet. */
   #batch = nothing
   #used = 0
   #written = 0

@@ -18,10 +18,7 @@ const heapFlag = '--max-old-space-size'
  */
 const oneThreadFlag = '--single-threaded-gc'
 
-/**
- * The heap of a relay process, in MiB: the operator's flag for Node, or else 1024, at most half of the
- * memory.
- */
+/** A relay process's heap in MiB: the operator's flag for Node, or else 1024, at most half of the memory. */
 const heapOf = (): number => {
   const flags = `${process.env['NODE_OPTIONS'] ?? ''} ${process.execArgv.join(' ')}`
   const configured = new RegExp(`${heapFlag.replaceAll('-', '[-_]')}=(\\d+)`).exec(flags)?.[1]

@@ -61,9 +61,7 @@ export class SharedRequests {
     if (number > this.#unreadUpTo) this.#unreadUpTo = 0
   }
 
-  /**
-   * The request that a message without a name belongs to: known only while one exchange has open requests.
-   */
+  /** The request of a message that names none: known only while one exchange has open requests. */
   only(): Asked | undefined {
     if (this.#unreadUpTo > 0) return undefined
     let only: Asked | undefined

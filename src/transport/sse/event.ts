@@ -23,10 +23,7 @@ export type SseEvent =
   | (Fields & { readonly kind: 'message'; readonly data: Buffer })
   /** An event with fields but without data. @property dispatched it has a `data` line, which is empty */
   | (Fields & { readonly kind: 'fields'; readonly dispatched: boolean })
-  /**
-   * An event over the limit: the beginning and the end of its data (4096 bytes at most), and its size in
-   * bytes.
-   */
+  /** An event over the limit: the first and last bytes of its data (at most 4096), and its size in bytes. */
   | (Fields & OversizedData)
   /** One or more comments between events, which servers send to keep the connection alive. */
   | { readonly kind: 'comment' }
@@ -151,10 +148,7 @@ export class LineEnds {
   }
 }
 
-/**
- * @param visit gets the start of a line, its end, and the start of the next; the last line may have no line
- * end
- */
+/** @param visit gets the start of a line, its end, and the start of the next; the last may lack a line end */
 const eachLine = (bytes: Buffer, visit: (from: number, to: number, next: number) => void): void => {
   const ends = new LineEnds(bytes)
   for (let from = 0; from < bytes.length;) {

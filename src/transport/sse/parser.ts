@@ -4,10 +4,7 @@ import { carriageReturn, dataInTail, lineFeed, LineEnds, readEvent, type SseEven
 const colon = 0x3a
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
-/**
- * Parses an event stream in chunks (WHATWG HTML, 9.2 Server-sent events). An incomplete last event is
- * dropped.
- */
+/** Parses an event stream in chunks (WHATWG HTML, 9.2 Server-sent events). Drops an incomplete last event. */
 export class SseParser {
   readonly #event: Gathering
   /** Bytes of the leading byte order mark so far (one mark is skipped); undefined after it. */
@@ -25,9 +22,7 @@ export class SseParser {
     this.#event = new Gathering(maxBytes)
   }
 
-  /**
-   * Returns the events that the chunk completes. The chunk must not be modified: events may share its memory.
-   */
+  /** Returns the events that the chunk completes. The chunk must not be modified: events may share it. */
   push(chunk: Buffer): readonly SseEvent[] {
     const bytes = this.#marked === undefined ? chunk : this.#withoutMark(chunk, this.#marked)
     const events: SseEvent[] = []

@@ -119,10 +119,7 @@ export class LineSplitter {
   readonly #begun: Gathering
   #hasBegun = false
 
-  /**
-   * @param maxBytes longest line, in bytes without its LF; only the ends of longer lines are kept, and
-   * reported at the LF
-   */
+  /** @param maxBytes longest line in bytes without its LF; of longer lines only the ends are reported */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
     this.#begun = new Gathering(maxBytes)

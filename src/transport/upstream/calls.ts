@@ -131,9 +131,7 @@ export class Calls {
     }
   }
 
-  /**
-   * The request with this id; undefined when there are two, whose ids differ in spelling only (1 and 1.0).
-   */
+  /** The request with this id; undefined when there are two, with ids spelt differently (1 and 1.0). */
   find(exchange: Exchange, id: Id): Call | undefined {
     const found = this.on(exchange).filter(({ frame: { message }, unanswered }) =>
       message.kind === 'request' && message.id === id && unanswered.has(message.key))

@@ -17,7 +17,6 @@ interface DocumentRequest {
   readonly mayBePrivate: boolean
   /** Sent by POST; undefined: GET. */
   readonly form?: URLSearchParams
-  /** The Authorization header. */
   readonly authorization?: string
 }
 

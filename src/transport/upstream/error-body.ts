@@ -33,9 +33,7 @@ export const errorBody = async (
   return (text && messageIn(await parseInTurns(text, limits), keys)) ?? pageOf(bytes, keys)
 }
 
-/**
- * Clients parse the body whatever its media type: `response.json()` checks none, and skips a byte order mark.
- */
+/** Clients parse the body whatever its media type: `response.json()` checks none, and skips a BOM. */
 const mayBeJson = (bytes: Buffer): boolean => {
   const first = bytes[afterSpace(bytes, bytes[0] === 0xef ? 3 : 0)]
   return first === byte.openObject || first === byte.openArray
@@ -64,9 +62,7 @@ const messageIn = (frame: Frame, asked: readonly IdKey[]): Frame | undefined => 
   return { ...frame, message: { kind: 'error', id: idOf(key), key, error }, faults: [] }
 }
 
-/**
- * Whether a lenient reader could take the frame for a result: then it is judged as one, whatever the status.
- */
+/** Whether a lenient reader could take the frame for a result: it is then judged as one, at any status. */
 const mayBeResult = (frame: Frame): boolean =>
   lenientAnswer(frame)?.kind === 'result' || frame.faults.some(({ kind, path }) =>
     kind === 'size' || (kind === 'ambiguous' && /^\/result/i.test(path)))

@@ -24,9 +24,7 @@ export interface HttpAsk {
   readonly signal: AbortSignal | Abortable
 }
 
-/**
- * Ends one request at a time, in place of an AbortController, which costs more than reading a small response.
- */
+/** Ends one request at a time. An AbortController would cost more than reading a small response. */
 export interface Abortable {
   readonly aborted: boolean
   /** Set by the pending request. */
@@ -128,9 +126,7 @@ export class HttpUpstream {
     })
   }
 
-  /**
-   * Follows 307 and 308 (which keep method and body) within the origin: credentials must not go elsewhere.
-   */
+  /** Follows 307 and 308 (which keep method and body) within the origin: credentials must not leave it. */
   #redirected({ status, headers }: HttpReply, from: URL): URL {
     const location = only(headers, 'location')
     const target = location === undefined ? undefined : sameOrigin(location, from)

@@ -24,10 +24,7 @@ export interface HttpSessionOptions {
   readonly backoff?: Backoff
   /** How long `close` waits for pending answers, and again for the end of the session, in milliseconds. */
   readonly stopMs?: number
-  /**
-   * How long a stream is read after all its requests are answered, in milliseconds: some servers never end
-   * it.
-   */
+  /** How long a stream is read after its last response, in milliseconds: some servers never end it. */
   readonly lingerMs?: number
 }
 
@@ -149,9 +146,7 @@ class UpstreamSession extends HttpSide {
     return this.#responses.answer(call, reply)
   }
 
-  /**
-   * The server has accepted a frame: opens the stream of unsolicited messages when the handshake is complete.
-   */
+  /** The server has accepted a frame: opens the stream of unsolicited messages after the handshake. */
   #accepted(frame: Frame): void {
     const { agreed } = this.#handshake
     if (agreed && isInitialized(frame)) agreed.initialized = frame
@@ -228,10 +223,7 @@ class UpstreamSession extends HttpSide {
   }
 }
 
-/**
- * 404 (2025-11-25, session management); restarted servers on the official SDK answer 400 with an error of
- * theirs.
- */
+/** 404 (2025-11-25, session management); restarted servers on the official SDK answer 400 with an error. */
 const hasLostSession = ({ status }: HttpReply, error: Frame | undefined): boolean => {
   if (status !== 400 || error?.message.kind !== 'error') return status === 404
   const { code, message } = error.message.error
