@@ -7,7 +7,7 @@ const load = path => import(new URL(`../dist/${path}`, import.meta.url).href)
 const { beginning, nextLine } = await load('audit/record.js')
 
 const [folder, count = '1000000'] = process.argv.slice(2)
-if (folder === undefined) throw new Error('usage: records.mjs FOLDER [COUNT]')
+if (folder === undefined || folder.startsWith('-')) throw new Error('usage: records.mjs FOLDER [COUNT]')
 
 /** mulberry32: numbers in [0, 1) that are the same on every run. */
 let state = 2026

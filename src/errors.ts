@@ -37,9 +37,54 @@ export const badUsage = (reason: string): never => {
 export const codeOf = (cause: unknown): string =>
   cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'
 
+/** Errors of the system in plain words, with what to do about them. */
+const systemErrors: ReadonlyMap<string, string> = new Map([
+  ['ENOENT', 'there is no such file or folder'],
+  ['ENOTDIR', 'a part of the path is a file, and no folder'],
+  ['EISDIR', 'it is a folder: name a file'],
+  ['EEXIST', 'it is there already'],
+  ['EACCES', 'no permission: see who owns it, and its mode'],
+  ['EPERM', 'the system does not permit it'],
+  ['EROFS', 'the file system is read-only: name a place elsewhere'],
+  ['ENOSPC', 'the disk is full: make room'],
+  ['EDQUOT', 'the disk quota is used up: make room'],
+  ['EFBIG', 'the file would be longer than the system allows'],
+  ['EMFILE', 'too many files are open: raise the limit (ulimit -n)'],
+  ['ENFILE', 'too many files are open on this machine'],
+  ['ENAMETOOLONG', 'the name is too long'],
+  ['ELOOP', 'its links lead in a circle'],
+  ['EBUSY', 'another program uses it'],
+  ['EINVAL', 'the system does not accept it'],
+  ['EIO', 'the disk or device failed'],
+  ['EADDRINUSE', 'the address is in use: end the program that listens there, or choose another port'],
+  ['EADDRNOTAVAIL', 'this machine has no such address: 127.0.0.1 is for itself alone, 0.0.0.0 for all networks'],
+  ['EAFNOSUPPORT', 'this machine has no addresses of that kind (IPv4 or IPv6)'],
+  ['ENOTFOUND', 'no such host is known: check the name'],
+  ['EAI_AGAIN', 'the name could not be looked up: check the network'],
+  ['ECONNREFUSED', 'nobody listens there: check the port, or start the program'],
+])
+
+/** What the system said, in words: `there is no such file or folder (ENOENT)`. */
+export const reasonOf = (cause: unknown): string => {
+  const code = codeOf(cause)
+  const words = systemErrors.get(code)
+  return words === undefined ? code : `${words} (${code})`
+}
+
+/** Why nothing can listen at an address. @param port undefined for a socket file */
+export const cannotListen = (name: string, port: number | undefined, cause: unknown): CustomsError => {
+  const isReserved = codeOf(cause) === 'EACCES' && port !== undefined && port < 1024
+  const reason = isReserved ? 'ports below 1024 need root: choose a higher one (EACCES)' : reasonOf(cause)
+  return new CustomsError('CANNOT_START', `${name}: ${reason}`, { cause })
+}
+
 /** The error for a file that the system does not let us read. */
 export const cannotRead = (code: ErrorCode, path: string, cause: unknown): CustomsError =>
-  new CustomsError(code, `${path}: cannot be read (${codeOf(cause)})`, { cause })
+  new CustomsError(code, `${path}: cannot be read: ${reasonOf(cause)}`, { cause })
+
+/** The error for a file that the system does not let us write. */
+export const cannotWrite = (code: ErrorCode, path: string, cause: unknown): CustomsError =>
+  new CustomsError(code, `${path}: cannot be written: ${reasonOf(cause)}`, { cause })
 
 /** Anything that was thrown, as an Error. */
 export const asError = (thrown: unknown): Error =>

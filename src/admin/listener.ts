@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { CustomsError } from '#errors.js'
+import { cannotListen } from '#errors.js'
 
 interface ListenerOptions {
   /** For messages: `the admin listener`. */
@@ -45,7 +45,7 @@ export const createListener = ({ name, host, port, allowHosts, answer }: Listene
         server.listen({ host, port })
         await once(server, 'listening')
       } catch (cause) {
-        throw new CustomsError('CANNOT_START', `${name} cannot listen on ${host}:${port}`, { cause })
+        throw cannotListen(`${name} cannot listen on ${host}:${port}`, port, cause)
       }
       return `http://${host.includes(':') ? `[${host}]` : host}:${boundPort(server, port)}`
     },

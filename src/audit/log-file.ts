@@ -1,5 +1,5 @@
 import { closeSync, rmSync, statfsSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { codeOf } from '#errors.js'
+import { reasonOf } from '#errors.js'
 import type { Claim } from './claim.js'
 import { cannotAudit, Output } from './output.js'
 import { lossNote } from './place.js'
@@ -128,7 +128,7 @@ export abstract class LogFile extends Output {
     try {
       next = this.createNext(now)
     } catch (cause) {
-      throw cannotAudit(this.file, `the next file cannot be begun (${codeOf(cause)})`, cause)
+      throw cannotAudit(this.file, `the next file cannot be begun: ${reasonOf(cause)}`, cause)
     }
     try {
       end()
@@ -174,7 +174,7 @@ export abstract class LogFile extends Output {
       if (size === this.#size) return undefined
       return size < this.#size ? 'it was cut' : 'somebody else writes to it'
     } catch (cause) {
-      return `it is not there any more (${codeOf(cause)})`
+      return `it is not there any more: ${reasonOf(cause)}`
     }
   }
 }

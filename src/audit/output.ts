@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, ftruncateSync, writeSync } from 'node:fs'
-import { codeOf, CustomsError } from '#errors.js'
+import { codeOf, CustomsError, reasonOf } from '#errors.js'
 import type { Usage } from './log-file.js'
 
 /** @param where the log's file; undefined for a standard stream */
@@ -37,7 +37,7 @@ export class Output {
       return done
     } catch (cause) {
       if (done > 0) this.#takeBack(done)
-      throw cannotAudit(this.file, codeOf(cause), cause)
+      throw cannotAudit(this.file, reasonOf(cause), cause)
     }
   }
 

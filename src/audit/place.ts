@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, parse, resolve } from 'node:path'
 import { sha256 } from '#canonical.js'
+import { CustomsError } from '#errors.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -16,6 +17,17 @@ export const stateFolder = (environment: Environment, platform = process.platfor
   if (isAbsolute(state)) return join(state, 'mcp-customs')
   if (platform !== 'win32') return join(home, '.local', 'state', 'mcp-customs')
   return join(isAbsolute(local) ? local : join(home, 'AppData', 'Local'), 'mcp-customs')
+}
+
+/**
+ * The folder where this user's relays write.
+ * @throws CustomsError CANNOT_AUDIT when none has written yet
+ */
+export const ownLogs = (environment: Environment): string => {
+  const folder = stateFolder(environment)
+  if (existsSync(folder)) return folder
+  throw new CustomsError('CANNOT_AUDIT', `${folder}: no relay of yours has written a log yet: put one in front of ` +
+    'a client\'s servers with mcp-customs install, or name a log')
 }
 
 /** A file name for a server's name. A digest is added where characters were replaced: names stay unique. */

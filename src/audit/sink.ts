@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Entry } from '#core/event.js'
-import { codeOf, CustomsError, messageOf } from '#errors.js'
+import { CustomsError, messageOf, reasonOf } from '#errors.js'
 import type { Recorded } from './batch.js'
 import { Chain, currentTime, type Flush } from './chain.js'
 import { readSigningKey } from './checkpoint.js'
@@ -113,7 +113,8 @@ const openOutput = async (
     if (file !== undefined) return await openNamed(file, rotation)
     return { output: new OwnFile(settle(wanted), now(), rotation), ends: noEnds }
   } catch (cause) {
-    throw cause instanceof CustomsError ? cause : cannotAudit(wanted, codeOf(cause), cause)
+    if (cause instanceof CustomsError) throw cause
+    throw cannotAudit(wanted, `${reasonOf(cause)}; name another file (--audit FILE), or none (--audit none)`, cause)
   }
 }
 

@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, renameSync, rmSync, statSync, writeSync
 import { resolve } from 'node:path'
 import { filesStamped, settle, stamped } from '#audit/place.js'
 import type { RelayOptions } from '#core/options.js'
-import { codeOf, CustomsError } from '#errors.js'
+import { CustomsError, reasonOf } from '#errors.js'
 import type { CaptureLimits, Opening } from './line.js'
 import { Recorder } from './recorder.js'
 
@@ -52,7 +52,7 @@ export const openCaptureFile = (
     file = settle(wanted)
     descriptor = openSync(file, 'a', 0o600)
   } catch (cause) {
-    const reason = `the capture ${wanted} cannot be written: ${codeOf(cause)}`
+    const reason = `the capture ${wanted} cannot be written: ${reasonOf(cause)}`
     throw new CustomsError('CANNOT_AUDIT', reason, { cause })
   }
   let size = fstatSync(descriptor).size
@@ -79,7 +79,7 @@ export const openCaptureFile = (
         // One system call in append mode: no line of another relay comes between.
         size += writeSync(descriptor, `${line}\n`)
       } catch (cause) {
-        failed(`the capture ${file} ends here: ${codeOf(cause)}`)
+        failed(`the capture ${file} ends here: ${reasonOf(cause)}`)
         close()
       }
     },

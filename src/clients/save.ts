@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, chown, open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { codeOf, CustomsError } from '#errors.js'
+import { cannotWrite, codeOf, CustomsError } from '#errors.js'
 import { readBounded } from '#operator-file.js'
 
 /** Longest file that is read, in bytes. Claude Code keeps much besides servers in its file. */
@@ -52,9 +52,8 @@ export const save = async (file: string, before: string, after: string): Promise
     return backup
   } catch (cause) {
     if (cause instanceof CustomsError) throw cause
-    throw new CustomsError(
-      'BAD_CONFIG', `${file}: cannot be written (${codeOf(cause)})${remedy(cause)}`, { cause },
-    )
+    const { code, message } = cannotWrite('BAD_CONFIG', file, cause)
+    throw new CustomsError(code, `${message}${remedy(cause)}`, { cause })
   }
 }
 

@@ -1,6 +1,8 @@
+import { basename } from 'node:path'
 import yargs, { type Argv } from 'yargs'
 import { keys } from '#config/generated/keys.js'
-import { suggestion } from '#config/check.js'
+import { orList, suggestion } from '#config/check.js'
+import { badUsage } from '#errors.js'
 import { divide, refuse, refuseUsage } from './command-line.js'
 import type { Flag } from './flag.js'
 import { type Command, commands } from './index.js'
@@ -20,7 +22,8 @@ export const explain = async (words: readonly string[], command?: Command): Prom
   await parser(command).parseAsync(asked, {}, (_error, _argv, output) => void printed.push(output))
   const [text = ''] = printed
   if (text !== '') return `${text}\n`
-  return command ? refuseUsage(command) : refuse(command, 'which command?')
+  if (command) return refuseUsage(command)
+  return explain(['--help'])
 }
 
 // yargs writes completions to stdout itself.
@@ -30,7 +33,11 @@ const complete = async (words: readonly string[]): Promise<string> => {
 }
 
 /** Writes the script of the shell that `SHELL` names to stdout. */
-export const completion = (): number => {
+export const completion = (shell = basename(process.env['SHELL'] ?? '')): number => {
+  // yargs would write bash's script for any other shell.
+  if (shell !== '' && !/^(?:bash|zsh|sh)$/.test(shell)) {
+    badUsage(`completion: there is a script for bash and zsh, and none for ${shell} (SHELL=bash chooses one)`)
+  }
   parser().showCompletionScript()
   return 0
 }
@@ -50,6 +57,12 @@ const parser = (command?: Command): Argv => {
     .exitProcess(false)
     .wrap(Math.min(100, process.stdout.columns || 100))
     .fail(message => {
+      const [, option = '', given = '', choices = ''] =
+        /^Invalid values:\s+Argument: (\S+), Given: (.*), Choices: (.*)$/s.exec(message) ?? []
+      if (option !== '') {
+        const words = orList(choices.split(', ').map(word => word.replaceAll('"', '')))
+        return refuse(command, `--${option} ${given}: must be ${words}`)
+      }
       const [, unknown] = /^Unknown \w+: ([^,]+)/.exec(message) ?? []
       // yargs reports an invalid choice in several lines.
       return refuse(

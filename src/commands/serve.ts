@@ -92,6 +92,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
     const adminUrl = await adminListener?.listen()
     if (config !== undefined) lifetime.add(onChange(config, reload, log, metrics))
     process.stderr.write(`mcp-customs listening on ${url}\n`)
+    if (isOfFile) process.stderr.write(`mcp-customs serves ${endpointsOf(setup).join(', ')}\n`)
     if (page) process.stderr.write(`mcp-customs page on ${adminUrl}/${page.query}\n`)
   } catch (error) {
     lifetime.fail(error)
@@ -99,6 +100,10 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   await lifetime.ended
   return 0
 }
+
+const endpointsOf = ({ servers }: Setup): readonly string[] => [
+  ...(servers.length === 1 ? ['/mcp'] : []), ...servers.map(({ server: { name } }) => `/${name}/mcp`),
+]
 
 const openAlone = async (
   { flags, setup, log, metrics, page }: ServedParts, lifetime: Lifetime,
@@ -166,10 +171,16 @@ export const doubtsAbout = (
     ...(tokens.length === 0 && issuer === undefined && who !== undefined
       ? [`${who}, and no token is asked for: name some with --token-file or auth.tokens, or an auth.issuer`]
       : []),
+    ...(tokens.some(({ token }) => token.length < leastToken)
+      ? [`a token has fewer than ${leastToken} characters, and can be guessed: make one with openssl rand -hex 32`]
+      : []),
   ]
 }
 
 const cannotStart = (program: string): string => `cannot start ${JSON.stringify(program)}: command not found`
+
+/** In characters. */
+const leastToken = 16
 
 /** Who besides this user can connect; undefined for nobody. */
 const strangersAt = (listen: Configuration['listen']): string | undefined => {

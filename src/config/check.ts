@@ -1,6 +1,11 @@
 import { closestMatch } from 'leven'
 import { isObject, type Json } from '#protocol/unmetered.js'
-import { fail, type Keys } from './source.js'
+import { fail, type Keys, wayTo } from './source.js'
+
+export const noServer = 'no server is configured'
+
+/** The least configuration. */
+export const beginning = '"servers: { NAME: { command: [npx, -y, PACKAGE] } }"'
 
 /** A part of the configuration's schema, compiled to plain code (`generated/checks.ts`). */
 export interface Check<Written> {
@@ -46,28 +51,39 @@ export const checked = <Written>(check: Check<Written>, value: unknown, written:
   if (error === undefined) return fail([], 'is not valid')
   const parts = error.instancePath.split('/').slice(1)
   const keys = parts.map(part => part.replace(/~1/g, '/').replace(/~0/g, '~'))
-  const { key, reason } = tell(error, valueAt(written, keys), choicesIn(error, errors))
+  const wrong = valueAt(written, keys)
+  const isEmpty = error.keyword === 'type' && error.schema === 'object' && (wrong ?? null) === null
+  if (isEmpty && (keys.length === 0 || wayTo(keys) === 'servers')) {
+    return fail(keys, `${keys.length === 0 ? 'the file is empty' : noServer}: begin with ${beginning}`)
+  }
+  const { key, reason } = tell(error, wrong, choicesIn(error, errors))
   return fail(key === undefined ? keys : [...keys, key], reason)
 }
 
 /**
- * Errors that are no part of another one. When no branch of anyOf or oneOf is valid, the errors below the
- * value show which branch was meant; without them, the error of the anyOf itself is reported.
+ * Errors that are no part of another one. When no branch of anyOf or oneOf is valid, an error below the value
+ * or about its keys shows which branch was meant; without one, the error of the anyOf itself is reported.
  */
 const withoutParts = (errors: readonly SchemaError[]): readonly SchemaError[] => {
   const parts = new Set(errors.filter(({ propertyName }) => propertyName !== undefined))
   for (const choice of errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')) {
     const branches = branchesOf(choice, errors)
-    const isBelow = (error: SchemaError) => error.instancePath !== choice.instancePath
-    if (branches.some(isBelow)) parts.add(choice)
-    for (const error of branches) if (!isBelow(error)) parts.add(error)
+    const isOfMeant = ({ instancePath, keyword, parentSchema }: SchemaError) =>
+      instancePath !== choice.instancePath || keyword === 'additionalProperties' ||
+      (keyword === 'required' && parentSchema.properties !== undefined)
+    if (branches.some(isOfMeant)) parts.add(choice)
+    for (const error of branches) if (!isOfMeant(error)) parts.add(error)
   }
   return errors.filter(error => !parts.has(error))
 }
 
-const branchesOf = ({ schemaPath, instancePath }: SchemaError, errors: readonly SchemaError[]) =>
-  errors.filter(error =>
-    error.schemaPath.startsWith(`${schemaPath}/`) && error.instancePath.startsWith(instancePath))
+/** A branch that is a `$ref` has the path of what it refers to; its type tells whether it was meant. */
+const branchesOf = (choice: SchemaError, errors: readonly SchemaError[]) => {
+  const { schemaPath, instancePath } = choice
+  return errors.slice(0, errors.indexOf(choice)).filter(error =>
+    (error.schemaPath.startsWith(`${schemaPath}/`) && error.instancePath.startsWith(instancePath)) ||
+    (error.keyword === 'type' && error.instancePath === instancePath))
+}
 
 /** The valid values of an enum, a const, or an anyOf of those. */
 const choicesIn = (error: SchemaError, errors: readonly SchemaError[]): readonly string[] =>
@@ -110,6 +126,10 @@ const tell = (
       return { reason: messageIn(parentSchema) + meant }
   }
 }
+
+/** `off, log or block` */
+export const orList = (words: readonly string[]): string =>
+  [words.slice(0, -1).join(', '), words.at(-1) ?? ''].filter(part => part !== '').join(' or ')
 
 const messageIn = (schema: unknown): string =>
   isObject(schema) && typeof schema['errorMessage'] === 'string'

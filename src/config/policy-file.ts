@@ -1,7 +1,7 @@
 import { type Action, actions } from '#core/findings.js'
 import { CustomsError } from '#errors.js'
 import { actionsOf, isRuleName, presets, ruleNames } from '#rules/index.js'
-import { suggestion } from './check.js'
+import { orList, suggestion } from './check.js'
 import { readChecked } from './file.js'
 import { isPolicyFile } from './generated/checks.js'
 import { defaults } from './generated/defaults.js'
@@ -67,7 +67,7 @@ export const parseRules = (flags: readonly string[]): Rules =>
     if (!isRuleName(name)) return refuse(`unknown rule${suggestion(name, ruleNames)}`)
     const action = actions.find(candidate => candidate === asked)
     if (action === undefined) {
-      return refuse(`unknown action${suggestion(asked, actions) || `: ${actions.join(', ')}`}`)
+      return refuse(`unknown action ${JSON.stringify(asked)}: must be ${orList(actionsOf(name))}`)
     }
     return actionsOf(name).includes(action) ? [name, action] : refuse(notFor(action))
   }))

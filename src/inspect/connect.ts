@@ -26,6 +26,8 @@ export interface Connected {
 export interface ConnectOptions {
   /** What the server is called in errors. */
   readonly name: string
+  /** Its command line or URL, without secrets. */
+  readonly target: string
   readonly version: string
   /** Longest wait for an answer, in milliseconds. */
   readonly timeoutMs: number
@@ -173,8 +175,10 @@ const silent = (options: ConnectOptions): CustomsError =>
     `no answer within ${options.timeoutMs / 1000} s; is it an MCP server? (--timeout SECONDS waits longer)`,
   )
 
-const unreachable = ({ name }: ConnectOptions, reason: string): CustomsError =>
-  new CustomsError('CANNOT_REACH', `${name}: ${reason}`)
+const unreachable = ({ name, target }: ConnectOptions, reason: string): CustomsError => {
+  const remote = target.includes(`/${name}`) ? target : `${name} (${target})`
+  return new CustomsError('CANNOT_REACH', `${/^https?:/.test(target) ? remote : name}: ${reason}`)
+}
 
 /** Describes an error response: the relay's own tells the state of the connection, the server's is quoted. */
 export const refusal = ({ error: { code, message } }: Answer & { kind: 'error' }): string =>

@@ -16,8 +16,6 @@ import { plain } from './plain.js'
 import type { Saved } from './saved.js'
 
 interface InspectOptions extends ConnectOptions, Omit<LinkOptions, 'policy'> {
-  /** The command line or URL, without secrets. */
-  readonly target: string
   /** True when the operator gave the server its name. */
   readonly isNamed: boolean
   /** By which the findings are weighed. */

@@ -1,6 +1,6 @@
 import type { SchemaChecker } from '#core/check.js'
 import type { Entry } from '#core/event.js'
-import { asError } from '#errors.js'
+import { asError, CustomsError } from '#errors.js'
 import { openSession } from '#gateway/open.js'
 import { createSchemaChecker } from '#schema/index.js'
 import { ClientEnd } from './client-end.js'
@@ -23,8 +23,13 @@ export interface GuardOptions extends JudgeOptions {
  * Wraps a client transport with a relay like that of `mcp-customs wrap`: `client.connect(guard(transport))`.
  * @throws CustomsError BAD_CONFIG, naming the option
  */
-export const guard = (transport: SdkTransport, options: GuardOptions = {}): GuardedTransport =>
-  new Guarded(transport, options)
+export const guard = (transport: SdkTransport, options: GuardOptions = {}): GuardedTransport => {
+  const missing = (['start', 'send', 'close'] as const).find(name => typeof transport[name] !== 'function')
+  if (missing !== undefined) {
+    throw new CustomsError('BAD_CONFIG', `guard: the transport has no ${missing}(): give it one of the SDK's`)
+  }
+  return new Guarded(transport, options)
+}
 
 class Guarded implements GuardedTransport {
   onmessage?: ((message: unknown, extra?: unknown) => void) | undefined

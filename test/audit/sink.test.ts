@@ -32,15 +32,15 @@ t.test('nothing is written where no log is wanted', async t => {
 t.test('a log that cannot be written is an error, in one line', async t => {
   const directory = t.testdir({ file: '' })
   await t.rejects(
-    open(directory), { code: 'CANNOT_AUDIT', exitCode: 2, message: /cannot be written: EISDIR$/ },
+    open(directory), { code: 'CANNOT_AUDIT', exitCode: 2, message: /cannot be written: .*\(EISDIR\); name another file \(--audit FILE\), or none \(--audit none\)$/ },
   )
   await t.rejects(open(join(directory, 'file', 'audit.ndjson')), {
-    code: 'CANNOT_AUDIT', message: /cannot be written: (ENOTDIR|EEXIST)$/,
+    code: 'CANNOT_AUDIT', message: /cannot be written: .*\((?:ENOTDIR|EEXIST)\); name another file/,
   })
   // Folders cannot be made there, and yet it is no error to ask for one.
   if (existsSync('/proc/self')) {
     await t.rejects(open('/proc/nowhere/deep/audit.ndjson'), {
-      code: 'CANNOT_AUDIT', message: /cannot be written: ENOENT$/,
+      code: 'CANNOT_AUDIT', message: /cannot be written: .*\(ENOENT\); name another file \(--audit FILE\), or none \(--audit none\)$/,
     })
   }
 })
@@ -50,14 +50,14 @@ t.test('a full disk is an error, never a silence', {
 }, async t => {
   const audit = await open('/dev/full')
   t.throws(() => audit.write(called), {
-    code: 'CANNOT_AUDIT', message: 'the audit log /dev/full cannot be written: ENOSPC',
+    code: 'CANNOT_AUDIT', message: 'the audit log /dev/full cannot be written: the disk is full: make room (ENOSPC)',
   })
   t.throws(() => audit.write(called), { code: 'CANNOT_AUDIT' })
   audit.close()
   const descriptor = openSync('/dev/full', 'w')
   const stream = await open('-', { stream: descriptor })
   t.throws(() => stream.write(called), {
-    code: 'CANNOT_AUDIT', message: 'the audit log on the standard stream cannot be written: ENOSPC',
+    code: 'CANNOT_AUDIT', message: 'the audit log on the standard stream cannot be written: the disk is full: make room (ENOSPC)',
   })
   stream.close()
   closeSync(descriptor)
@@ -75,7 +75,7 @@ t.test('with onFailure continue a full disk is said once, and counted each time'
   audit.close()
   t.equal(failed, 2)
   t.strictSame(warnings, [
-    'the audit log /dev/full cannot be written: ENOSPC; traffic goes on without a record (audit.onFailure: continue)',
+    'the audit log /dev/full cannot be written: the disk is full: make room (ENOSPC); traffic goes on without a record (audit.onFailure: continue)',
     'the audit log /dev/full ends without 2 records',
   ])
   await t.rejects(open('/no/such/folder/\0', { onFailure: 'continue' }), { code: 'CANNOT_AUDIT' })
@@ -131,7 +131,7 @@ t.test('a record that did not fit leaves no trace, and the next one follows the 
     'sh', ['-c', 'ulimit -f 8; exec "$0" --input-type=module -e "$1"', process.execPath, script],
     { encoding: 'utf8' },
   )
-  t.match(stdout, `the audit log ${file} cannot be written: EFBIG`)
+  t.match(stdout, `the audit log ${file} cannot be written: the file would be longer than the system allows (EFBIG)`)
   t.match(verify([file]), { ok: true, records: 2, open: { sessions: 0 } })
 })
 

@@ -53,7 +53,7 @@ t.test('a capture that cannot be opened is an error; one that cannot be written 
   const capture = openCaptureFile('/dev/full', reason => told.push(reason))
   capture.write('a')
   capture.write('b')
-  t.strictSame(told, ['the capture /dev/full ends here: ENOSPC'])
+  t.strictSame(told, ['the capture /dev/full ends here: the disk is full: make room (ENOSPC)'])
   capture.close()
   t.end()
 })

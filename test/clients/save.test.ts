@@ -59,11 +59,11 @@ t.test('what cannot be read or written is told of in one line', async t => {
   await t.rejects(
     readText(join(folder, 'latin.json')), { code: 'BAD_CONFIG', message: /latin\.json: is no UTF-8 text$/ },
   )
-  await t.rejects(readText(folder), { code: 'BAD_CONFIG', message: /cannot be read \(EISDIR\)$/ })
+  await t.rejects(readText(folder), { code: 'BAD_CONFIG', message: /cannot be read: .*\(EISDIR\)$/ })
   t.equal(await readText(join(folder, 'none.json')), undefined)
   await t.rejects(
     save(join(folder, 'none.json'), '', 'a'),
-    { code: 'BAD_CONFIG', message: /none\.json: cannot be written \(ENOENT\)$/ },
+    { code: 'BAD_CONFIG', message: /none\.json: cannot be written: .*\(ENOENT\)$/ },
   )
   mkdirSync(join(folder, 'sub'))
   await t.rejects(save(join(folder, 'sub'), '', 'a'), { code: 'BAD_CONFIG' })

@@ -52,7 +52,6 @@ for (const [line, given, words, command] of good) {
 }
 
 const wrong = [
-  ['', 'which command? (see mcp-customs --help)'],
   ['--frob', 'Unknown argument: frob (see mcp-customs --help)'],
   ['wrpa cat', 'Unknown command: wrpa; did you mean "wrap"? (see mcp-customs --help)'],
   [
@@ -80,8 +79,14 @@ const wrong = [
   ['wrap --policy --trust cat', 'Not enough arguments following: policy (see mcp-customs wrap --help)'],
   ['wrap --policy= cat', '--policy needs a value: NAME|FILE (see mcp-customs wrap --help)'],
   ['wrap --policy a --policy b cat', '--policy was given more than once (see mcp-customs wrap --help)'],
-  ['wrap --log-level wran cat', 'Invalid values: Argument: log-level, Given: "wran", Choices: "fatal", ' +
-    '"error", "warn", "info", "debug", "trace", "silent" (see mcp-customs wrap --help)'],
+  [
+    'wrap --log-level wran cat', '--log-level "wran": must be fatal, error, warn, info, debug, trace or ' +
+      'silent (see mcp-customs wrap --help)',
+  ],
+  [
+    'audit show --verdict bad',
+    '--verdict "bad": must be pass, log, mend, demote or block (see mcp-customs audit --help)',
+  ],
 ] as const
 
 for (const [line, message] of wrong) {

@@ -68,9 +68,9 @@ t.test('a file that cannot be read or holds no list is reported in one line', as
   const cases: [string, readonly string[], RegExp][] = [
     [
       'not there', [join(folder, 'none.json')],
-      /none\.json: cannot be read \(ENOENT\); a command is given after --, and a URL begins with http:\/\/ or https:\/\/\n$/,
+      /none\.json: cannot be read: .*\(ENOENT\); a command is given after --, and a URL begins with http:\/\/ or https:\/\/\n$/,
     ],
-    ['a folder', [nested], /cannot be read \(EISDIR\)\n$/],
+    ['a folder', [nested], /cannot be read: .*\(EISDIR\)\n$/],
     ['no JSON', [save('text.json', '# no JSON')], /text\.json:1: no JSON: .*\n$/],
     ['no list', [save('object.json', '{}')], /object\.json: no answer that holds a list\n$/],
     ['a call', ['--call', 'echo', list], /--call needs a server: a file cannot be called\n$/],

@@ -24,7 +24,7 @@ t.test('an error is reported in one line, with exit code 2', async t => {
     ],
     [
       'a URL where nobody is', ['http://127.0.0.1:9/mcp'],
-      /^mcp-customs: 127\.0\.0\.1: the server refused the connection\n$/,
+      /^mcp-customs: http:\/\/127\.0\.0\.1:9\/mcp: the server refused the connection\n$/,
     ],
     ['no server', [], /^mcp-customs: which server\? .*\n$/],
     [
@@ -64,15 +64,15 @@ t.test('a URL without an MCP server, or that refuses us, is reported in one line
   const cases: [string, RequestListener, RegExp][] = [
     [
       'a page', (_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>'),
-      /^mcp-customs: 127\.0\.0\.1: its answer cannot be used: wire\/http at \/: .*text\/html.*\n$/,
+      /^mcp-customs: http:\/\/127\.0\.0\.1:\d+\/mcp: its answer cannot be used: wire\/http at \/: .*text\/html.*\n$/,
     ],
     [
       'a door', (_request, response) => response.writeHead(401).end(),
-      /^mcp-customs: 127\.0\.0\.1: the server answered HTTP 401: it asks for credentials, to be given by --header Authorization=VALUE\n$/,
+      /^mcp-customs: http:\/\/127\.0\.0\.1:\d+\/mcp: the server answered HTTP 401: it asks for credentials, to be given by --header Authorization=VALUE\n$/,
     ],
     ['nothing there', (
       _request, response,
-    ) => response.writeHead(404).end(), /^mcp-customs: 127\.0\.0\.1: the server answered HTTP 404\n$/],
+    ) => response.writeHead(404).end(), /^mcp-customs: http:\/\/127\.0\.0\.1:\d+\/mcp: the server answered HTTP 404\n$/],
   ]
   for (const [name, answer, line] of cases) {
     const server = createServer(answer)

@@ -161,7 +161,27 @@ const server = (text: string) => `servers: { a: { ${text} } }`
 const wrong = [
   // [name, YAML, the message after the file's name]
   ['a list', '[]', ': must be a map of keys, not a list'],
-  ['nothing', '', ': must be a map of keys, not nothing'],
+  [
+    'nothing', '',
+    ': the file is empty: begin with "servers: { NAME: { command: [npx, -y, PACKAGE] } }"',
+  ],
+  [
+    'no servers', 'servers:',
+    ':1:1: servers: no server is configured: begin with "servers: { NAME: { command: [npx, -y, PACKAGE] } }"',
+  ],
+  [
+    'a misspelt key of a lock', 'lock:\n  file: a.json\n  txet: block',
+    ':3:3: lock.txet: unknown key; did you mean "text"?',
+  ],
+  ['a lock without its file', 'lock: { frozen: true }', ':1:1: lock: must have file'],
+  [
+    'a lock of another kind', 'lock: 7',
+    ':1:1: lock: must be the path of a lock file, or an object with its file',
+  ],
+  [
+    'a misspelt key of a tool', 'servers:\n  a:\n    command: [b]\n    tools:\n      search: { outputShema: a }',
+    ':5:17: servers.a.tools.search.outputShema: unknown key; did you mean "outputSchema"?',
+  ],
   ['an unknown key', 'polcy: strict', ':1:1: polcy: unknown key; did you mean "policy"?'],
   [
     'an unknown key, nothing like it', 'audit: { where: x }',
@@ -195,7 +215,7 @@ const wrong = [
     'a misspelt preset', 'policy: stric',
     ':1:1: policy: must be observe, standard, strict, compat or the path of a policy file, such as ./policy.yaml; did you mean "strict"?',
   ],
-  ['no policy file', 'policy: ./none.yaml', /none\.yaml: cannot be read \(ENOENT\)/],
+  ['no policy file', 'policy: ./none.yaml', /none\.yaml: cannot be read: .*\(ENOENT\)/],
   [
     'a misspelt rule', 'rules: { result/shema: log }',
     ':1:10: rules.result/shema: unknown key; did you mean "result/schema"?',
@@ -307,7 +327,7 @@ const wrong = [
   ],
   [
     'no schema file', server('command: [a], tools: { b: { outputSchema: none.json } }'),
-    /none\.json: cannot be read \(ENOENT\)/,
+    /none\.json: cannot be read: .*\(ENOENT\)/,
   ],
   [
     'a broken schema file', server('command: [a], tools: { b: { outputSchema: broken.json } }'),
@@ -454,9 +474,9 @@ t.test('a file that cannot be used is refused', async t => {
     })
   const read = (name: string) => readConfiguration(join(directory, name), {})
   await t.rejects(
-    read('none.yaml'), { code: 'BAD_CONFIG', message: /none\.yaml: cannot be read \(ENOENT\)$/ },
+    read('none.yaml'), { code: 'BAD_CONFIG', message: /none\.yaml: cannot be read: .*\(ENOENT\)$/ },
   )
-  await t.rejects(read('folder'), { code: 'BAD_CONFIG', message: /folder: cannot be read \(EISDIR\)$/ })
+  await t.rejects(read('folder'), { code: 'BAD_CONFIG', message: /folder: cannot be read: .*\(EISDIR\)$/ })
   await t.rejects(read('latin1.json'), { code: 'BAD_CONFIG', message: /latin1\.json: not UTF-8$/ })
   await t.rejects(read('long.json'), { code: 'BAD_CONFIG', message: /long\.json: longer than 262144 bytes$/ })
 })

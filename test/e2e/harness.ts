@@ -1,4 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
 export interface Exit {
@@ -37,6 +40,10 @@ const patience = 15_000
  * Starts a command in a process group of its own, which is killed when the test ends, and talks raw lines to
  * it.
  */
+/** In place of the user's own folder: relays write logs there. */
+const state = join(tmpdir(), `mcp-customs-state-${process.pid}`)
+process.once('exit', () => rmSync(state, { recursive: true, force: true }))
+
 export const start = (
   t: Test, command: string, args: readonly string[], env: NodeJS.ProcessEnv = {},
 ): Started => {
@@ -45,7 +52,9 @@ export const start = (
   const options = env['NODE_OPTIONS']
   const [first, words] =
     options === undefined ? [command, args] : ['env', [`NODE_OPTIONS=${options}`, command, ...args]]
-  const child = spawn(first, words, { detached: true, env: { ...process.env, ...env } })
+  const child = spawn(
+    first, words, { detached: true, env: { ...process.env, XDG_STATE_HOME: state, ...env } },
+  )
   const lines: string[] = []
   const waiting = new Set<() => void>()
   let errors = ''

@@ -25,6 +25,13 @@ const info = { name: 'test', version: '1' }
 const rulesOf = (entries: readonly Entry[]): string[] =>
   entries.flatMap(({ findings }) => findings.map(({ rule }) => rule))
 
+t.test('what is no transport is refused', t => {
+  const none = JSON.parse('{}') as SdkTransport
+  t.throws(() => guard(none), { code: 'BAD_CONFIG', message: 'guard: the transport has no start(): ' +
+    'give it one of the SDK\'s' })
+  t.end()
+})
+
 t.test('clients of both SDKs get the checks with one line', async t => {
   const recorded: Entry[] = []
   const options: GuardOptions = { policy: 'standard', onRecord: entry => recorded.push(entry) }

@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { readPublicKey } from '#audit/checkpoint.js'
-import { stateFolder } from '#audit/place.js'
+import { ownLogs } from '#audit/place.js'
 import { findLogs, readLog } from '#audit/read/logs.js'
 import { type Verification, Verifier, verify } from '#audit/read/verify.js'
-import { badUsage, codeOf, CustomsError, pathText } from '#errors.js'
+import { badUsage, cannotWrite, CustomsError, pathText } from '#errors.js'
 import { count } from '#inspect/terminal.js'
 import { everything, filterFor } from '#report/filter.js'
 import { reportPage } from '#report/html.js'
@@ -28,7 +28,7 @@ export const audit = async (given: Given, [action = '', ...paths]: readonly stri
     }
     return auditVerify(paths, readVerifyFlags(given))
   }
-  const places = paths.length > 0 ? paths : [stateFolder(process.env)]
+  const places = paths.length > 0 ? paths : [ownLogs(process.env)]
   const now = Date.now()
   return action === 'show'
     ? (await import('./show.js')).auditShow(places, readShowFlags(given, now))
@@ -133,7 +133,8 @@ const auditReport = async (
   }
   if (records === 0 && others > 0) {
     throw new CustomsError(
-      'CANNOT_AUDIT', `${paths.map(pathText).join(', ')}: no line is a record of an audit log`,
+      'CANNOT_AUDIT', `${paths.map(pathText).join(', ')}: no line is a record of an audit log ` +
+        '(captures are for mcp-customs replay and learn)',
     )
   }
   const page = await reportPage(totals.summary(Date.now(), paths, rows))
@@ -145,7 +146,7 @@ const auditReport = async (
     // The page quotes servers' messages: only the operator may read it.
     await writeFile(output, page, { mode: 0o600 })
   } catch (cause) {
-    throw new CustomsError('CANNOT_AUDIT', `${output}: cannot be written (${codeOf(cause)})`, { cause })
+    throw cannotWrite('CANNOT_AUDIT', output, cause)
   }
   process.stderr.write(`${pathText(output)}: written\n`)
   return 0

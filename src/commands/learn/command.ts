@@ -4,7 +4,7 @@ import { stringify } from 'yaml'
 import { hidden } from '#audit/secret-names.js'
 import { Calls, heardIn } from '#capture/calls.js'
 import { linesOf } from '#capture/read.js'
-import { badUsage, codeOf, CustomsError } from '#errors.js'
+import { badUsage, cannotWrite } from '#errors.js'
 import { type Style, styleFor } from '#inspect/terminal.js'
 import { Counts } from '#learn/counts.js'
 import { type Contract, LearntTool, propose } from '#learn/tool.js'
@@ -99,7 +99,7 @@ const save = (file: string, text: string): number => {
     writeFileSync(file, text)
     return 1
   } catch (cause) {
-    throw new CustomsError('BAD_USAGE', `${file}: cannot be written (${codeOf(cause)})`, { cause })
+    throw cannotWrite('BAD_USAGE', file, cause)
   }
 }
 

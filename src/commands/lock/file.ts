@@ -4,7 +4,7 @@ import { chmod, constants, copyFile, link, realpath, rename, rm, stat, writeFile
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseStrictJson, SyntaxProblem } from '#config/text.js'
-import { codeOf, CustomsError } from '#errors.js'
+import { cannotWrite, codeOf, CustomsError, reasonOf } from '#errors.js'
 import { markLongNumbers } from '#lock/digits.js'
 import { formatLock, type Lock, parseLock } from '#lock/lock.js'
 import { readBounded } from '#operator-file.js'
@@ -59,7 +59,7 @@ const longest = 64 * 1024 * 1024
 
 const readBytes = async (file: string): Promise<Buffer | undefined> => {
   const fail = (reason: string, cause?: unknown): never => {
-    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (${reason})`, { cause })
+    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read: ${reason}`, { cause })
   }
   try {
     const found = await stat(file)
@@ -70,7 +70,7 @@ const readBytes = async (file: string): Promise<Buffer | undefined> => {
       : await readBounded(file, longest)
   } catch (cause) {
     if (cause instanceof CustomsError) throw cause
-    return codeOf(cause) === 'ENOENT' ? undefined : fail(codeOf(cause), cause)
+    return codeOf(cause) === 'ENOENT' ? undefined : fail(reasonOf(cause), cause)
   }
 }
 
@@ -97,7 +97,7 @@ export const writeLock = async (file: string, before: Buffer | undefined, lock: 
     if ((await inoOf(claim).catch(() => undefined)) === ino) await rm(claim, { force: true })
   } catch (cause) {
     if (cause instanceof CustomsError) throw cause
-    throw new CustomsError('BAD_CONFIG', `${file}: cannot be written (${codeOf(cause)})`, { cause })
+    throw cannotWrite('BAD_CONFIG', file, cause)
   }
   throw new CustomsError(
     'BAD_CONFIG', `${file}: has changed since it was read: nothing was written, run the command again`,

@@ -1,5 +1,6 @@
 import { basename, resolve } from 'node:path'
 import { readServerUrl } from '#config/address.js'
+import { beginning, noServer } from '#config/check.js'
 import {
   type Configuration, type Limits, type LockSetting, type ServerConfiguration, usual,
 } from '#config/configuration.js'
@@ -146,7 +147,7 @@ const chosen = (
     return [server ?? badUsage(`${file}: no server ${JSON.stringify(flags.server)} (there is: ${names})`)]
   }
   const all = [...servers.values()]
-  if (all.length === 0) return badUsage(`${file}: servers: names none`)
+  if (all.length === 0) return badUsage(`${file}: ${noServer}: write ${beginning}`)
   if (all.length > 1 && !many) {
     return badUsage(`${file} has several servers: choose one with --server (${names})`)
   }

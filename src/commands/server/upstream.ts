@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { withoutSecrets } from '#audit/secrets.js'
 import type { ProcessServer, RemoteServer, ServerConfiguration } from '#config/configuration.js'
 import type { Environment } from '#config/source.js'
-import { codeOf, CustomsError } from '#errors.js'
+import { cannotRead } from '#errors.js'
 import type { FrameLimits } from '#protocol/frame.js'
 import type { CommandLine } from '#transport/process/spawn.js'
 import { stdioServer, type StdioServer } from '#transport/stdio/server.js'
@@ -40,7 +40,7 @@ export const readPem = (file: string): Buffer => {
   try {
     return readFileSync(file)
   } catch (cause) {
-    throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (${codeOf(cause)})`, { cause })
+    throw cannotRead('BAD_CONFIG', file, cause)
   }
 }
 

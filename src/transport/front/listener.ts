@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { codeOf, CustomsError } from '#errors.js'
+import { cannotListen, codeOf, CustomsError } from '#errors.js'
 
 /** In PEM. */
 export interface FrontTls {
@@ -94,8 +94,9 @@ export const listen = async (server: Server, address: ListenAddress): Promise<st
     else await once(server.listen({ host: address.host, port: address.port }), 'listening')
   } catch (cause) {
     if (cause instanceof CustomsError) throw cause
-    const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : ''
-    throw new CustomsError('CANNOT_START', `cannot listen on ${nameOf(address)}${code}`, { cause })
+    throw cannotListen(
+      `cannot listen on ${nameOf(address)}`, 'port' in address ? address.port : undefined, cause,
+    )
   }
   if ('socket' in address) return nameOf(address)
   const bound = server.address()

@@ -51,7 +51,12 @@ export const refusals = {
   ),
   badHost: refusal(403, 'This Host is not allowed here: name it in allowHosts'),
   badOrigin: refusal(403, 'This Origin is not allowed here: name it in allowOrigins'),
-  noEndpoint: { ...refusal(404, 'There is no endpoint at this path'), isPlain: true },
+  noEndpoint: {
+    ...refusal(
+      404, 'There is no endpoint at this path: a server is at /mcp, or in a gateway at /NAME/mcp by its name',
+    ),
+    isPlain: true,
+  },
   retired: refusal(404, 'There is no endpoint at this path any more'),
   noSession: refusal(404, 'There is no such session: begin a new one with initialize'),
   badMethod: refusal(405, 'This method is not allowed', { allow: 'GET, POST, DELETE' }),

@@ -399,7 +399,7 @@ t.test('a port in use is a clear error', async t => {
   const { port } = await start(t)
   const second = frontWith({ address: { host: '127.0.0.1', port }, limits, endpoints: new Map() })
   await t.rejects(
-    second.listen(), { code: 'CANNOT_START', message: `cannot listen on 127.0.0.1:${port} (EADDRINUSE)` },
+    second.listen(), { code: 'CANNOT_START', message: new RegExp(`cannot listen on 127.0.0.1:${port}: the address is in use: .*EADDRINUSE`) },
   )
 })
 
