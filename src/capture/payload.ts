@@ -19,8 +19,13 @@ export interface Payload {
 export const whole: Payload = {
   bytes: ({ bytes }) => bytes,
   headers: envelope => headersOf(envelope, value => value),
-  finding: finding => finding,
+  finding: finding => findingWith(finding, text => text),
 }
+
+/** The members that a capture keeps: of an element of a list, the path says which it is. */
+const findingWith = ({ rule, path, message, mended }: Finding, shown: (text: string) => string): Finding => ({
+  rule, path: shown(path), message: shown(message), ...(mended !== undefined && { mended: shown(mended) }),
+})
 
 /** Leaves out secrets, recognised as in the audit log. A frame without secrets is kept byte for byte. */
 export const redacted: Payload = {
@@ -31,11 +36,7 @@ export const redacted: Payload = {
     return edits.length === 0 ? frame.bytes : edit(frame.bytes, edits)
   },
   headers: envelope => headersOf(envelope, withoutSecrets),
-  finding: ({ rule, path, message, mended }) => ({
-    rule, path: withoutSecrets(path), message: withoutSecrets(message), ...(mended !== undefined && {
-      mended: withoutSecrets(mended),
-    }),
-  }),
+  finding: finding => findingWith(finding, withoutSecrets),
 }
 
 /** Longest value that is searched for secrets, as in the audit log: the search delays the next message. */

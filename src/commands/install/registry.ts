@@ -40,7 +40,7 @@ const npmRegistryFor = async (name: string, { environment, home }: Machine): Pro
 const newestOfPyPI = async (name: string, { environment }: Machine): Promise<string | undefined> => {
   const { UV_DEFAULT_INDEX, UV_INDEX_URL, PIP_INDEX_URL } = environment
   const index = UV_DEFAULT_INDEX ?? UV_INDEX_URL ?? PIP_INDEX_URL ?? 'https://pypi.org/simple'
-  const answer = await ask(`${index.replace(/\/+$/, '')}/${name.toLowerCase().replace(/[._]+/g, '-')}/`)
+  const answer = await ask(`${index.replace(/\/+$/, '')}/${name.toLowerCase().replace(/[-._]+/g, '-')}/`)
   const versions = isObject(answer) ? member(answer, 'versions') : undefined
   const releases = isArray(versions) ? versions.filter(isString).filter(one => /^\d+(?:\.\d+)*$/.test(one)) : []
   return releases.reduce<string | undefined>(
