@@ -11,8 +11,9 @@ import type { Payloads } from './redact.js'
 import type { Audit, AuditOptions } from './sink.js'
 
 /**
- * Waits for a record. Returns when the operating system has it, or when it could not be written and the
- * operator chose to go on (`onFailure: continue`). Every call has the same outcome.
+ * Writes a record that was queued, and all before it. Returns when the operating system has it, or when it
+ * could not be written and the operator chose to go on (`onFailure: continue`). Every call has the same
+ * outcome.
  * @throws CustomsError CANNOT_AUDIT
  */
 export type Flush = () => void

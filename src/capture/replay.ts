@@ -14,7 +14,7 @@ import type { CapturedSession } from './read.js'
 import { decisionOf, payloadOf } from './recorder.js'
 
 /** The settings of a replay. */
-export type Judgement = Pick<
+export type ReplaySettings = Pick<
   RelayOptions,
   'trusted' | 'accepted' | 'rules' | 'listMs' | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
 > & {
@@ -56,7 +56,7 @@ export const recorded = ({ events }: CapturedSession, limits: FrameLimits): Cour
  * @param was the messages and decisions of the capture
  */
 export const replayed =
-  async (session: CapturedSession, was: Course, judgement: Judgement): Promise<Course> =>
+  async (session: CapturedSession, was: Course, judgement: ReplaySettings): Promise<Course> =>
   new Replay(session.opening, was, judgement).run(session.events)
 
 /**
@@ -67,7 +67,7 @@ export const replayed =
  */
 class Replay {
   readonly #relay: Batches
-  readonly #judgement: Judgement
+  readonly #judgement: ReplaySettings
   readonly #payload
   readonly #exchanges = new NamedExchanges()
   readonly #messages: Message[] = []
@@ -94,7 +94,7 @@ class Replay {
 
   constructor(
     { server, session, nonce, stateless, joined = false, payloads, settings }: Opening, was: Course,
-    judgement: Judgement,
+    judgement: ReplaySettings,
   ) {
     this.#judgement = judgement
     this.#payload = payloadOf(payloads)

@@ -79,12 +79,12 @@ export class Outbox {
  * The frame that is sent in place of one whose audit record could not be written: an error for each response
  * in it. Requests and notifications are left out.
  */
-export const withheld = ({ message }: Frame, reason: string): Frame | undefined => {
+export const auditErrorFor = ({ message }: Frame, reason: string): Frame | undefined => {
   if (message.kind !== 'batch') {
     return message.kind === 'result' || message.kind === 'error'
       ? errorAnswer(message, errorCode.gone, `mcp-customs: ${reason}`)
       : undefined
   }
-  const answers = message.members.flatMap(member => withheld(member, reason) ?? [])
+  const answers = message.members.flatMap(member => auditErrorFor(member, reason) ?? [])
   return answers.length === 0 ? undefined : joined(answers)
 }

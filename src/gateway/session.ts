@@ -11,7 +11,7 @@ import type { Exit, Transport, TransportEvent } from '#transport/transport.js'
 import { Backpressure } from './backpressure.js'
 import type { RunningChecks } from './checks.js'
 import { type Hooks, traced } from './hooks.js'
-import { Outbox, withheld } from './outbox.js'
+import { Outbox, auditErrorFor } from './outbox.js'
 
 export interface SessionParts extends Hooks {
   readonly client: Transport
@@ -58,7 +58,7 @@ export class Session {
   #over = false
   #failure: Error | undefined
   /** Set when records cannot be written: the reason that waiting requests get. */
-  #withheld: string | undefined
+  #auditFailure: string | undefined
   readonly #contained: (cause: unknown) => void
   #exit: Exit | undefined
   #resolve: (ended: Ended) => void = () => undefined
@@ -285,7 +285,7 @@ export class Session {
 
   /** Sends a frame, unless its record could not be written. */
   #send({ to, exchange, frame, cause }: Extract<Effect, { readonly type: 'send' }>): void {
-    const kept = this.#withheld === undefined ? frame : withheld(frame, this.#withheld)
+    const kept = this.#auditFailure === undefined ? frame : auditErrorFor(frame, this.#auditFailure)
     if (kept === undefined) return
     try {
       if (!this.#ends[to].send(exchange, kept)) this.#backpressure.pause(cause, to, exchange)
@@ -331,7 +331,7 @@ export class Session {
   #fail(failure: unknown, reason: string): void {
     if (this.#failure !== undefined) return
     this.#failure = asError(failure)
-    if (reason === noAudit) this.#withheld = reason
+    if (reason === noAudit) this.#auditFailure = reason
     this.#waiting.unshift({ type: 'server-gone', reason, isFailure: reason !== noAudit })
     this.stop()
     this.#handleWaiting()
@@ -351,7 +351,8 @@ export class Session {
         .then(() => Promise.all([clientClosed, this.#serverClosed]))
         .then(() =>
           this.#resolve({
-            reason, exit: this.#exit, failure: this.#failure, isAuditFailure: this.#withheld !== undefined,
+            reason, exit: this.#exit, failure: this.#failure,
+            isAuditFailure: this.#auditFailure !== undefined,
           }),
         )
     })

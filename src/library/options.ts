@@ -37,7 +37,8 @@ export interface ToolOptions {
   readonly annotations?: object
 }
 
-export interface Judgement {
+/** The options of `judge`, checked, with defaults. */
+export interface ReadOptions {
   readonly server: string
   readonly policy: Policy
   readonly trusted: boolean
@@ -58,7 +59,7 @@ const ofTool: Options = {
  * @param own further options of the caller
  * @throws CustomsError BAD_CONFIG, naming the option
  */
-export const readOptions = (given: JudgeOptions, own: Options): Judgement => {
+export const readOptions = (given: JudgeOptions, own: Options): ReadOptions => {
   check(given, { ...judging, ...own }, '')
   const {
     policy = 'standard', rules = {}, trusted = false, tools = {}, limits = {}, server = 'server',

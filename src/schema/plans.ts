@@ -15,7 +15,7 @@ export interface Plan extends SchemaText {
   readonly reading: Reading | undefined
 }
 
-interface Entry extends Plan {
+interface CachedPlan extends Plan {
   /** The memory for all of the entry, compiled checks included. */
   bytes: number
 }
@@ -25,7 +25,7 @@ const maxBytes = 48 * 1024 * 1024
 
 /** A cache of schemas that were read, by digest. When it is full it evicts the least recently used. */
 export class Plans {
-  readonly #entries = new Map<string, Entry>()
+  readonly #entries = new Map<string, CachedPlan>()
   #bytes = 0
 
   get(digest: string): Plan | undefined {

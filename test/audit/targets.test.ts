@@ -73,7 +73,7 @@ t.test('pino-socket gets each record, with the time and the level of pino', asyn
   t.strictSame([warnings, undelivered.size], [[], 0])
 })
 
-t.test('pino-loki gets each record, and its labels from it', async t => {
+t.test('pino-loki gets each record with its labels', async t => {
   const pushed: { stream: Record<string, string>; values: [string, string][] }[] = []
   const server = httpServer((request, response) => {
     let body = ''
@@ -170,7 +170,7 @@ for (const [what, source] of [
   })
 }
 
-t.test('what a transport has no room for is given up and counted, and nothing waits for it', async t => {
+t.test('records for which a transport has no room are dropped and counted at once', async t => {
   const module = join(t.testdir(), 'transport.mjs')
   writeFileSync(module, 'export default () => new Promise(() => {})')
   const { warnings, undelivered, options } = told(100)

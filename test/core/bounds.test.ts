@@ -89,7 +89,7 @@ t.test('tools beyond the limit of a catalogue are left out, over all pages, and 
   t.end()
 })
 
-t.test('a catalogue is bounded in bytes, whatever it is filled with', t => {
+t.test('a catalogue has a limit in bytes', t => {
   const script = new Script()
   const long = 'x'.repeat(2_000_000)
   for (let page = 0; page < 36; page++) {

@@ -52,7 +52,7 @@ t.test('ids of ours never reach the client, whatever the server says with them',
   t.end()
 })
 
-t.test('a server that says "changed" whenever it is asked can be called, and the client does not hear of our lists', t => {
+t.test('a server that sends list_changed after each tools/list can be called; the client gets none', t => {
   const script = new Script()
   script.client(call(1, 'weather'))
   for (let list = 0; list < 2; list++) {
@@ -227,7 +227,7 @@ t.test('after a failed tools/list, waiting calls do not each ask again', t => {
   t.end()
 })
 
-t.test('list_changed during the first list of ours reaches the client, who may have listed elsewhere', t => {
+t.test('list_changed during the relay\'s first list reaches the client, which may have its own list', t => {
   const script = new Script()
   script.client(call(1, 'weather'))
   script.server(changed)
@@ -251,7 +251,7 @@ t.test('a tools/list of the relay ends at a huge or repeated cursor', t => {
   t.end()
 })
 
-t.test('an answer to a list of ours that comes too late is nobody\'s, and no finding', t => {
+t.test('a late response to a list of the relay is dropped without a finding', t => {
   const script = new Script()
   script.client(call(1, 'weather'))
   const own = script.ownId

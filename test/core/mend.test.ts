@@ -83,7 +83,7 @@ t.test(
   },
 )
 
-t.test('nulls that no revision knows go, and with them what else they broke', t => {
+t.test('nulls that no revision has are removed, with the other findings that they caused', t => {
   t.match(listing('"tools":[], "nextCursor":null'), {
     bytes: '"tools":[]', verdict: 'mend',
     found: [['list/shape', '/result/nextCursor', 'removed /result/nextCursor']],
@@ -299,7 +299,7 @@ t.test('a result that cannot be mended gets the other action', t => {
   t.end()
 })
 
-t.test('the outcome of a task is mended where it stands', t => {
+t.test('the result of a task is mended in its place', t => {
   const made = script({ policy: compat }).begin([
     { name: 'a', inputSchema: { type: 'object' }, outputSchema: schema },
   ])

@@ -91,7 +91,7 @@ t.test('prose, errors and structured content of the server are left alone', t =>
   t.end()
 })
 
-t.test('the outcome of a task has it too, asked for or told', t => {
+t.test('the result of a task has it too, requested or in a notification', t => {
   const script = new Script({ tools: new Map([['weather', setting]]) }).begin([plain])
   script.client({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'weather', task: {} } })
   script.server({

@@ -13,7 +13,7 @@ t.test('a frame without findings passes with its own bytes', t => {
   t.end()
 })
 
-t.test('a result that breaks its schema is blocked, and the caller is told', t => {
+t.test('a result that breaks its schema is blocked, and the client gets an error result', t => {
   const script = new Script().begin()
   script.client(call(1, 'weather'))
   t.match(script.server(answer(1, 'hot')), [
@@ -488,7 +488,7 @@ t.test('a session is on record from its start to its end, and so is a call that 
   t.end()
 })
 
-t.test('a definition that changes within a session is drift each time, against what was listed first', t => {
+t.test('a definition that changes within a session is drift each time, compared with the first list', t => {
   const script = new Script().begin()
   for (const id of [1, 2]) {
     script.client({ jsonrpc: '2.0', id, method: 'tools/list' })

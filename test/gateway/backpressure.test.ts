@@ -56,7 +56,7 @@ t.test('a client is paused for the server and for the queue, and goes on when ne
   t.end()
 })
 
-t.test('a client that does not read the refusal of its HTTP request pauses nobody', t => {
+t.test('a client that does not read the refusal of its HTTP request pauses no other client', t => {
   const { backpressure, take } = ends(true)
   backpressure.pause('client', 'client', exchange('x'))
   backpressure.resume('client', exchange('x'))

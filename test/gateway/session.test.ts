@@ -180,7 +180,7 @@ t.test(
   },
 )
 
-t.test('frames whose records could not be written are withheld, in both directions', async t => {
+t.test('a frame whose record could not be written is not sent, in both directions', async t => {
   let isFull = false
   const { client, server, records, session } = begin(() => () => {
     if (isFull) throw new Error('no space left')
@@ -214,7 +214,7 @@ t.test('frames whose records could not be written are withheld, in both directio
   t.equal(server.closed, 1)
 })
 
-t.test('every request in a withheld batch gets an error', async t => {
+t.test('every request in a batch that is not sent gets an error', async t => {
   let isFull = false
   const { client, server, session } = begin((): undefined => {
     if (isFull) throw new Error('no space left')
@@ -316,7 +316,7 @@ t.test('a client that closed its input gets its responses before the server is c
   server.tell({ type: 'ended', reason: 'it was closed' })
 })
 
-t.test('but only within the grace period, and not when it no longer reads', async t => {
+t.test('responses are sent only within the grace period, and only while the client reads', async t => {
   for (const more of [undefined, { type: 'ended', reason: 'it reads no more' } as const]) {
     const { client, server, asks } = begin()
     asks('stdio', 1, 'ping')

@@ -10,7 +10,7 @@ const limits = { messageBytes: 16 * 1024 * 1024, depth: 128 }
 const linesOf = (file: URL): readonly string[] =>
   existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(line => line.trim() !== '') : []
 
-t.test('what real servers sent has no faults', { skip: !existsSync(corpus) && 'no corpus here' }, async t => {
+t.test('messages of real servers have no faults', { skip: !existsSync(corpus) && 'no corpus here' }, async t => {
   let read = 0
   for (const server of readdirSync(corpus)) {
     const at = (name: string) => linesOf(new URL(`${server}/${name}`, corpus))

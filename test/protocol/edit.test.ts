@@ -36,7 +36,7 @@ t.test('a slice is the raw text of the value', async t => {
   for (const [path, expected] of cases) t.equal(cut(text, ...path), expected, path.join('/'))
 })
 
-t.test('what is removed takes one comma and its white space along', async t => {
+t.test('a removal also removes one comma and its white space', async t => {
   const cases = [
     ['{"a":1,"b":2,"c":3}', [remove('a')], '{"b":2,"c":3}'],
     ['{"a":1,"b":2,"c":3}', [remove('b')], '{"a":1,"c":3}'],
@@ -64,7 +64,7 @@ t.test('what is removed takes one comma and its white space along', async t => {
   }
 })
 
-t.test('an array that keeps its first elements loses the others, and what stands before them', async t => {
+t.test('an array that keeps its first elements loses the others with the commas before them', async t => {
   const keep = (length: number, ...path: Path): Edit => ({ path, length })
   const cases = [
     ['{"a":[1, 2 , 3 ],"b":4}', [keep(2, 'a')], '{"a":[1, 2],"b":4}'],
@@ -80,7 +80,7 @@ t.test('an array that keeps its first elements loses the others, and what stands
   }
 })
 
-t.test('what is replaced stands where the value stood, or at the end', async t => {
+t.test('a replacement stands in the place of the value, or at the end', async t => {
   const cases = [
     ['{"a" : 1 , "b":2}', [replace('[ ]', 'a')], '{"a" : [ ] , "b":2}'],
     ['{"a":1,"a":2}', [replace('3', 'a')], '{"a":3,"a":3}'],
@@ -177,7 +177,7 @@ const changed = (value: Model, edits: ReadonlyMap<string, Edit>, at: Path = []):
 /** The JSON text without white space between tokens: what no edit but its own may touch. */
 const tokens = (text: string): string => (text.match(/"(?:[^"\\]|\\.)*"|[^\s"]+/gs) ?? []).join('')
 
-t.test('an edit of the text is the same edit of the value, and every other token stays as it was written', async () => {
+t.test('an edit changes the text as it changes the value, and all other tokens keep their bytes', async () => {
   fc.assert(
     fc.property(model, picks, fc.array(
       fc.tuple(fc.nat(), fc.boolean()), { maxLength: 4 },
@@ -259,7 +259,7 @@ t.test('a message that was read is cut as any other text is', async () => {
   assert.ok(cutFromBothEnds > 300, `${cutFromBothEnds} of 1000`)
 })
 
-t.test('what is removed leaves the bytes of its neighbours as they were', async () => {
+t.test('a removal keeps the bytes of the neighbours', async () => {
   fc.assert(
     fc.property(fc.array(
       model, { minLength: 1, maxLength: 6 },

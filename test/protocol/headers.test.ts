@@ -72,7 +72,7 @@ t.test('header values come back as they were, in visible ASCII', async () => {
   )
 })
 
-t.test('the parameters with a header are found, and broken annotations told', async t => {
+t.test('parameters with a header are found, and broken annotations are reported', async t => {
   t.same(paramHeaders(schema), {
     headers: [
       { header: 'mcp-param-region', path: ['region'], type: 'string' },
@@ -142,7 +142,7 @@ t.test('a request is repeated in its headers', async t => {
   }
 })
 
-t.test('headers that say something else than the body are told', async t => {
+t.test('headers that differ from the body are reported', async t => {
   const message = call({ region: 'us', limit: 42, deep: { flag: true } })
   const said = (changes: Readonly<Record<string, string | undefined>>, of = message) => {
     const headers = requestHeaders(of, schema)

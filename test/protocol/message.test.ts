@@ -18,7 +18,7 @@ const wellFormed = [
   '1e-400', '""', '"a"', '"1"', '"01"', '"\\u0061"', '"\\ud83d\\ude00"', '"😀"', '"\\/"', '"\\\\"',
 ]
 
-t.test('an id is what the grammar of JSON says, for every reader of ids', async t => {
+t.test('all readers of ids follow the grammar of JSON', async t => {
   for (const text of malformed) {
     t.equal(readKey(text), undefined, text)
     t.doesNotThrow(() => [idOf(text), meaningOf(text), numberOf(text)], text)
@@ -47,7 +47,7 @@ t.test('an id is what the grammar of JSON says, for every reader of ids', async 
   }
 })
 
-t.test('what a lenient reader takes for the same id has one meaning', async t => {
+t.test('ids that a lenient reader takes for equal have one meaning', async t => {
   for (const same of [
     ['1', '1.0', '1e0', '10E-1', '"1"', '" 1 "', '"1.0"', '"0x1"', '"01"'], ['0', '-0', '"0"', '"-0"'],
     ['"a"', '"\\u0061"'], ['""'], ['" "'],
@@ -87,7 +87,7 @@ t.test('whatever the bytes are, each id that is read from them is one, and is wr
   }), { numRuns: 5000 })
 })
 
-t.test('a response of ours has the id as the request spelt it', t => {
+t.test('a relay-made response has the id as the request spelt it', t => {
   for (const text of wellFormed.filter(text => text.startsWith('"') || Number.isInteger(Number(text)))) {
     const { message } = parseFrame(Buffer.from(`{"jsonrpc":"2.0","id":${text},"method":"ping"}`), limits)
     if (message.kind !== 'request') throw new Error(`${text} is no id`)

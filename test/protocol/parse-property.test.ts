@@ -58,7 +58,7 @@ const isAmbiguous = (text: string): boolean => {
   return found
 }
 
-t.test('any value, written in any way, is read without a fault, and as JSON.parse reads it', async () => {
+t.test('any value in any spelling is read without a fault, and equals the value of JSON.parse', async () => {
   fc.assert(
     fc.property(model, picks, (value, from) => {
       const text = write(messageOf(value), from())
@@ -72,7 +72,7 @@ t.test('any value, written in any way, is read without a fault, and as JSON.pars
   )
 })
 
-t.test('a key that is there twice is found, wherever it is', async () => {
+t.test('a duplicated key is found anywhere', async () => {
   fc.assert(
     fc.property(model, fc.nat(8), picks, (value, chosen, from) => {
       const text = writeWithTwin(messageOf(value), chosen, from())
@@ -83,7 +83,7 @@ t.test('a key that is there twice is found, wherever it is', async () => {
   )
 })
 
-t.test('half of a surrogate pair is found, wherever it is', async () => {
+t.test('half of a surrogate pair is found anywhere', async () => {
   fc.assert(
     fc.property(text, fc.nat(12), fc.integer({ min: 0xd800, max: 0xdfff }), picks, (
       around, at, half, from,

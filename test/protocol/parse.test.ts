@@ -8,7 +8,7 @@ const kinds = ({ faults }: Frame): readonly Fault['kind'][] => faults.map(({ kin
 const result = (inner: string): string => `{"jsonrpc":"2.0","id":1,"result":{"structuredContent":${inner}}}`
 const nested = (depth: number, open = '[', close = ']'): string => open.repeat(depth) + close.repeat(depth)
 
-t.test('every message of JSON-RPC is told by its kind, with the key of its id', async t => {
+t.test('each JSON-RPC message is read with its kind and the key of its id', async t => {
   const cases = [
     [
       '{"jsonrpc":"2.0","id":1,"method":"ping"}',
@@ -61,7 +61,7 @@ t.test('the key of a number is its spelling, wherever the id stands', async t =>
   t.match(read('{"jsonrpc":"2.0","id":"\\u0061\\/","result":{}}').message, { key: '"a/"' })
 })
 
-t.test('what is not JSON in UTF-8', async t => {
+t.test('frames that are not JSON in UTF-8', async t => {
   const good = '{"jsonrpc":"2.0","id":1,"result":{}}'
   const cases: readonly (readonly [string, string | Buffer, RegExp])[] = [
     [
@@ -92,7 +92,7 @@ t.test('what is not JSON in UTF-8', async t => {
   }
 })
 
-t.test('what is JSON but no message', async t => {
+t.test('frames that are JSON but no JSON-RPC message', async t => {
   const cases = [
     ['a number', '7'],
     ['a string', '"id"'],

@@ -27,7 +27,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-t.test('in pieces, whatever their size, a text says what it says whole', async () => {
+t.test('a text has the same value in pieces of any size', async () => {
   let pieces = 0
   fc.assert(
     fc.property(model.filter(({ kind }) => kind === 'object' || kind === 'array'), picks, fc.nat(40), (
@@ -66,7 +66,7 @@ t.test('in pieces, a text that is no JSON is none', async () => {
   assert.ok(good > 200, `${good} of them were JSON`)
 })
 
-t.test('half of a surrogate pair is found, whether it stands in a piece or leads to one', async t => {
+t.test('half of a surrogate pair is found inside a piece and between two pieces', async t => {
   for (const run of [0, 5, 20, 1000]) {
     for (const text of [
       '{"\\ud800":[1,2,3,4,5,6,7]}', '{"a":{"b":1,"\\udc00":{"c":[1,2,3,4]},"d":2}}',
@@ -90,7 +90,7 @@ t.test('keys that are there twice are found within a piece and across pieces', a
   }
 })
 
-t.test('what takes more memory than its text says is over the limit', async t => {
+t.test('a text whose value needs too much memory is over the limit', async t => {
   const result = (inner: string) => `{"jsonrpc":"2.0","id":7,"result":{"structuredContent":${inner}}}`
   const cases = [
     ['objects', result(`[${'{},'.repeat(700_000)}1]`), ['size']],

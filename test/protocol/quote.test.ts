@@ -11,7 +11,7 @@ t.test('text from the wire is quoted, stripped of hidden characters and cut', t 
   t.end()
 })
 
-t.test('what is neither a control nor a format character, and yet invisible, is stripped too', t => {
+t.test('invisible characters that are neither controls nor format characters are stripped too', t => {
   t.equal(clip('a\u3164b\u{e0100}c\u034fd'), 'abcd')
   t.end()
 })
@@ -31,7 +31,7 @@ t.test('a flood of hidden characters is not read to its end', t => {
   t.end()
 })
 
-t.test('whatever the text, what is quoted is short, one line, and hides nothing', t => {
+t.test('a quotation of any text is short, on one line, and without hidden characters', t => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 300 }), text => {
       const clipped = clip(text)
@@ -42,7 +42,7 @@ t.test('whatever the text, what is quoted is short, one line, and hides nothing'
   t.end()
 })
 
-t.test('an ordinary key is a part of a path as it is, and prose is none', t => {
+t.test('an ordinary key is a part of a path, and prose is not', t => {
   for (const key of [
     'temperature', 'x-mcp-header', '$defs', 'a/b', 'a~b', 'io.modelcontextprotocol/tasks', '@id', '0',
     'größe', '名前', 'argument\u017f', 'additionalPropertiesOfTheThirdKind',

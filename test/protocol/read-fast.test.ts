@@ -19,7 +19,7 @@ const structuredOf = (text: string, more: object = {}) => {
   }
 }
 
-t.test('structured content that is surely fine is not parsed before somebody looks into it', async t => {
+t.test('structured content that the byte validator accepted is parsed at its first use', async t => {
   const { structured = null, facts } = structuredOf(answer('{"a":[1,{"b":2}],"__proto__":{"x":1}}'))
   t.equal(textOf(structured)?.toString(), '{"a":[1,{"b":2}],"__proto__":{"x":1}}')
   t.ok(isObject(structured))
@@ -29,7 +29,7 @@ t.test('structured content that is surely fine is not parsed before somebody loo
   t.notOk(isObject(structured) && Object.hasOwn(structured, 'toString'))
 })
 
-t.test('an array is one before it is parsed', async t => {
+t.test('a lazy array is recognized as an array before it is parsed', async t => {
   const { structured = null } = structuredOf(answer('[1,[2],3]'))
   t.ok(textOf(structured))
   if (!Array.isArray(structured)) return t.fail('is an array')
@@ -70,7 +70,7 @@ const looks: readonly (readonly [string, (value: object) => unknown])[] = [
   ],
 ]
 
-t.test('it looks as JSON.parse has it, from wherever', async t => {
+t.test('lazy content equals the value of JSON.parse for every way of reading', async t => {
   for (const text of [
     '{}', '[]', '{"b":1,"a":[1,{"c":null}],"0":2,"__proto__":{"x":1},"toJSON":1}',
     '{"constructor":1,"length":2,"toString":null}', '[1,[2],{"a":3},null]', '[[[]]]',
@@ -84,7 +84,7 @@ t.test('it looks as JSON.parse has it, from wherever', async t => {
   }
 })
 
-t.test('nobody changes it', async t => {
+t.test('lazy content cannot be changed', async t => {
   for (const text of ['{"a":1}', '[1]']) {
     const { structured } = structuredOf(answer(text))
     if (typeof structured !== 'object' || structured === null) return t.fail('is an object')
@@ -95,7 +95,7 @@ t.test('nobody changes it', async t => {
   }
 })
 
-t.test('what is not surely fine is parsed, and told as ever', async t => {
+t.test('content that the byte validator does not accept is parsed, with the usual faults', async t => {
   const parsed: readonly (readonly [string, readonly string[]])[] = [
     ['{"a":1,"a":2}', ['/result/structuredContent/a the same key twice']],
     ['{"a":"\\ud800"}', ['/result/structuredContent/a half of a surrogate pair']],
@@ -109,7 +109,7 @@ t.test('what is not surely fine is parsed, and told as ever', async t => {
   }
 })
 
-t.test('no more is parsed at once than what takes a turn', async t => {
+t.test('no more is parsed at once than one turn of the event loop allows', async t => {
   const numbers = (count: number) => JSON.stringify(Array.from({ length: count }, (_, index) => index % 100))
   t.ok(textOf(structuredOf(answer(numbers(400_000), numbers(400_000))).structured ?? null))
   t.notOk(textOf(structuredOf(answer(numbers(600_000))).structured ?? null), 'too many things')
@@ -122,12 +122,12 @@ t.test('no more is parsed at once than what takes a turn', async t => {
   t.notOk(textOf(structuredOf(answer('{}', 'x'.repeat(3 << 20))).structured ?? null), 'too long')
 })
 
-t.test('it can be turned off', async t => {
+t.test('the byte validator can be turned off', async t => {
   t.notOk(textOf(structuredOf(answer('{"a":1}'), { judgedBytes: 0 }).structured ?? null))
   t.ok(textOf(structuredOf(answer('{"a":1}'), { judgedBytes: 1000 }).structured ?? null))
 })
 
-t.test('a text that repeats it is known to', async t => {
+t.test('a text that repeats the structured content is recognized', async t => {
   t.same(structuredOf(answer('{"a":1}', '{ "a": 1 }')).facts?.repeats, [0])
   t.same(structuredOf(answer('{"a":1}', '{ "a": 2 }')).facts?.repeats, [])
 })

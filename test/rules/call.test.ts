@@ -42,7 +42,7 @@ const cases: readonly (readonly [title: string, call: Call, found: readonly stri
   ],
 ]
 
-t.test('call/arguments, call/unchecked: what the engine says of the arguments', t => {
+t.test('call/arguments, call/unchecked: the result of validating the arguments', t => {
   const found = (checked: Checked) => all.onArguments({ checked }).map(({ rule, path }) => `${rule} ${path}`)
   t.same(found([]), [])
   t.same(found(problems.filter(({ kind }) => kind === 'format')), [], 'only a format')
@@ -56,7 +56,7 @@ t.test('call/arguments, call/unchecked: what the engine says of the arguments', 
   t.end()
 })
 
-t.test('call/*: what is wrong with a call', t => {
+t.test('call/*: calls with a problem', t => {
   for (const [title, subject, found] of cases) {
     t.same(all.onCall(subject).map(({ rule, path }) => `${rule} ${path}`), found, title)
   }

@@ -52,7 +52,7 @@ table('content/base64', [
   ['a blob', blob('????'), ['/resource/blob']],
 ])
 
-t.test('isBase64 says what a regular expression says, whatever the length', t => {
+t.test('isBase64 agrees with a regular expression at any length', t => {
   const plain = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
   const odd = fc.tuple(
     fc.base64String({ maxLength: 40 }), fc.nat(40), fc.constantFrom('', '=', '-', '\n', 'é', '\u0141', 'A'),
@@ -214,7 +214,7 @@ t.test('content/hidden-text: hidden characters anywhere in a result', t => {
   t.end()
 })
 
-t.test('what else a model reads is judged as well', t => {
+t.test('prompts, resources and other texts for models are judged as well', t => {
   const resource = { uri: 'javascript:1', blob: '!', mimeType: '!', annotations: { priority: 2 } }
   const bad = { type: 'resource', resource }
   const found = (method: string, result: JsonObject) =>

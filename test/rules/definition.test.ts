@@ -85,7 +85,7 @@ const definitions: readonly Case<InRevision>[] = [
   ['_meta that is a string', ['2025-06-18', { ...good, _meta: 'x' }], at('/_meta')],
 ]
 
-t.test('tool/definition: what is no Tool of the revision', t => {
+t.test('tool/definition: definitions that are no Tool of the revision', t => {
   for (const [title, [revision, definition], expected] of definitions) {
     t.same(paths(ruleNamed('tool/definition').onTool?.(listed(definition, { revision }))), expected, title)
   }
@@ -103,7 +103,7 @@ const inputTypes: readonly Case<JsonObject>[] = [
   }, at('/inputSchema/properties/b~1c', '/inputSchema/properties/d')],
 ]
 
-t.test('tool/input-type: an input schema that does not say that it is an object, or has booleans in it', t => {
+t.test('tool/input-type: input schemas without the type object, or with boolean schemas', t => {
   for (const [title, definition, expected] of inputTypes) {
     t.same(paths(ruleNamed('tool/input-type').onTool?.(listed(definition))), expected, title)
   }
@@ -129,7 +129,7 @@ t.test('tool/name: a name of other characters, or too long', t => {
   t.end()
 })
 
-t.test('what the inspection of the schemas found is the finding of the rule for its kind', t => {
+t.test('each kind of problem in a schema is a finding of its rule', t => {
   const kinds = ['schema', 'unchecked', 'mismatch', 'external-ref', 'cost'] as const
   const schemas = kinds.map(kind => ({ kind, path: `/result/tools/0/inputSchema/${kind}`, message: kind }))
   const found = (rule: 'tool/schema' | 'tool/external-ref' | 'tool/schema-cost') =>
@@ -170,7 +170,7 @@ t.test('list/shape: a list that is none of the revision', t => {
   t.end()
 })
 
-t.test('tool/duplicate and tool/drift: by what the session has listed', t => {
+t.test('tool/duplicate and tool/drift: definitions that differ from earlier ones of the session', t => {
   const drift = (more: Parameters<typeof listed>[1]) =>
     (ruleNamed('tool/drift').onTool?.(listed(good, more)) ?? []).map(({ message }) => message)
   t.same(paths(ruleNamed('tool/duplicate').onTool?.(listed(good, { repeated: true }))), at(''))

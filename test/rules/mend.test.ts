@@ -48,7 +48,7 @@ const tools: readonly (readonly [
   ],
 ]
 
-t.test('what rules make of the tools that break them', t => {
+t.test('definitions that rules mend', t => {
   for (const [rule, title, definition, made, more] of tools) {
     t.same(ruleNamed(rule).mend?.onTool?.(listed(definition, more)), made, `${rule}: ${title}`)
   }
@@ -66,7 +66,7 @@ const dialects: readonly (readonly [title: string, definition: JsonObject, paths
   ['no text, which is tool/schema', of({ $schema: 7 }), []],
 ]
 
-t.test('tool/dialect: a schema that says it is of another dialect than 2020-12', t => {
+t.test('tool/dialect: schemas of another dialect than 2020-12', t => {
   for (const [title, definition, expected] of dialects) {
     t.same(paths(ruleNamed('tool/dialect').onTool?.(listed(definition))), expected, title)
   }
@@ -107,7 +107,7 @@ const results: readonly (readonly [
   ), { content: [text('{"n":1}'), image], structuredContent: data }],
 ]
 
-t.test('what rules make of the results that break them', t => {
+t.test('results that rules mend', t => {
   for (const [rule, title, subject, made] of results) {
     t.same(ruleNamed(rule).mend?.onResult?.(subject), made, `${rule}: ${title}`)
   }
@@ -129,7 +129,7 @@ t.test('a list without the nulls that no revision knows', t => {
   t.end()
 })
 
-t.test('a rule that mends says how, in words, and only such a rule', async t => {
+t.test('each rule that mends, and no other, says how in words', async t => {
   const { rules } = await import('#rules/index.js')
   for (const { name, mend, mends } of rules) t.equal(mends === undefined, mend === undefined, name)
 })

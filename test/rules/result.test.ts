@@ -88,7 +88,7 @@ const shapes: readonly Case<InRevision>[] = [
     at('/_meta/io.modelcontextprotocol~1serverInfo/version')],
 ]
 
-t.test('result/shape: what is no CallToolResult of the revision', t => {
+t.test('result/shape: results that are no CallToolResult of the revision', t => {
   for (const [title, [revision, result], expected] of shapes) {
     t.same(paths(ruleNamed('result/shape').onResult?.(answer(result, { revision }))), expected, title)
   }
@@ -170,7 +170,7 @@ const judging = [
   'result/undeclared', 'result/no-text',
 ] as const
 
-t.test('result/*: what is wrong between a result and what the tool declared', t => {
+t.test('result/*: results that differ from the tool\'s declaration', t => {
   for (const [title, subject, found] of verdicts) {
     const findings = judging.flatMap(rule =>
       (ruleNamed(rule).onResult?.({ ...subject, revision: '2026-07-28' }) ?? []).map(
@@ -250,7 +250,7 @@ const spelt: readonly (readonly [structured: string, text: string, agree: boolea
   ['{"a":1}', `{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`, false],
 ]
 
-t.test('result/text: numbers are compared digit by digit, members one by one, and no reader trims what another keeps', t => {
+t.test('result/text: numbers are compared digit by digit, and members one by one', t => {
   for (const [structured, said, agree] of spelt) {
     const subject = answer(
       { content: [text(said)], structuredContent: parseJson(structured) ?? null },

@@ -51,7 +51,7 @@ const cases: readonly Case<ServerRequest>[] = [
   ['a method of an extension', asked('vendor/thing', {}, {}), []],
 ]
 
-t.test('server/request: what the client did not declare', t => {
+t.test('server/request: requests that need a capability that the client did not declare', t => {
   for (const [title, request, expected] of cases) {
     t.same(paths(ruleNamed('server/request').onServerRequest?.(request)), expected, title)
   }
@@ -80,7 +80,7 @@ t.test('server/sampling, elicitation and roots: whether declared or not', t => {
   t.end()
 })
 
-t.test('server/unchecked: what the client declared is not known', t => {
+t.test('server/unchecked: requests while the client\'s capabilities are not known', t => {
   for (const method of [sampling, elicitation, 'roots/list', 'ping']) {
     const expected = method === 'ping' ? [] : ['/method']
     t.same(

@@ -63,7 +63,7 @@ const icons: readonly Case<JsonObject[string]>[] = [
   ['no array', { src: 'javascript:1' }, at('/icons')],
 ]
 
-t.test('tool/icon: what is reported is cut off, what is removed is not', t => {
+t.test('tool/icon: reports are cut off, removals are complete', t => {
   const rule = ruleNamed('tool/icon')
   const many = (count: number) => ({ ...good, icons: Array.from(
     { length: count }, (_, index) => ({ src: index === 3 ? 'https://x/' : 'javascript:1' }),

@@ -38,7 +38,7 @@ t.test('wire/json-rpc: batches where there are none, and requests that have no i
   t.end()
 })
 
-t.test('wire/id: an id that cannot be what it should be', t => {
+t.test('wire/id: ids that are not valid', t => {
   for (const from of ['client', 'server'] as const) {
     for (const use of ['repeated', 'unasked'] as const) {
       t.same(paths(ruleNamed('wire/id').onId?.({ use, from })), ['/id'])

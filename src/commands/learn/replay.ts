@@ -1,7 +1,7 @@
 import { type Change, compare, type Difference, type Judged, type Rewritten } from '#capture/compare.js'
 import type { CapturedLock, CaptureLimits, Opening, Ruling } from '#capture/line.js'
 import { linesOf, sessionsIn } from '#capture/read.js'
-import { type Judgement, recorded, replayed } from '#capture/replay.js'
+import { type ReplaySettings, recorded, replayed } from '#capture/replay.js'
 import { parseRules } from '#config/policy-file.js'
 import type { Accepted } from '#core/accepted.js'
 import { actions, type Policy } from '#core/findings.js'
@@ -21,7 +21,7 @@ import type { ReplayFlags } from './flags.js'
 
 /** The settings of a replayed session. */
 interface Settings {
-  readonly judged: Omit<Judgement, 'checker'>
+  readonly judged: Omit<ReplaySettings, 'checker'>
   readonly limits: CaptureLimits
 }
 
@@ -89,7 +89,7 @@ const judgementOf = async (
   const accepted =
     lock === undefined ? before : await heldBy(lock, flags.server ?? server, flags.trustAccepted)
   const isPolicyOther = setup !== undefined && (configured || flags.policy !== undefined)
-  const rulingOf = (then: Ruling): ReturnType<Judgement['ruling']> => {
+  const rulingOf = (then: Ruling): ReturnType<ReplaySettings['ruling']> => {
     const policy = isPolicyOther ? setup.policy : captured(then.policy)
     return {
       policy: new Map([

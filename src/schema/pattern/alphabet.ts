@@ -106,7 +106,7 @@ class Numbering {
  * A text in the form that the automata of a pattern with look-arounds or word boundaries read: the kinds of
  * its characters and the places of its positions.
  */
-export class Symbols {
+export class ClassifiedText {
   readonly length: number
   /** The kinds of the characters, with `noCharacter` before the first and after the last. */
   readonly kinds: Int32Array

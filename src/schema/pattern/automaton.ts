@@ -1,5 +1,5 @@
 import { nameKey, type Budget } from '../budget.js'
-import { noCharacter, unknownKind, type Alphabet, type Symbols } from './alphabet.js'
+import { noCharacter, unknownKind, type Alphabet, type ClassifiedText } from './alphabet.js'
 import type { State } from './states.js'
 
 /** A set of NFA states: one DFA state. */
@@ -143,7 +143,7 @@ export class Automaton {
    * @param note is told at each position whether a match ends there
    */
   run(
-    symbols: Symbols, backward: boolean, budget: Budget, note?: (at: number, matches: boolean) => void,
+    symbols: ClassifiedText, backward: boolean, budget: Budget, note?: (at: number, matches: boolean) => void,
   ): boolean {
     const { length, kinds, places } = symbols
     budget.spend(10 + (note === undefined ? 2 : 3) * length)

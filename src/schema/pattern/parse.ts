@@ -1,6 +1,6 @@
 import { Exhausted, nameKey, type Budget } from '../budget.js'
 import {
-  classOf, propertyOf, type CharacterClass, type Look, type Parsed, type Ranges, type Syntax,
+  classOf, propertyOf, type CharacterClass, type LookAround, type Parsed, type Ranges, type Syntax,
 } from './syntax.js'
 
 /** Thrown at the first fault. One object for all: a stack trace costs more than parsing most patterns. */
@@ -66,7 +66,7 @@ class Parser {
   readonly #named: boolean
   readonly #properties = new Map<string, CharacterClass>()
   readonly #literals = new Map<number, CharacterClass>()
-  readonly #looks: Look[] = []
+  readonly #looks: LookAround[] = []
   readonly #bounds = new Set<number>()
   #words = false
   #refers = false
@@ -201,7 +201,7 @@ class Parser {
     if (behind) this.#at++
     const negated = this.#take('!')
     if (!negated && !this.#take('=')) throw malformed
-    const look: Look = { type: 'look', body: this.#body(), behind, negated, index: this.#looks.length }
+    const look: LookAround = { type: 'look', body: this.#body(), behind, negated, index: this.#looks.length }
     this.#looks.push(look)
     return look
   }

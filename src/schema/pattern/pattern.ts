@@ -1,5 +1,5 @@
 import { Budget, Exhausted } from '../budget.js'
-import { Alphabet, Symbols } from './alphabet.js'
+import { Alphabet, ClassifiedText } from './alphabet.js'
 import { Automaton, type Dfa } from './automaton.js'
 import { Backtracker } from './backtrack.js'
 import { parsePattern, wordCharacters } from './parse.js'
@@ -95,7 +95,7 @@ export class CompiledPattern implements Pattern {
       return this.#backtrack(states, budget, own =>
         new Backtracker(text, unicode, alphabet, word, registers, own))
     }
-    const symbols = new Symbols(text, unicode, alphabet, word, budget)
+    const symbols = new ClassifiedText(text, unicode, alphabet, word, budget)
     const { places } = symbols
     for (const look of looks) {
       look.automaton.run(symbols, look.backward, budget, (at, holds) => {

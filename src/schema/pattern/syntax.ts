@@ -7,14 +7,14 @@ export type Syntax =
   | { readonly type: 'choice'; readonly options: readonly Syntax[] }
   | Repeat
   | { readonly type: 'assert'; readonly what: Assertion }
-  | Look
+  | LookAround
   /** A capturing group, by its number from 1 on. */
   | { readonly type: 'group'; readonly body: Syntax; readonly index: number }
   | { readonly type: 'reference'; readonly group: { readonly index: number } }
 
 export type Assertion = 'start' | 'end' | 'boundary' | 'inside'
 
-export interface Look {
+export interface LookAround {
   readonly type: 'look'
   readonly body: Syntax
   readonly behind: boolean
@@ -39,7 +39,7 @@ export interface Parsed {
   readonly unicode: boolean
   /** The count of capturing groups. */
   readonly groups: number
-  readonly looks: readonly Look[]
+  readonly looks: readonly LookAround[]
   readonly words: boolean
   /** Whether the pattern has a back reference. */
   readonly refers: boolean

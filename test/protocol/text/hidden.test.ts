@@ -244,7 +244,7 @@ const fine: readonly (readonly [title: string, text: string])[] = [
   ['musical notes, whose surrogates begin as those of the controls', '\u{1d11e}'],
 ]
 
-t.test('what does its proper work is not hidden', t => {
+t.test('characters that have an effect in their context are not hidden', t => {
   for (const [title, text] of fine) {
     t.equal(findHidden(text), undefined, title)
     t.equal(stripHidden(text), text, `${title}: nothing is stripped`)
@@ -252,7 +252,7 @@ t.test('what does its proper work is not hidden', t => {
   t.end()
 })
 
-t.test('what Unicode in many languages makes of numbers, dates, units and names is text', t => {
+t.test('numbers, dates, units and names as Intl formats them in many languages are not hidden text', t => {
   const locales = Intl.DateTimeFormat.supportedLocalesOf(
     'ar ar-EG as bn bo ckb da de dz en fa fr gu he hi ja km kn ko ks lo ml mn mr my ne or pa ps ru sd si ta te th tr ug ur vi yi zh'.split(
       ' '
@@ -473,7 +473,7 @@ t.test('stripping leaves nothing hidden, and only leaves out', t => {
   t.end()
 })
 
-t.test('budget ends: what was not looked at counts as hidden', t => {
+t.test('after the budget is spent, the rest of a text counts as hidden', t => {
   const text = 'می\u200cخواهم '.repeat(5)
   t.equal(findHidden(text), undefined)
   t.match(findHidden(text, { left: 3 }), { codePoint: 0x200c })

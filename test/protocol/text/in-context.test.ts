@@ -92,7 +92,7 @@ const sequencesOf = (name: string): readonly string[] => {
   })
 }
 
-t.test('the data is what the script makes of the files', { skip }, t => {
+t.test('the data equals the output of the script', { skip }, t => {
   const made = mkdtempSync(join(tmpdir(), 'unicode-'))
   t.teardown(() => rmSync(made, { recursive: true }))
   execFileSync(process.execPath, ['scripts/unicode.mjs', folder, join(made, 'data.ts')])

@@ -42,7 +42,7 @@ const characters = [
   '\ufe0e', '\u180b', '\u{e0100}', '\u200f', '\ud800', '\udc00',
 ]
 
-t.test('a code is found where a pattern finds it', t => {
+t.test('the search finds the same code points as a regular expression', t => {
   let found = 0
   fc.assert(
     fc.property(fc.array(
