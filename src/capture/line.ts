@@ -58,13 +58,18 @@ const toolMembers = fields({
   resultSchema: maybe(schema),
   structured: maybe(oneOf('from-text')),
   annotations: maybe(object),
+  scopes: maybe(list(text)),
+  title: maybe(text),
+  description: maybe(text),
 })
 
 const tool: Read<ToolSetting> = value =>
   ({ outputSchema: undefined, annotations: undefined, ...toolMembers(value) })
 
+const names = fields({ allow: maybe(list(text)), deny: maybe(list(text)) })
+
 /** The settings that may change while a session runs: the action of each rule, and the settings of tools. */
-const ruling = fields({ policy: record(text), tools: record(tool) })
+const ruling = fields({ policy: record(text), tools: record(tool), names: maybe(names) })
 
 /** The limits of messages and schemas that applied to a session. */
 const limits = fields({
@@ -107,6 +112,7 @@ const opening = fields({
   settings: fields({
     policy: record(text),
     tools: record(tool),
+    names: maybe(names),
     trusted: flag,
     limits,
     intent: flag,
@@ -168,7 +174,10 @@ const decision = fields({
   tool: maybe(text),
   id: maybe(id),
   verdict: oneOf<Verdict>('pass', 'log', 'mend', 'demote', 'block'),
-  findings: list(fields({ rule: text, path: text, message: text, mended: maybe(text) })),
+  findings: list(fields({
+    rule: text, path: text, message: text, mended: maybe(text), tool: maybe(text), prompt: maybe(text),
+    resource: maybe(text),
+  })),
 })
 
 const captured = fields({
