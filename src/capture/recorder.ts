@@ -27,6 +27,7 @@ export class Recorder {
   /** The ruling of the last event. */
   #policy: RelayOptions['policy']
   #tools: RelayOptions['tools']
+  #names: RelayOptions['names']
   #number = 0
   #asked = 0
   #late: number[] = []
@@ -38,6 +39,7 @@ export class Recorder {
     this.#options = options
     this.#policy = policy
     this.#tools = tools
+    this.#names = options.names
     this.#write = write
     this.#now = now
     this.#payload = payloadOf(payloads)
@@ -75,10 +77,11 @@ export class Recorder {
   }
 
   #changed(): Ruling | undefined {
-    const { policy, tools } = this.#options
-    if (policy === this.#policy && tools === this.#tools) return undefined
+    const { policy, tools, names } = this.#options
+    if (policy === this.#policy && tools === this.#tools && names === this.#names) return undefined
     this.#policy = policy
     this.#tools = tools
+    this.#names = names
     return rulingOf(this.#options)
   }
 
@@ -100,8 +103,8 @@ export class Recorder {
   }
 }
 
-const rulingOf = ({ policy, tools }: RelayOptions): Ruling =>
-  ({ policy: Object.fromEntries(policy), tools: Object.fromEntries(tools) })
+const rulingOf = ({ policy, tools, names }: RelayOptions): Ruling =>
+  ({ policy: Object.fromEntries(policy), tools: Object.fromEntries(tools), names })
 
 const lockOf = ({ written, isFrozen, isTrusted, actions, program }: Accepted): CapturedLock =>
   ({ text: written(), isFrozen, isTrusted, actions, program })

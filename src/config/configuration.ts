@@ -1,4 +1,4 @@
-import type { ToolSetting } from '#core/options.js'
+import type { NamePatterns, ToolSetting } from '#core/options.js'
 import { readAddress, type Address, type SocketAddress } from './address.js'
 import { defaults } from './generated/defaults.js'
 import type * as Written from './generated/types.js'
@@ -68,6 +68,8 @@ interface AnyServer {
   readonly policy: BasePolicy | undefined
   readonly rules: Rules
   readonly tools: ReadonlyMap<string, ToolSetting>
+  /** Which tools clients may see and call, by patterns of their names. */
+  readonly names?: NamePatterns | undefined
   readonly lock: LockSetting | undefined
   /** Scopes that a token needs for this server. */
   readonly scopes?: readonly string[] | undefined

@@ -21,6 +21,7 @@ export const readServer = async (
     lock: readLockSetting(written.lock, source),
     ...(written.workers !== undefined && { workers: written.workers }),
     ...(written.scopes && { scopes: written.scopes }),
+    ...((written.allow ?? written.deny) && { names: { allow: written.allow, deny: written.deny } }),
     tools: await readTools(written.tools, [...keys, 'tools'], source, limits),
   }
   if (command === undefined) {
@@ -124,7 +125,8 @@ const readTool = async (
   tool: Written.Tool, keys: Keys, source: Source, limits: Limits,
 ): Promise<ToolSetting> => {
   if (tool === 'deny') return { denied: true, outputSchema: undefined, annotations: undefined }
-  const { deny = false, scopes, outputSchema, resultSchema, structured, annotations } = tool
+  const { deny = false, scopes, title, description } = tool
+  const { outputSchema, resultSchema, structured, annotations } = tool
   if (structured !== undefined && outputSchema === undefined) {
     return fail([...keys, 'structured'], 'goes only with outputSchema')
   }
@@ -132,6 +134,8 @@ const readTool = async (
   return {
     denied: deny,
     ...(scopes && { scopes }),
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
     outputSchema: outputSchema === undefined ? undefined : await schemaAt('outputSchema', outputSchema),
     ...(resultSchema !== undefined && { resultSchema: await schemaAt('resultSchema', resultSchema) }),
     ...(structured !== undefined && { structured }),

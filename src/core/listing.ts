@@ -14,7 +14,7 @@ import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { type Judged, mended } from './mend.js'
-import { grants, type ToolSetting } from './options.js'
+import { grants, isDenied, type ToolSetting } from './options.js'
 import type { List, Subjects } from './rule.js'
 import type { Terms } from './terms.js'
 
@@ -63,8 +63,8 @@ export function* judgePage(
   const listed = new Map<string, JsonObject>()
   const passed = new Map<string, Tool>()
   let isPartial = false
-  const isHidden = (setting: ToolSetting | undefined): boolean =>
-    setting?.denied === true || !grants(scopes, setting?.scopes)
+  const isHidden = (name: string | undefined): boolean =>
+    name !== undefined && (isDenied(options, name) || !grants(scopes, options.tools.get(name)?.scopes))
 
   const overLimit = (change: Edit, count: number, reason: string) => {
     const found = none(findings.meter)
@@ -83,7 +83,7 @@ export function* judgePage(
       setting?.outputSchema !== undefined ? omit(tool, 'outputSchema') : tool
     // With a lock, drift is measured from the lock, and not from the first listing.
     const first = offer !== undefined ? sent : name === undefined ? undefined : catalog.firstListed(name)
-    const denied = setting?.denied === true
+    const denied = name !== undefined && isDenied(options, name)
     const accepted = name === undefined ? undefined : offer?.definitions.tools.get(name)
     const locked = isObject(accepted) ? accepted : undefined
     const found = none(findings.meter)
@@ -130,7 +130,7 @@ export function* judgePage(
     found.include(last?.findings ?? ofServer.findings)
     findings.include(found)
     const isRemoved = found.stopping.some(rule => rule !== 'call/denied')
-    if (isRemoved || isHidden(setting)) edits.push({ path: ['result', 'tools', index], remove: true })
+    if (isRemoved || isHidden(name)) edits.push({ path: ['result', 'tools', index], remove: true })
     else if (last !== undefined && whole !== undefined) {
       const own = operators(last.value, setting)
       const changes = [...(difference(whole, last.value, findings.meter) ?? []), ...own]
@@ -186,7 +186,7 @@ export function* judgePage(
   }
   return {
     edits,
-    shown: [...passed.keys()].filter(name => !isHidden(options.tools.get(name))),
+    shown: [...passed.keys()].filter(name => !isHidden(name)),
     page: {
       listed, accepted: passed, next: isString(next) && next !== '' ? next : undefined,
       lifetime: typeof lifetime === 'number' ? lifetime : 0, isPartial,
@@ -236,6 +236,9 @@ const schemasOf = ({ index, sent, setting, overLimit }: Candidate): readonly Sub
 /** The operator's changes of a tool. */
 const operators = (mended: JsonObject, setting: ToolSetting | undefined): readonly Edit[] => {
   const edits: Edit[] = []
+  const { title, description } = setting ?? {}
+  if (title !== undefined) edits.push({ path: ['title'], replace: JSON.stringify(title) })
+  if (description !== undefined) edits.push({ path: ['description'], replace: JSON.stringify(description) })
   if (setting?.outputSchema !== undefined)
     edits.push({ path: ['outputSchema'], replace: JSON.stringify(setting.outputSchema) })
   if (setting?.annotations === undefined) return edits

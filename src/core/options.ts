@@ -19,6 +19,38 @@ export interface ToolSetting {
   readonly structured?: 'from-text' | undefined
   /** Merged over the server's annotations. */
   readonly annotations: JsonObject | undefined
+  /** In place of the server's words, in the client's list; the lock and the rules judge the server's. */
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+}
+
+/** Patterns of names of tools; `*` stands for any characters, also none. */
+export interface NamePatterns {
+  /** All other tools are denied; undefined: none is. */
+  readonly allow?: readonly string[] | undefined
+  readonly deny?: readonly string[] | undefined
+}
+
+/** Whether the operator denies a tool: by its own setting, or by the patterns. */
+export const isDenied = ({ tools, names }: Pick<RelayOptions, 'tools' | 'names'>, name: string): boolean =>
+  tools.get(name)?.denied === true
+  || names?.deny?.some(pattern => fits(name, pattern)) === true
+  || names?.allow?.some(pattern => fits(name, pattern)) === false
+
+/** Whether a name fits a pattern, in a time that is linear in both: the server chooses the name. */
+const fits = (name: string, pattern: string): boolean => {
+  const [first = '', ...rest] = pattern.split('*')
+  const last = rest.pop()
+  if (last === undefined) return name === pattern
+  const end = name.length - last.length
+  let at = first.length
+  if (at > end || !name.startsWith(first) || !name.endsWith(last)) return false
+  for (const part of rest) {
+    const found = name.indexOf(part, at)
+    if (found < 0) return false
+    at = found + part.length
+  }
+  return at <= end
 }
 
 /**
@@ -29,10 +61,10 @@ export const grants = (scopes: readonly string[] | undefined, needed: readonly s
   scopes === undefined || needed.every(scope => scopes.includes(scope))
 
 /**
- * How a relay judges. `policy` and `tools` are read at each use, because the operator may replace them while
- * the session runs. The features reach the core here: `rules` (with their mends), `accepted` (the lock),
- * `observed` (telemetry), `intent` and `session` (records). Captures record options, events and effects from
- * outside.
+ * How a relay judges. `policy`, `tools` and `names` are read at each use, because the operator may replace
+ * them while the session runs. The features reach the core here: `rules` (with their mends), `accepted` (the
+ * lock), `observed` (telemetry), `intent` and `session` (records). Captures record options, events and
+ * effects from outside.
  */
 export interface RelayOptions {
   /** The server's name in the configuration; never `serverInfo.name`, which the server chooses itself. */
@@ -53,6 +85,8 @@ export interface RelayOptions {
   readonly rules: readonly Rule[]
   readonly trusted: boolean
   readonly tools: ReadonlyMap<string, ToolSetting>
+  /** Which tools clients may see and call, by their names; undefined: all. */
+  readonly names?: NamePatterns | undefined
   /** Undefined without a lock. */
   readonly accepted?: Accepted | undefined
   /** Longest wait for the relay's own `tools/list`, in milliseconds. */

@@ -7,6 +7,7 @@ import type { Lookup } from './catalog.js'
 import type { Subject } from './check.js'
 import type { Core } from './core.js'
 import type { Flow } from './flow.js'
+import { isDenied } from './options.js'
 import { toolOf } from './listing.js'
 import { actionOf, isStop } from './findings.js'
 import type { Called, PendingRequest } from './request.js'
@@ -34,8 +35,7 @@ export class ToolCalls {
     const called: Called = { name: isString(name) ? name : '', tool: undefined, listed: true }
     request.called = called
     const { options } = this.#core
-    const isDenied = () => options.tools.get(called.name)?.denied === true
-    if (!isDenied() || !isStop(actionOf(options.policy, 'call/denied'))) {
+    if (!isDenied(options, called.name) || !isStop(actionOf(options.policy, 'call/denied'))) {
       const found =
         this.#frozen(called.name, request.terms) ??
         this.#lists.catalog.lookup(called.name, this.#core.output.now) ??
@@ -49,7 +49,7 @@ export class ToolCalls {
       name: called.name,
       arguments: isObject(given) ? given : undefined,
       tool: called.tool,
-      denied: isDenied(),
+      denied: isDenied(options, called.name),
       listed: called.listed,
       revision,
       mismatch: mismatchOf(request),

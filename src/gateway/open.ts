@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Accepted } from '#core/accepted.js'
 import type { SchemaChecker } from '#core/check.js'
 import type { Entry } from '#core/event.js'
-import type { RelayOptions, ToolSetting } from '#core/options.js'
+import type { NamePatterns, RelayOptions, ToolSetting } from '#core/options.js'
 import type { Policy } from '#core/findings.js'
 import { Batches } from '#core/batches.js'
 import { rules } from '#rules/index.js'
@@ -18,6 +18,7 @@ export interface Guard {
   readonly trusted: boolean
   readonly accepted?: Accepted | undefined
   readonly tools: ReadonlyMap<string, ToolSetting>
+  readonly names?: NamePatterns | undefined
   readonly listMs: number
   readonly requestMs: number
   readonly maxTools: number
@@ -68,6 +69,7 @@ export const openSession = (
     ...(peer && { peer }),
     get policy() { return guard.policy },
     get tools() { return guard.tools },
+    get names() { return guard.names },
     checkNow: record === undefined ? checks.now : subject => {
       const checked = checks.now(subject)
       recorder?.asked(checked === undefined)

@@ -311,7 +311,7 @@ const wrong = [
   ],
   [
     'a misspelt denial', server('command: [a], tools: { b.c: denied }'),
-    ':1:40: servers.a.tools."b.c": must be deny, or a map of outputSchema, resultSchema, structured, annotations, deny, scopes',
+    ':1:40: servers.a.tools."b.c": must be deny, or a map of outputSchema, resultSchema, structured, annotations, deny, scopes, title, description',
   ],
   [
     'a misspelt hint', server('command: [a], tools: { b: { annotations: { readonlyHint: true } } }'),

@@ -97,6 +97,7 @@ const judgementOf = async (
         ...parseRules(flags.rule),
       ]),
       tools: configured && setup ? setup.server.tools : new Map(Object.entries(then.tools)),
+      names: configured && setup ? setup.server.names : then.names,
     }
   }
   return {

@@ -27,7 +27,7 @@ interface OpenGuard extends Guard {
 }
 
 /** The settings that a reload changes for running sessions: guards read them on each use. */
-export type Ruling = Pick<Guard, 'policy' | 'tools'> & Pick<AuditConfiguration, 'payloads'>
+export type Ruling = Pick<Guard, 'policy' | 'tools' | 'names'> & Pick<AuditConfiguration, 'payloads'>
 
 /** The current settings of one server; a reload replaces them. */
 export interface CurrentRuling {
@@ -35,7 +35,7 @@ export interface CurrentRuling {
 }
 
 export const rulingOf = ({ server, policy }: ServerSetup, { audit: { payloads } }: Configuration): Ruling =>
-  ({ policy, tools: server.tools, payloads })
+  ({ policy, tools: server.tools, names: server.names, payloads })
 
 /** Where decisions are recorded. */
 interface Witnesses {
@@ -119,6 +119,7 @@ export const openGuard = (
     name: server.name,
     get policy() { return ruling.now.policy },
     get tools() { return ruling.now.tools },
+    get names() { return ruling.now.names },
     trusted,
     accepted,
     listMs: limits.listMs,

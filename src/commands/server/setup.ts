@@ -167,6 +167,7 @@ const fromTarget = (
     policy: named?.policy,
     rules: named?.rules ?? new Map(),
     tools: named?.tools ?? new Map(),
+    names: named?.names,
     lock: named?.lock,
   }
   if (url !== undefined) return { ...common, url: asServerUrl(url), headers: new Map(), tls: undefined }
