@@ -78,10 +78,7 @@ export const projectFilesOf = async (
   return badUsage(`${client.title} has no configuration file in this project (looked for ${file})`)
 }
 
-/**
- * The project file at a path, when the user gave the path and no client; undefined when the path does not end
- * like a project file of any client.
- */
+/** The project file at a path that was given without a client; undefined for any other path. */
 export const projectFileAt = (file: string, machine: Machine): Found | undefined => {
   const paths = pathsOf(machine)
   for (const client of clients) {

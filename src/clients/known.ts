@@ -13,10 +13,7 @@ export interface Client {
   readonly title: string
   /** The path of the table of servers in the client's file. */
   readonly servers: readonly string[]
-  /**
-   * The user's files; several when the path depends on how the client was installed. A `*` stands for any
-   * characters of a folder's name.
-   */
+  /** The user's files: several if the installation decides. A `*` stands for any part of a folder's name. */
   readonly files: (machine: Machine) => readonly string[]
   /** The file that a team shares, relative to the project's folder. */
   readonly projectFile?: string

@@ -3,10 +3,7 @@ import { withoutSecrets } from '#audit/secrets.js'
 import type { Document, Member, Splice, TextValue, Value } from './tree.js'
 import { splice } from './tree.js'
 
-/**
- * The text of a server's entry in the file, with its secrets masked: the values of `env` and of headers, and
- * whatever looks like a secret elsewhere.
- */
+/** A server's entry with masked secrets: all values of `env` and headers, and secrets elsewhere. */
 export const maskedEntry = (document: Document, entry: Member): string => {
   const splices = new Map(secretsOf(document, entry, false).map(one => [one.from, one]))
   const masked = entry.places.map(({ from, to }) => {

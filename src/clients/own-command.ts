@@ -113,10 +113,7 @@ const readFrom = (words: readonly string[], from: number, recognizer: Recognizer
 /** The last of our commands in a command line: the one directly in front of the server. */
 export const innermost = (own: OwnCommand): OwnCommand => (own.inner ? innermost(own.inner) : own)
 
-/**
- * Whether a shell or another program starts us. Its words cannot be told from ours, so `install` must not
- * change such a command line.
- */
+/** True when a shell or another program starts us: `install` cannot tell its words from ours. */
 export const startsUsIndirectly = (words: readonly string[], { isOurs }: Recognizer): boolean =>
   words.some((word, index) =>
     (words[index + 1] === 'wrap' && isUs(word, isOurs)) || /\bmcp-customs\b.*\swrap\s/.test(word))

@@ -223,10 +223,7 @@ const read = (file: string, text: string): Document | undefined => {
   }
 }
 
-/**
- * Checks a change by reading the new text: the entry has the wanted words, and unwrapping a wrapped entry
- * gives back the old text byte for byte.
- */
+/** Reads the changed text: the entry has the wanted words, and unwrapping restores the old bytes. */
 const isSound = (
   kind: Change['kind'], text: string, before: ServerEntry, document: Document, { server }: ServerEntry,
   spelling: Spelling, keyNames: KeyNames,

@@ -4,10 +4,7 @@ import type { Document, Member, Splice, TableValue, TextValue } from './tree.js'
 import { slice } from './tree.js'
 import type { WrappedServer } from './unwrap.js'
 
-/**
- * Tokens of the entry, as they stood in the file, that the wrapped entry no longer has. No values, so no
- * secrets: those stay in the entry.
- */
+/** Tokens that the wrapped entry no longer has, as they were spelt. No values, so no secrets. */
 export interface Spelling {
   /** The key whose value moved to the end of `args`; absent if the entry had `args`. */
   readonly key?: string

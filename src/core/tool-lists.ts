@@ -252,10 +252,7 @@ export class ToolLists {
   }
 }
 
-/**
- * A copy of the client's request, with the method `tools/list` and another id. Its params keep only `_meta`,
- * without the progress token.
- */
+/** The client's request as a `tools/list` with another id; of its params, `_meta` without progressToken. */
 const listRequest = (id: Id, key: IdKey, cursor: string | undefined, { frame, message }: Asked): Frame => {
   const theirs = member(message.params, '_meta')
   const meta = isObject(theirs) ? omit(theirs, 'progressToken') : undefined

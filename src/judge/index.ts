@@ -50,10 +50,7 @@ export interface ResultParts {
   /** No string of the message holds a character that may hide text. */
   readonly plain: boolean
   readonly structured: Buffer | undefined
-  /**
-   * Indexes of blocks of content whose text is that of structuredContent, apart from white space between
-   * tokens. There may be more such blocks.
-   */
+  /** Indexes of blocks whose text is that of structuredContent, up to white space. There may be more. */
   readonly repeats: readonly number[]
   readonly strings: readonly LongString[]
 }

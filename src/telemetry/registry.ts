@@ -5,10 +5,7 @@ export interface Metric {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
-  /**
-   * The attributes that are labels in Prometheus, where a dot becomes an underscore. Series that differ only
-   * in other attributes are added up.
-   */
+  /** Attributes that are labels in Prometheus (dots become underscores). Equal series are added up. */
   readonly labels: readonly string[]
   /** Upper bounds of a histogram's buckets, inclusive. */
   readonly bounds?: readonly number[]

@@ -19,7 +19,7 @@ const problems = (server: unknown) => {
 const wrapped =
   (...args: readonly string[]) => ({ command: '/usr/bin/node', args: [program, 'wrap', ...args] })
 
-t.test('what is wrong with an entry is named', async t => {
+t.test('the problems of an entry are named', async t => {
   const cases: readonly (readonly [string, unknown, readonly RegExp[]])[] = [
     ['nothing', wrapped('--policy=strict', '--', '/usr/bin/server'), []],
     ['a server that is found by its name', wrapped('--', 'server'), []],

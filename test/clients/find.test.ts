@@ -100,7 +100,7 @@ t.test('a client without a file, and one with two, is asked about and not guesse
   }
 })
 
-t.test('what a packaged Claude Desktop reads is told from what an older installation left', async t => {
+t.test('the file of a packaged Claude Desktop is not that of an older installation', async t => {
   const inPackage = 'Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude/claude_desktop_config.json'
   const older = 'Roaming/Claude/claude_desktop_config.json'
   const cases: readonly (readonly [string, readonly string[], object])[] = [

@@ -17,7 +17,7 @@ const entry = (server: unknown, key = 'mcpServers') => JSON.stringify({ [key]: {
 const installed = (server: unknown, name?: string, other: Partial<Wrapped> = {}) =>
   planInstall(source(entry(server), name), installing(other))
 
-t.test('what is not changed is named, with the reason', async t => {
+t.test('entries that are not changed are named, with the reason', async t => {
   const cases: readonly (readonly [string, unknown, RegExp])[] = [
     ['disabled', { command: 'a', disabled: true }, /^is disabled$/],
     ['not enabled', { command: 'a', enabled: false }, /^is disabled$/],
@@ -52,7 +52,7 @@ t.test('what is not changed is named, with the reason', async t => {
   }
 })
 
-t.test('of a key that stands twice nobody knows which one counts', async t => {
+t.test('an entry with a duplicate key is left as it is', async t => {
   const texts = [
     '{"mcpServers": {"one": {"command": "a"}, "one": {"command": "b"}}}',
     '{"mcpServers": {"one": {"command": "a"}}, "mcpServers": {}}',
@@ -66,7 +66,7 @@ t.test('of a key that stands twice nobody knows which one counts', async t => {
   }
 })
 
-t.test('a file that cannot be read is told of, with line and column', async t => {
+t.test('a file that cannot be read is reported with line and column', async t => {
   const cases: readonly (readonly [string, string, RegExp])[] = [
     ['/home/a/mcp.json', '{\n  "mcpServers": {,}\n}', /^\/home\/a\/mcp\.json:2:18: /],
     ['/home/a/mcp.json', '[]', /must hold an object/],
@@ -104,7 +104,7 @@ t.test('the servers of one project are chosen by its folder, whatever its slashe
   t.same([names(), names('C:\\x'), names('/y'), names('/z')], [['user', 'one', 'two'], ['one'], ['two'], []])
 })
 
-t.test('what is wrapped stays as it is, but for what was asked for or is gone', async t => {
+t.test('a wrapped entry changes only where an option was given or a path is gone', async t => {
   const server = {
     command: '/usr/bin/node', args: [program, 'wrap', '--server=one', '--trust', '--', 'a', 'b'],
   }

@@ -9,7 +9,7 @@ const note = (
   name: string, spelling: Note['spelling'] = {},
 ): Note => ({ file: '/home/a/mcp.json', path: ['mcpServers', name], spelling })
 
-t.test('what was noted of an entry is found again, until it is removed', async t => {
+t.test('a note about an entry is found again, until it is removed', async t => {
   const file = recordFile({ platform: 'linux', environment: {}, home: t.testdir({}) })
   t.match(file, /\.local\/state\/mcp-customs\/installed\.json$/)
   const full = { key: '"url"', type: '"sse"', headers: ['"headers"'], names: ['"A"'], bearer: ['b'] }
@@ -47,7 +47,7 @@ t.test('a record that cannot be read holds nothing, and a note that is none is p
   t.same(noteFor(await readRecord(file), '/home/a/mcp.json', ['mcpServers', 'two'])?.spelling, { pin })
 })
 
-t.test('a state folder that cannot be written is told of before anything else is', async t => {
+t.test('a state folder that cannot be written is reported before anything is changed', async t => {
   const folder = t.testdir({ 'mcp-customs': 'a file' })
   await t.rejects(
     addNotes(join(folder, 'mcp-customs', 'installed.json'), [note('one')]),

@@ -53,7 +53,7 @@ t.test('a link to a file stays one', async t => {
   t.equal(backup, join(folder, 'dotfiles', 'a.json.mcp-customs.bak'))
 })
 
-t.test('what cannot be read or written is told of in one line', async t => {
+t.test('files that cannot be read or written are reported in one line', async t => {
   const folder = t.testdir({ 'latin.json': '' })
   writeFileSync(join(folder, 'latin.json'), Buffer.from([0x7b, 0xe9, 0x7d]))
   await t.rejects(

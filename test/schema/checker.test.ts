@@ -35,7 +35,7 @@ const cheap: readonly (readonly [string, JsonObject | boolean, Json])[] = [
   ['an alternative of many', { anyOf: Array.from({ length: 100 }, (_, index) => ({ const: index })) }, 99],
 ]
 
-t.test('what is cheap is answered at once', async t => {
+t.test('cheap checks are answered at once', async t => {
   const checker = createSchemaChecker(limits)
   for (const [name, schema, value] of cheap) {
     t.notOk(checker.check({ kind: 'value', schema, value, path: '' }) instanceof Promise, name)
@@ -63,7 +63,7 @@ const dear: readonly (readonly [string, JsonObject, Json, readonly string[]])[] 
   ],
 ]
 
-t.test('what is not goes to the worker thread, and gets the same verdict', async t => {
+t.test('other checks go to the worker thread, and get the same verdict', async t => {
   const checker = createSchemaChecker(limits)
   for (const [name, schema, value, expected] of dear) {
     const answer = checker.check({ kind: 'value', schema, value, path: '' })
@@ -110,7 +110,7 @@ const long = {
   path: '/l',
 } as const
 
-t.test('what takes too long is unchecked, and those who waited are answered', async t => {
+t.test('a check that takes too long gives unchecked, and waiting checks are answered', async t => {
   const checker = createSchemaChecker({ ...limits, validationMs: 200 })
   const answers = await Promise.all<Checked | Promise<Checked>>([
     checker.check(hopeless), checker.check(long), checker.check({ ...long, value: [...long.value, 'x'] }),
@@ -147,7 +147,7 @@ t.test('sessions take turns: one that wants much does not keep the others', asyn
   await checker.close()
 })
 
-t.test('what others do with the thread meanwhile costs nobody his verdict', async t => {
+t.test('other sessions\' checks on the thread change no verdict', async t => {
   const checker = createSchemaChecker({ ...limits, validationMs: 100 })
   const answer = checker.check(long)
   await new Promise(resolve => setTimeout(resolve, 5))
@@ -157,7 +157,7 @@ t.test('what others do with the thread meanwhile costs nobody his verdict', asyn
   await checker.close()
 })
 
-t.test('a thread that dies, or never answers, is replaced, and whoever waits is answered', async t => {
+t.test('a thread that dies, or never answers, is replaced, and waiting checks are answered', async t => {
   const script = new URL(`data:text/javascript,${encodeURIComponent(`
     import { parentPort } from 'node:worker_threads'
     parentPort.on('message', order => {
@@ -177,7 +177,7 @@ t.test('a thread that dies, or never answers, is replaced, and whoever waits is 
   await offload.close()
 })
 
-t.test('what is no JSON is no reason to throw, nor to wait for ever', async t => {
+t.test('a value that is not JSON causes no exception and no endless wait', async t => {
   const checker = createSchemaChecker(limits)
   const endless: unknown[] = []
   endless.push(endless)
@@ -196,7 +196,7 @@ t.test('what is no JSON is no reason to throw, nor to wait for ever', async t =>
   await checker.close()
 })
 
-t.test('closing answers those who wait, and whoever asks after it', async t => {
+t.test('closing answers waiting checks, and later ones', async t => {
   const checker = createSchemaChecker({ ...limits, validationMs: 60_000 })
   const waiting = Promise.all<Checked | Promise<Checked>>([checker.check(hopeless), checker.check(hopeless)])
   await checker.close()
@@ -205,7 +205,7 @@ t.test('closing answers those who wait, and whoever asks after it', async t => {
   await checker.close()
 })
 
-t.test('too many of one session who wait are told so', async t => {
+t.test('too many waiting checks of one session are refused', async t => {
   const offload = new Offload(limits)
   const ask = (session: string) => offload.validate({ digest: 'true', text: 'true', held: 0 }, 1, session)
   const greedy = Array.from({ length: 300 }, () => ask('greedy'))
@@ -219,7 +219,7 @@ t.test('too many of one session who wait are told so', async t => {
   await offload.close()
 })
 
-t.test('equal schemas share what was made of them; different ones share nothing', async t => {
+t.test('equal schemas share their compiled form; different ones share nothing', async t => {
   const ask = asker()
   const schema = () => ({ $id: 'urn:same', $defs: { a: { $anchor: 'x', type: 'string' } }, $ref: '#x' })
   t.strictSame(brief(await ask.value(schema(), 1)), ['mismatch'])
@@ -240,7 +240,7 @@ t.test('equal schemas share what was made of them; different ones share nothing'
   await ask.close()
 })
 
-t.test('what is kept of schemas is counted by what it holds', async t => {
+t.test('cached schemas count by the memory that they hold', async t => {
   const ask = asker()
   const heap = () => (globalThis.gc?.(), process.memoryUsage().heapUsed)
   const before = heap()

@@ -119,7 +119,7 @@ t.test('under every schema of the corpus, real and generated values get the verd
   await ask.close()
 })
 
-t.test('a third engine agrees on what servers answered, and on a sample of the rest', {
+t.test('a third engine agrees on the responses of real servers, and on a sample of the rest', {
   skip: absent(corpus)
 }, async t => {
   const ask = asker()

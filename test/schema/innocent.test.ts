@@ -68,7 +68,7 @@ t.test('a pattern that could never be judged is too costly where it is listed', 
   await ask.close()
 })
 
-t.test('what ended the thread once is not tried again, and smaller values are', async t => {
+t.test('a value that ended the thread once is not tried again, and smaller ones are', async t => {
   const script = new URL(`data:text/javascript,${encodeURIComponent(`
     import { parentPort } from 'node:worker_threads'
     let length = 0

@@ -117,7 +117,7 @@ t.test('both mean what ECMA-262 means', t => {
   t.end()
 })
 
-t.test('what a pattern is, the native engine says', t => {
+t.test('the native engine decides what is a pattern', t => {
   const tokens = [
     'a', 'b', ...'()[]{}*+?|\\^$.-,120789dwpuxkc<>=!:é/_'.split(''), '(?', '(?<', '(?=', '(?<!', '\\1',
     '\\k<a>', '(?<a>', '\\u{61}', '\\ud83d', '\\ude00', '😀', '\\p{L}', '\\p{Lx}', '\\x41', '\\cA', '\\c',

@@ -165,7 +165,7 @@ t.test('problems are in our words, and lie below the path that was given', async
   await checker.close()
 })
 
-t.test('what is wrong with a keyword is said of that keyword, once', async t => {
+t.test('a problem of a keyword is reported once, with the keyword\'s name', async t => {
   const ask = asker()
   const messages = async (schema: Json) =>
     (await ask.schema(schema)).map(({ path, message }) => `${path} ${message}`)
@@ -184,7 +184,7 @@ t.test('what is wrong with a keyword is said of that keyword, once', async t => 
   await ask.close()
 })
 
-t.test('no more than 20 problems are told', async t => {
+t.test('no more than 20 problems are reported', async t => {
   const ask = asker()
   const schema = { anyOf: Array.from({ length: 100 }, () => ({ type: 'text' })) }
   t.equal((await ask.schema(schema)).length, 20)

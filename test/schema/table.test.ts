@@ -41,7 +41,7 @@ t.test('a value is surely valid only where the engine finds nothing, in every di
   }
 })
 
-t.test('what real servers answered is judged alike, and mostly known', { skip: absent(corpus) }, async t => {
+t.test('responses of real servers get the same verdict, most by the table', { skip: absent(corpus) }, async t => {
   let [valid, known] = [0, 0]
   for (const { schema, values } of samples()) {
     const ask = values.length === 0 ? undefined : asked(schema)
@@ -184,7 +184,7 @@ const cases: readonly (readonly [
   ['a format in what must not be', { not: { format: 'date' } }, [], ['"2024-01-01"', '"x"']],
 ]
 
-t.test('keyword by keyword: what is surely valid, and what is left to the engine', async t => {
+t.test('keyword by keyword: values that the table accepts, and values left to the engine', async t => {
   for (const [keywords, schema, known, others] of cases) {
     const ask = asked(schema)
     for (const text of known) t.ok(ask?.(text).isKnown, `${keywords}: ${text}`)
@@ -234,7 +234,7 @@ const heavy: readonly (readonly [what: string, schema: JsonObject, text: string]
   ],
 ]
 
-t.test('what is read again and again is paid for each time', async t => {
+t.test('a schema that is read repeatedly costs steps each time', async t => {
   for (const [what, schema, text] of heavy) {
     const known = (times: number) => {
       const root = read(thousandfold(schema, times), 5000, new Budget(steps), depth).schema?.root

@@ -76,7 +76,7 @@ t.test('comparing ends at the first difference, and is paid for', t => {
   t.end()
 })
 
-t.test('a text stands for itself as a key, a long one by a digest that nobody can name', t => {
+t.test('a short text is its own key, and a long one has an unforgeable digest', t => {
   t.equal(nameKey('a'.repeat(1000)).length, 1000)
   const long = 'a'.repeat(1001)
   t.ok(nameKey(long).length < 100)
@@ -85,7 +85,7 @@ t.test('a text stands for itself as a key, a long one by a digest that nobody ca
   t.end()
 })
 
-t.test('who waits takes turns with the others, and has a share', t => {
+t.test('waiting sessions take turns, and each has a share', t => {
   const queue = new FairQueue<string>(3)
   for (let index = 0; index < 5; index++) t.equal(queue.push('a', `a${index}`), index < 3)
   t.ok(queue.push('b', 'b0'))
@@ -119,7 +119,7 @@ const costs = (work: (budget: Budget) => unknown): { readonly steps: number; rea
   return { steps: 1e12 - budget.left, bytes: budget.kept }
 }
 
-t.test('problems of a schema are paid for by what is looked at to report them, and no more than are reported', t => {
+t.test('reporting the problems of a schema costs steps, and only for reported problems', t => {
   const wrong = (count: number, depth: number): Json => {
     let schema: Json = {
       $defs: Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, { $ref: '#/x' }]))
@@ -136,7 +136,7 @@ t.test('problems of a schema are paid for by what is looked at to report them, a
   t.end()
 })
 
-t.test('what is made of a pattern is weighed as it grows, and let go', t => {
+t.test('the memory of a compiled pattern is counted as it grows, and released', t => {
   // Each text has characters of other kinds, in other orders.
   const classes = Array.from({ length: 14 }, (_, bit) =>
     `[${Array.from({ length: 2 ** 14 }, (_, code) => code).filter(code => (code >> bit) & 1).slice(0, 400).map(code => `\\u{${(0x4e00 + code).toString(16)}}`).join('')}]?`)

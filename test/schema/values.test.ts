@@ -105,7 +105,7 @@ const cases: readonly (readonly [string, JsonObject | boolean, Json, readonly st
   ['a format in one of several', { anyOf: [{ format: 'email' }, { format: 'date' }] }, 'x', ['format']],
 ]
 
-t.test('a value that does not match is told where and by which keyword', async t => {
+t.test('a mismatch is reported with its path and keyword', async t => {
   const ask = asker()
   for (const [name, schema, value, expected] of cases) {
     t.strictSame(brief(await ask.value(schema, value)), expected, name)
@@ -127,7 +127,7 @@ t.test('messages are ours, and quote names only', async t => {
   await ask.close()
 })
 
-t.test('no more than 20 problems are told', async t => {
+t.test('no more than 20 problems are reported', async t => {
   const ask = asker()
   t.equal((await ask.value({ items: { type: 'string' } }, Array.from({ length: 500 }, () => 1))).length, 20)
   await ask.close()

@@ -93,7 +93,7 @@ t.test('the alerts and the dashboard name metrics that the relay exposes', t => 
   t.end()
 })
 
-t.test('what the compose file mounts is there, and the collector listens where the relay sends', t => {
+t.test('the files that the compose file mounts exist, and the collector listens where the relay sends', t => {
   const { services } = parse(read('compose.yaml')) as { services: Record<string, {
     volumes?: string[]; environment?: Record<string, string>
   }> }

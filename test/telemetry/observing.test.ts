@@ -89,7 +89,7 @@ t.test('a server that lists tools without end makes a bounded number of series, 
   t.match(told.at(-1)?.[1], { 'gen_ai.tool.name': 'search' }, 'another server has its own')
 })
 
-t.test('what a client invents has no name', async t => {
+t.test('methods that a client invents have no label', async t => {
   const { told, observe } = watched()
   observe(place)(session).done(operation({ isListed: false }))
   observe(place)(session).done(operation({ entry: { ...entry({ event: 'x/anything' }), ms: 1 } }))
@@ -100,7 +100,7 @@ t.test('what a client invents has no name', async t => {
   ])
 })
 
-t.test('what fails in looking on stops nothing, and is told of once', async t => {
+t.test('a failure of telemetry stops no traffic, and is reported once', async t => {
   const fail = () => {
     throw new Error('no')
   }

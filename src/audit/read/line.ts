@@ -67,10 +67,7 @@ const isCanonical = (text: string, members: JsonObject): boolean => {
 
 const openings = ['bytes', 'client', 'digest', 'error', 'event'].map(name => `{"${name}":`)
 
-/**
- * Whether bytes that are no JSON may be the beginning of a record. After a power loss, the part that did not
- * reach the disk is zeros.
- */
+/** True when bytes may be the beginning of a record. A power loss leaves zeros in place of the rest. */
 export const isTorn = (bytes: Buffer): boolean => {
   let end = bytes.length
   while (end > 0 && bytes[end - 1] === 0) end -= 1

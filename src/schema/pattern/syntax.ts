@@ -50,10 +50,7 @@ export interface Parsed {
 /** Code points as sorted, disjoint, inclusive ranges. */
 export type Ranges = readonly (readonly [number, number])[]
 
-/**
- * Matches one character that is in the ranges, has the property, or is in one of the other classes. A negated
- * class matches every other character.
- */
+/** A character that is in the ranges, has the property, or is in another class; negated: any other one. */
 export interface CharacterClass {
   readonly type: 'class'
   readonly ranges: Ranges

@@ -31,10 +31,7 @@ const isModernRefusal = ({ message }: Frame, status: number): boolean => {
 /** Longest wait for the server to name its endpoint, in milliseconds. */
 const endpointMs = 10_000
 
-/**
- * The HTTP+SSE transport of 2024-11-05: one stream carries all messages of the server; its first event names
- * the endpoint for the client's POSTs.
- */
+/** HTTP+SSE of 2024-11-05: one stream has all messages; its first event names the endpoint for POSTs. */
 export class LegacySse {
   readonly #options: LegacyOptions
   readonly #over = new AbortController()
