@@ -110,7 +110,10 @@ t.test('a wrong value is reported at its flag, in one line, without possible sec
       ['serve', '--token-file', file('odd.txt'), 'cat'],
       `${file('odd.txt')}:3: must be a token: visible ASCII characters, and not empty`,
     ],
-    [['serve', '--token-file', file('none.txt'), 'cat'], `${file('none.txt')}: cannot be read (ENOENT)`],
+    [
+      ['serve', '--token-file', file('none.txt'), 'cat'],
+      `${file('none.txt')}: cannot be read: there is no such file or folder (ENOENT)`,
+    ],
     [['serve', '--listen', '7400', 'cat'], '--listen "7400": must be HOST:PORT, such as 127.0.0.1:7400 or ' +
       '[::1]:0, or unix:PATH, such as unix:/run/customs.sock?mode=660'],
     [
