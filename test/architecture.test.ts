@@ -214,6 +214,8 @@ const unmetered = new Map([
   ['protocol/case-variants.ts', 'the reader of a frame, in turns'],
   ['core/listing.ts', 'a slice of a list, paid for'],
   ['auth/issuer.ts', 'a document of the issuer, of 512 KB at most'],
+  ['auth/client/discovery.ts', 'a document of the issuer, of 512 KB at most'],
+  ['auth/client/registration.ts', 'a document of the issuer, of 512 KB at most'],
 ])
 
 t.test('JSON from the wire is walked with a meter', { timeout: 120_000 }, t => {

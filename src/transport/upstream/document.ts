@@ -3,7 +3,7 @@ import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { parseJson, type Json } from '#protocol/json.js'
 import { Latch } from '../timers.js'
 import { wholeBody } from './messages.js'
-import { failureOf, HttpFailure, HttpUpstream } from './pool.js'
+import { failureOf, HttpFailure, HttpUpstream, type HttpAsk } from './pool.js'
 
 /** A JSON document of an authorization server: metadata, keys, or an answer about a token. */
 export interface JsonDocument {
@@ -12,9 +12,12 @@ export interface JsonDocument {
   readonly body: Json | undefined
 }
 
-interface DocumentRequest {
+interface Reach {
   /** The operator has written this URL, or one at a private address: private addresses are allowed. */
   readonly mayBePrivate: boolean
+}
+
+interface DocumentRequest extends Reach {
   /** Sent by POST; undefined: GET. */
   readonly form?: URLSearchParams
   readonly authorization?: string
@@ -30,21 +33,44 @@ const documentMs = 5000
  * @throws HttpFailure, or what undici throws: see `failureOf`
  */
 export const fetchJson = async (url: URL, request: DocumentRequest): Promise<JsonDocument> => {
-  const { mayBePrivate, form, authorization } = request
-  const refused = faultOf(url, mayBePrivate)
-  if (refused !== undefined) throw new HttpFailure(refused)
-  const upstream = new HttpUpstream(url, mayBePrivate ? {} : { lookup: publicOnly })
+  const { form, authorization } = request
   const headers = new Map([['accept', 'application/json']])
   if (form !== undefined) headers.set('content-type', 'application/x-www-form-urlencoded')
   if (authorization !== undefined) headers.set('authorization', authorization)
+  const { status, bytes } = await fetchBytes(url, request, {
+    method: form === undefined ? 'GET' : 'POST', headers,
+    ...(form !== undefined && { body: Buffer.from(form.toString()) }),
+  })
+  return { status, body: bytes && parseJson(bytes.toString()) }
+}
+
+/** The part of `fetch` that OAuth packages use. */
+export type GuardedFetch = (url: string, request: {
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: URLSearchParams | string | null | undefined
+}) => Promise<Response>
+
+/** A `fetch` with the limits of `fetchJson`. */
+export const guardedFetch = (reach: Reach): GuardedFetch => async (url, { method, headers, body }) => {
+  const { status, headers: received, bytes } = await fetchBytes(new URL(url), reach, {
+    method: method === 'POST' ? 'POST' : 'GET', headers: new Map(Object.entries(headers)),
+    ...(body !== undefined && body !== null && { body: Buffer.from(body.toString()) }),
+  })
+  const pairs: [string, string][] = []
+  for (const [name, values] of received) for (const value of values) pairs.push([name, value])
+  return new Response(bytes && new Uint8Array(bytes), { status, headers: pairs })
+}
+
+const fetchBytes = async (url: URL, { mayBePrivate }: Reach, ask: Omit<HttpAsk, 'signal'>) => {
+  const refused = faultOf(url, mayBePrivate)
+  if (refused !== undefined) throw new HttpFailure(refused)
+  const upstream = new HttpUpstream(url, mayBePrivate ? {} : { lookup: publicOnly })
   try {
-    const reply = await upstream.request({
-      method: form === undefined ? 'GET' : 'POST', headers, signal: AbortSignal.timeout(documentMs),
-      ...(form !== undefined && { body: Buffer.from(form.toString()) }),
-    })
+    const reply = await upstream.request({ ...ask, signal: AbortSignal.timeout(documentMs) })
     const body = await wholeBody(reply, maxBytes, new Latch())
     if (body !== undefined && body.kind !== 'whole') throw new HttpFailure('the document is too long')
-    return { status: reply.status, body: body && parseJson(body.bytes.toString()) }
+    return { status: reply.status, headers: reply.headers, bytes: body?.bytes }
   } finally {
     void upstream.close()
   }
@@ -53,7 +79,8 @@ export const fetchJson = async (url: URL, request: DocumentRequest): Promise<Jso
 /** Why a document cannot be fetched, for the operator; quotes no secret. */
 export const documentFailure = (url: URL, error: unknown): string => `${url.origin}: ${failureOf(error)}`
 
-const faultOf = ({ protocol, hostname }: URL, mayBePrivate: boolean): string | undefined => {
+/** Why a URL that somebody else has named is not followed; the addresses of its name are checked later. */
+export const faultOf = ({ protocol, hostname }: URL, mayBePrivate: boolean): string | undefined => {
   const host = hostname.replace(/^\[|\]$/g, '')
   const isLocal = host === 'localhost' || (isIP(host) > 0 && loopback.check(host, familyOf(host)))
   if (protocol !== 'https:' && !(protocol === 'http:' && isLocal)) return 'a URL must be https, or http on loopback'

@@ -1,0 +1,162 @@
+import type { AuthorizationServer } from 'oauth4webapi'
+import { isArray, isObject, isString, member, parseJson, type JsonObject } from '#protocol/unmetered.js'
+import { quote } from '#protocol/quote.js'
+import { documentFailure, type GuardedFetch } from '#transport/upstream/document.js'
+import { HttpFailure } from '#transport/upstream/pool.js'
+import { metadataUrls } from '../issuer.js'
+
+export type { AuthorizationServer }
+
+/** What a server says of how to get a token for it. */
+export interface Discovered {
+  /** The metadata of the issuer that is to be used; its `issuer` is the one that was asked for. */
+  readonly server: AuthorizationServer
+  /** For the `resource` of every request (RFC 8707). */
+  readonly resource: string
+  /** The `scopes_supported` of the resource. */
+  readonly scopes: readonly string[] | undefined
+}
+
+interface Asked {
+  /** The `resource_metadata` of the challenge. */
+  readonly resourceMetadata?: string | undefined
+  /** The issuer to be used, where the resource names it; undefined: the first. */
+  readonly issuer?: string | undefined
+}
+
+/** Most issuers of one resource that are tried. */
+const maxIssuers = 3
+
+/**
+ * Finds the issuer of tokens for a server: Protected Resource Metadata, by the challenge, then at the
+ * well-known path of the server's URL, then at the root; then the issuer's metadata (2026-07-28,
+ * authorization server discovery). A server without metadata may be its own issuer (2025-03-26).
+ * @returns undefined when there is no metadata at all
+ * @throws HttpFailure when the metadata contradicts itself, or names what may not be fetched
+ */
+export const discover = async (
+  url: URL, { resourceMetadata, issuer }: Asked, fetch: GuardedFetch,
+): Promise<Discovered | undefined> => {
+  const found = await resourceOf(url, resourceMetadata, fetch)
+  if (found !== undefined && issuer !== undefined && !found.issuers.includes(issuer)) {
+    throw new HttpFailure(`${url.host} names other issuers than ${issuer}: ` +
+      found.issuers.slice(0, maxIssuers).map(quote).join(', '))
+  }
+  const issuers = issuer === undefined ? (found?.issuers ?? [url.origin]) : [issuer]
+  let fault: string | undefined
+  for (const one of issuers.slice(0, maxIssuers)) {
+    const server = await serverOf(one, fetch).catch((error: unknown) => {
+      fault ??= error instanceof Error ? error.message : undefined
+      return undefined
+    })
+    if (server === undefined) continue
+    return { server, resource: found?.resource ?? canonical(url), scopes: found?.scopes }
+  }
+  if (found === undefined && fault === undefined) return undefined
+  throw new HttpFailure(fault ?? `the issuer ${quote(issuers[0] ?? '')} has no metadata at its well-known paths`)
+}
+
+/** The URL as a resource: without fragment, query and a slash at its end. */
+export const canonical = ({ origin, pathname }: URL): string => origin + pathname.replace(/\/$/, '')
+
+interface Resource {
+  readonly resource: string
+  readonly issuers: readonly string[]
+  readonly scopes: readonly string[] | undefined
+}
+
+const wellKnown = '/.well-known/oauth-protected-resource'
+
+const resourceOf = async (
+  url: URL, named: string | undefined, fetch: GuardedFetch,
+): Promise<Resource | undefined> => {
+  const path = url.pathname.replace(/\/$/, '')
+  const places = [
+    ...(named !== undefined && URL.canParse(named) ? [new URL(named)] : []),
+    ...(path === '' ? [] : [new URL(wellKnown + path + url.search, url.origin)]), new URL(wellKnown, url.origin),
+  ]
+  for (const place of places) {
+    const document = await documentAt(place, fetch, place === places[0] && named !== undefined)
+    if (document === undefined) continue
+    const resource = member(document, 'resource')
+    const issuers = textsOf(document, 'authorization_servers')
+    // A document of another resource (RFC 9728, section 3.3); servers behind one document name their origin.
+    if (!isString(resource) || !covers(resource, url)) {
+      throw new HttpFailure(`${place.href} is metadata of another resource` +
+        (isString(resource) ? `: ${quote(resource)}` : ''))
+    }
+    if (issuers === undefined || issuers.length === 0) throw new HttpFailure(`${place.href} names no issuer`)
+    return { resource, issuers, scopes: textsOf(document, 'scopes_supported') }
+  }
+  return undefined
+}
+
+/** The same origin, and a path that is that of the server or begins it, by whole segments. */
+const covers = (resource: string, url: URL): boolean => {
+  if (!URL.canParse(resource)) return false
+  const { origin, pathname } = new URL(resource)
+  return origin === url.origin && `${url.pathname}/`.startsWith(`${pathname.replace(/\/$/, '')}/`)
+}
+
+/** @throws HttpFailure where the metadata is that of another issuer */
+const serverOf = async (issuer: string, fetch: GuardedFetch): Promise<AuthorizationServer | undefined> => {
+  if (!URL.canParse(issuer)) throw new HttpFailure(`the issuer ${quote(issuer)} is no URL`)
+  let failure: unknown
+  for (const place of metadataUrls(new URL(issuer))) {
+    const document = await documentAt(place, fetch, true).catch((error: unknown) => {
+      failure ??= error
+      return undefined
+    })
+    if (document === undefined) continue
+    // RFC 8414, section 3.3: character by character.
+    if (member(document, 'issuer') !== issuer) throw new HttpFailure(`${place.href} is metadata of another issuer`)
+    return serverMetadata(document, issuer)
+  }
+  if (failure instanceof Error) throw failure
+  return undefined
+}
+
+/** @param isNamed somebody says that there is a document: a failure is told */
+const documentAt = async (
+  url: URL, fetch: GuardedFetch, isNamed: boolean,
+): Promise<JsonObject | undefined> => {
+  try {
+    const response = await fetch(url.href, { method: 'GET', headers: { accept: 'application/json' } })
+    const value = response.status === 200 ? parseJson(await response.text()) : undefined
+    return isObject(value) ? value : undefined
+  } catch (error) {
+    if (isNamed) throw new HttpFailure(documentFailure(url, error))
+    return undefined
+  }
+}
+
+const textsOf = (document: JsonObject, name: string): readonly string[] | undefined => {
+  const value = member(document, name)
+  return isArray(value) ? value.filter(isString) : undefined
+}
+
+const endpoints = [
+  'authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint',
+  'device_authorization_endpoint',
+] as const
+const lists = [
+  'scopes_supported', 'grant_types_supported', 'code_challenge_methods_supported',
+  'token_endpoint_auth_methods_supported', 'id_token_signing_alg_values_supported',
+  'dpop_signing_alg_values_supported',
+] as const
+const switches =
+  ['authorization_response_iss_parameter_supported', 'client_id_metadata_document_supported'] as const
+
+/** The part of an issuer's metadata that is used, by its types. */
+export const serverMetadata = (document: JsonObject, issuer: string): AuthorizationServer => ({
+  issuer,
+  ...Object.fromEntries(endpoints.flatMap(name => {
+    const value = member(document, name)
+    return isString(value) && URL.canParse(value) ? [[name, value]] : []
+  })),
+  ...Object.fromEntries(lists.flatMap(name => {
+    const value = textsOf(document, name)
+    return value === undefined ? [] : [[name, value]]
+  })),
+  ...Object.fromEntries(switches.map(name => [name, member(document, name) === true])),
+})

@@ -1,0 +1,108 @@
+import { isObject, isString, member, parseJson } from '#protocol/unmetered.js'
+import type { GuardedFetch } from '#transport/upstream/document.js'
+import { HttpFailure } from '#transport/upstream/pool.js'
+import type { AuthorizationServer } from './discovery.js'
+
+/** How a client authenticates at the token endpoint. */
+export type Method = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+
+/** This program as one client of one issuer. */
+export interface Client {
+  readonly id: string
+  readonly secret?: string | undefined
+  /** PEM (PKCS #8), for `private_key_jwt`. */
+  readonly privateKey?: string | undefined
+  /** Undefined: by what the client has, and the issuer's metadata. */
+  readonly method?: Method | undefined
+  /** A registered client may use this URL alone; undefined: any port of loopback. */
+  readonly redirectUri?: string | undefined
+  /** In milliseconds since 1970. */
+  readonly secretExpiresAt?: number | undefined
+}
+
+/** What the operator says of the client. */
+export interface ClientSettings {
+  readonly clientId?: string | undefined
+  readonly clientSecret?: string | undefined
+  readonly privateKey?: string | undefined
+  /** The URL of a Client ID Metadata Document. */
+  readonly clientMetadataUrl?: string | undefined
+}
+
+/**
+ * The client that needs no registration: the operator's, or the one with a Client ID Metadata Document, where
+ * the issuer supports it (2026-07-28, client registration, for the order).
+ */
+export const givenClient = (
+  { clientId, clientSecret, privateKey, clientMetadataUrl }: ClientSettings, server: AuthorizationServer,
+): Client | undefined => {
+  if (clientId !== undefined) return { id: clientId, secret: clientSecret, privateKey }
+  const isSupported = server.client_id_metadata_document_supported === true
+  return isSupported && clientMetadataUrl !== undefined ? { id: clientMetadataUrl, privateKey } : undefined
+}
+
+export interface Registration {
+  readonly redirectUri: string
+  readonly name?: string
+  readonly applicationType?: 'native' | 'web'
+  /** Besides those of the authorization code flow. */
+  readonly grants?: readonly string[]
+}
+
+/**
+ * Registers a client (RFC 7591). The issuer sends the user back to the redirect URI only.
+ * @throws HttpFailure
+ */
+export const register = async (
+  server: AuthorizationServer,
+  { redirectUri, name = 'mcp-customs', applicationType = 'native', grants = [] }: Registration,
+  fetch: GuardedFetch,
+): Promise<Client> => {
+  const { issuer, registration_endpoint: endpoint } = server
+  const remedy = 'register this program there, and name it in servers.NAME.auth.clientId'
+  if (endpoint === undefined) throw new HttpFailure(`${issuer} registers no clients: ${remedy}`)
+  const response = await fetch(endpoint, {
+    method: 'POST',
+    headers: { 'accept': 'application/json', 'content-type': 'application/json' },
+    body: JSON.stringify({
+      client_name: name, redirect_uris: [redirectUri], application_type: applicationType,
+      grant_types: ['authorization_code', 'refresh_token', ...grants], response_types: ['code'],
+      token_endpoint_auth_method: wantedMethod(server),
+    }),
+  })
+  const document = parseJson(await response.text())
+  const text = (key: string): string | undefined => {
+    const value = isObject(document) ? member(document, key) : undefined
+    return isString(value) ? value : undefined
+  }
+  const id = text('client_id')
+  if (!response.ok || id === undefined) {
+    const error = text('error')
+    const code = error !== undefined && /^\w{1,40}$/.test(error) ? error : `HTTP ${response.status}`
+    throw new HttpFailure(`${issuer} does not register this program (${code}): ${remedy}`)
+  }
+  const method = text('token_endpoint_auth_method')
+  const expires = isObject(document) ? member(document, 'client_secret_expires_at') : undefined
+  return {
+    id, redirectUri, secret: text('client_secret'), method: methods.find(one => one === method),
+    secretExpiresAt: typeof expires === 'number' && expires > 0 ? expires * 1000 : undefined,
+  }
+}
+
+const methods: readonly Method[] = ['none', 'client_secret_basic', 'client_secret_post']
+
+const wantedMethod = ({ token_endpoint_auth_methods_supported: supported }: AuthorizationServer): Method =>
+  methods.find(one => supported?.includes(one)) ?? 'none'
+
+/** @returns the method that is used, by what the client has and the issuer supports */
+export const methodOf = (
+  { method, secret, privateKey }: Client,
+  { token_endpoint_auth_methods_supported: supported }: AuthorizationServer,
+): Method => {
+  if (method !== undefined) return method
+  if (privateKey !== undefined) return 'private_key_jwt'
+  if (secret === undefined) return 'none'
+  // RFC 8414, section 2: without a list, it is client_secret_basic.
+  return supported?.includes('client_secret_basic') === false && supported.includes('client_secret_post')
+    ? 'client_secret_post' : 'client_secret_basic'
+}

@@ -1,0 +1,132 @@
+import { createServer } from 'node:http'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { readChallenges, wantedBy } from '#auth/client/challenge.js'
+import { discover, type Discovered } from '#auth/client/discovery.js'
+import { register } from '#auth/client/registration.js'
+import { IssuerClient } from '#auth/client/requests.js'
+import { guardedFetch } from '#transport/upstream/document.js'
+import { listen } from '../protected.js'
+
+const challenges = [
+  ['', []],
+  ['Bearer', [['bearer', {}]]],
+  ['Bearer realm="a, b", scope="x y" , error=invalid_token', [['bearer', { realm: 'a, b', scope: 'x y', error: 'invalid_token' }]]],
+  ['Basic YWJj==, Bearer a="1"', [['basic', {}], ['bearer', { a: '1' }]]],
+  ['Bearer a="say \\"hi\\"",DPoP algs="ES256"', [['bearer', { a: 'say "hi"' }], ['dpop', { algs: 'ES256' }]]],
+  ['Bearer scope="first", scope="second"', [['bearer', { scope: 'first' }]]],
+  ['Bearer resource_metadata = "https://x/"', [['bearer', { resource_metadata: 'https://x/' }]]],
+] as const
+
+void t.test('challenges are read as RFC 9110 writes them', async t => {
+  for (const [text, expected] of challenges) {
+    const read = readChallenges(text)
+      .map(({ scheme, parameters }) => [scheme, Object.fromEntries(parameters)])
+    t.same(read, expected, text)
+  }
+  fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), text => readChallenges(text).length <= 200))
+  fc.assert(fc.property(
+    fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.string({ unit: 'grapheme-ascii' }), { minKeys: 1 }),
+    parameters => {
+      const quoted = Object.entries(parameters)
+        .map(([name, value]) => `${name}="${value.replace(/["\\]/g, '\\$&')}"`)
+      const [read] = readChallenges(`Bearer ${quoted.join(', ')}`)
+      t.same(Object.fromEntries(read?.parameters ?? []), parameters)
+    },
+  ), { numRuns: 50 })
+  t.same(wantedBy(new Map([['www-authenticate', ['Bearer scope="a b", error="insufficient_scope"', 'DPoP']]])), {
+    resourceMetadata: undefined, scopes: ['a', 'b'], error: 'insufficient_scope', schemes: ['bearer', 'dpop'],
+  })
+})
+
+/** A server whose documents the test decides. `HERE` in a document stands for its origin. */
+const site = async (t: Test, documents: Record<string, object | number | string>) => {
+  const asked: string[] = []
+  const origin = await listen(t, createServer((request, response) => {
+    const path = request.url ?? ''
+    asked.push(path)
+    const found = documents[path] ?? 404
+    if (typeof found === 'string') return void response.writeHead(307, { location: found }).end()
+    if (typeof found === 'number') return void response.writeHead(found).end()
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(found).replaceAll('HERE', origin))
+  }))
+  return { origin, asked, url: new URL('/mcp', origin) }
+}
+
+const fetch = guardedFetch({ mayBePrivate: true })
+const [prm, oauth, openid] = [
+  '/.well-known/oauth-protected-resource', '/.well-known/oauth-authorization-server', '/.well-known/openid-configuration',
+]
+const resource = { resource: 'HERE/mcp', authorization_servers: ['HERE/as'] }
+const issuer = { issuer: 'HERE/as', authorization_endpoint: 'HERE/as/authorize', token_endpoint: 'HERE/as/token' }
+
+void t.test('metadata is looked for in the order of the specification', async t => {
+  const order = [`${prm}/mcp`, prm, `${oauth}/as`, `${openid}/as`, `/as${openid}`]
+  const last = await site(t, { [prm]: { ...resource, resource: 'HERE/' }, [`/as${openid}`]: issuer })
+  const found = await discover(last.url, {}, fetch)
+  t.equal(found?.server.token_endpoint, `${last.origin}/as/token`)
+  t.equal(found?.resource, `${last.origin}/`, 'the resource as its metadata writes it')
+  t.same(last.asked, order)
+  const named = await site(t, { '/named': resource, [`${oauth}/as`]: issuer })
+  await discover(named.url, { resourceMetadata: `${named.origin}/named` }, fetch)
+  t.same(named.asked, ['/named', `${oauth}/as`])
+  const old = await site(t, { [oauth]: { ...issuer, issuer: 'HERE' } })
+  t.equal((await discover(old.url, {}, fetch))?.server.issuer, old.origin, 'the server is its own issuer (2025-03-26)')
+  t.equal(await discover((await site(t, {})).url, {}, fetch), undefined)
+})
+
+const contradictions = [
+  ['a resource at another origin', { [`${prm}/mcp`]: { ...resource, resource: 'https://other.example/mcp' } }, /another resource/],
+  ['another path', { [`${prm}/mcp`]: { ...resource, resource: 'HERE/mc' } }, /another resource/],
+  ['no resource', { [`${prm}/mcp`]: { authorization_servers: ['HERE/as'] } }, /another resource/],
+  ['no issuers', { [`${prm}/mcp`]: { resource: 'HERE/mcp' } }, /names no issuer/],
+  ['another issuer', { [`${prm}/mcp`]: resource, [`${oauth}/as`]: { ...issuer, issuer: 'HERE/as/' } }, /another issuer/],
+  ['no metadata of the issuer', { [`${prm}/mcp`]: resource }, /no metadata/],
+  ['http to another host', { [`${prm}/mcp`]: { ...resource, authorization_servers: ['http://login.example'] } }, /must be https/],
+  ['another scheme', { [`${prm}/mcp`]: { ...resource, authorization_servers: ['file:///etc'] } }, /./],
+  ['a redirect to another origin', { [`${prm}/mcp`]: resource, [`${oauth}/as`]: 'https://other.example/' }, /may not be followed/],
+  ['redirects without end', { [`${prm}/mcp`]: resource, [`${oauth}/as`]: `${oauth}/as` }, /without end/],
+] as const
+
+void t.test('metadata that contradicts itself, or leads elsewhere, ends the login', async t => {
+  for (const [name, documents, expected] of contradictions) {
+    const { url } = await site(t, documents)
+    await t.rejects(discover(url, {}, fetch), expected, name)
+  }
+  const { url } = await site(t, { [`${prm}/mcp`]: resource, [`${oauth}/as`]: issuer })
+  await t.rejects(discover(url, { issuer: 'https://mine.example' }, fetch), /other issuers than/)
+})
+
+void t.test('private addresses are reached only where the operator\'s own URL is private', async t => {
+  const { origin, url, asked } = await site(t, { [`${prm}/mcp`]: resource, [`${oauth}/as`]: issuer })
+  const outside = guardedFetch({ mayBePrivate: false })
+  const hosts = ['127.0.0.1', 'localhost', '[::1]', '10.0.0.1', '169.254.169.254', '[fd00::1]', '[::ffff:10.0.0.1]']
+  for (const host of hosts) {
+    for (const scheme of ['http', 'https']) {
+      const target = `${scheme}://${host}:${new URL(origin).port}/`
+      await t.rejects(outside(target, { method: 'GET', headers: {} }), target)
+    }
+  }
+  await t.rejects(discover(new URL('https://server.example/mcp'), { resourceMetadata: `${origin}${prm}/mcp` }, outside))
+  t.same(asked, [])
+  t.ok(await discover(url, {}, fetch))
+})
+
+const withIssuer = async (t: Test, more: object) => {
+  const { url } = await site(t, { [`${prm}/mcp`]: resource, [`${oauth}/as`]: { ...issuer, ...more } })
+  return await discover(url, {}, fetch) as Discovered
+}
+
+void t.test('an issuer that does not say that it supports PKCE with S256 is refused', async t => {
+  for (const methods of [undefined, [], ['plain']]) {
+    const { server } = await withIssuer(t, { code_challenge_methods_supported: methods })
+    const client = new IssuerClient({ server, client: { id: 'x' }, fetch })
+    await t.rejects(client.begin({ redirectUri: 'http://127.0.0.1:1/callback', resource: 'x', scopes: [] }), /PKCE/)
+  }
+})
+
+void t.test('an issuer that registers no clients is told of in one line that says what to do', async t => {
+  const { server } = await withIssuer(t, {})
+  await t.rejects(register(server, { redirectUri: 'http://127.0.0.1:1/callback' }, fetch), /servers\.NAME\.auth\.clientId/)
+})
