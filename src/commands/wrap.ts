@@ -16,7 +16,9 @@ import type { StdioServer } from '#transport/stdio/server.js'
 import { stderrWritten } from '#transport/stdio/stderr.js'
 import type { Transport } from '#transport/transport.js'
 import type { SharedFlags, Target } from './flags.js'
-import { captureOf, healthOf, openGuard, tellOfCapture, watchByteValidator, type Witness } from './relay/guard.js'
+import {
+  captureOf, healthOf, openGuard, tellOfCapture, watchByteValidator, type Witness,
+} from './relay/guard.js'
 import { endAt, Lifetime } from './relay/lifetime.js'
 import { openTelemetry, patientUrgency } from './relay/telemetry.js'
 import { setUp } from './server/setup.js'
@@ -24,7 +26,7 @@ import { processOf, tlsOf } from './server/upstream.js'
 
 /**
  * `wrap`: relays between a stdio client and one server.
- * @param watching told of the session in the place of a capture
+ * @param watching answered of the session in the place of a capture
  * @returns the exit code of the server's process; 0 for a remote server
  */
 export const wrap = async (flags: SharedFlags, target: Target, watching?: Witness): Promise<number> => {
@@ -75,7 +77,7 @@ const initializeMs = 10_000
 const tellClient = async (reason: unknown): Promise<never> => {
   if (!(reason instanceof CustomsError) || reason.code !== 'BAD_CONFIG' || process.stdin.isTTY) throw reason
   const client = stdioClient({ input: process.stdin, output: process.stdout, limits: defaultLimits })
-  const told = new Promise<void>(resolve => {
+  const answered = new Promise<void>(resolve => {
     setTimeout(resolve, initializeMs)
     client.start(event => {
       if (event.type === 'ended') resolve()
@@ -88,7 +90,7 @@ const tellClient = async (reason: unknown): Promise<never> => {
       if (message.method === 'initialize') resolve()
     })
   })
-  await told
+  await answered
   await client.close()
   throw reason
 }

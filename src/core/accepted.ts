@@ -16,7 +16,7 @@ import type { Terms } from './terms.js'
 export interface Drift {
   /** The classes of its changes, in words for people. */
   readonly classes: string
-  /** None of them is a class that may keep it from passing. */
+  /** True when no class among them can stop it. */
   readonly isMinor: boolean
 }
 
@@ -26,7 +26,7 @@ const kinds = {
   resources: 'resource', resourceTemplates: 'resource template',
 } as const
 
-/** Names an element in findings; the relay cannot read a name from a list that has lost it. */
+/** The element that a finding is about, so that the finding names it even when the list lacks it. */
 const aboutOf = (part: AcceptedPart, name: string | undefined): About => {
   if (name === undefined) return {}
   if (part === 'tools') return { tool: name }
@@ -42,9 +42,9 @@ export interface AcceptedOffer {
   readonly definitions: Readonly<Record<AcceptedPart, ReadonlyMap<string, Json>>>
   /** The JSON text of a definition, with all digits of its numbers. */
   readonly textOf: (part: AcceptedPart, name: string) => string | undefined
-  /** @param said parsed by `exactly` @returns undefined when nothing differs */
+  /** @param sent parsed by `exactly` @returns undefined when nothing differs */
   readonly drift: (
-    part: AcceptedPart, name: string, said: Json | undefined, meter: Meter,
+    part: AcceptedPart, name: string, sent: Json | undefined, meter: Meter,
   ) => Drift | undefined
 }
 
@@ -80,12 +80,12 @@ export const exactResult = (
   return isObject(exact) ? exact : result
 }
 
-/** Compares the server's definition with the lock. @param said parsed by `exactly` @param at in the frame */
+/** Compares the server's definition with the lock. @param sent parsed by `exactly` @param at in the frame */
 export const judgeDrift = (
   core: Core, offer: AcceptedOffer | undefined, part: AcceptedPart, name: string | undefined,
-  said: Json | undefined, at: Path, findings: Findings,
+  sent: Json | undefined, at: Path, findings: Findings,
 ): 'same' | 'logged' | 'stopped' => {
-  const drift = offer?.drift(part, name ?? '', said, findings.meter)
+  const drift = offer?.drift(part, name ?? '', sent, findings.meter)
   if (drift === undefined) return 'same'
   const path = pointer(...at)
   const found = core.findings(findings.meter)
@@ -114,8 +114,8 @@ const aboutMembers = ['title', 'description', 'websiteUrl', 'icons'] as const
 export class Drifts {
   readonly #core: Core
   /** Accepted prompts that were removed from the last list. */
-  readonly #gone = new Set<string>()
-  #isProgramTold = false
+  readonly #removed = new Set<string>()
+  #isProgramReported = false
 
   constructor(core: Core) {
     this.#core = core
@@ -154,8 +154,8 @@ export class Drifts {
       edits.push(...found)
       if (meter.isTurnSpent) yield* this.#core.yieldToLoop(meter, exchange)
       if (list.part !== 'prompts' || !isString(name) || !offer.definitions.prompts.has(name)) continue
-      if (found.some(edit => 'remove' in edit)) this.#gone.add(name)
-      else this.#gone.delete(name)
+      if (found.some(edit => 'remove' in edit)) this.#removed.add(name)
+      else this.#removed.delete(name)
     }
     return edits
   }
@@ -164,7 +164,7 @@ export class Drifts {
   judgePrompt(terms: Terms, params: JsonObject | undefined, findings: Findings): void {
     const offer = acceptedFor(this.#core, terms)
     const name = member(params, 'name')
-    if (!isString(name) || (offer?.definitions.prompts.has(name) === true && !this.#gone.has(name))) return
+    if (!isString(name) || (offer?.definitions.prompts.has(name) === true && !this.#removed.has(name))) return
     // null differs from every accepted definition.
     judgeDrift(this.#core, offer, 'prompts', name, null, ['params', 'name'], findings)
   }
@@ -172,31 +172,31 @@ export class Drifts {
   /** Reports another version of the program, with the session's first result. */
   #judgeProgram(findings: Findings): void {
     const drift = this.#core.options.accepted?.program
-    if (drift === undefined || this.#isProgramTold) return
-    this.#isProgramTold = true
+    if (drift === undefined || this.#isProgramReported) return
+    this.#isProgramReported = true
     this.#core.ask('onDrift', { kind: 'program of the server', drift, path: '' }, findings, '')
   }
 
   #edit(
-    offer: AcceptedOffer, part: AcceptedPart, name: string | undefined, said: Json | undefined, path: Path,
+    offer: AcceptedOffer, part: AcceptedPart, name: string | undefined, sent: Json | undefined, path: Path,
     findings: Findings,
   ): readonly Edit[] {
-    const verdict = judgeDrift(this.#core, offer, part, name, said, path, findings)
+    const verdict = judgeDrift(this.#core, offer, part, name, sent, path, findings)
     if (verdict === 'same') return []
-    if (verdict === 'stopped') return said === undefined ? [] : [{ path, remove: true }]
+    if (verdict === 'stopped') return sent === undefined ? [] : [{ path, remove: true }]
     const accepted = offer.textOf(part, name ?? '')
     return accepted === undefined ? [] : [{ path, replace: accepted }]
   }
 
   /** The client sees the accepted info whatever the action is: serverInfo cannot be removed. */
   #serverInfo(offer: AcceptedOffer, { info, path }: ServerInfo, findings: Findings): Edit[] {
-    const said = aboutMembers.flatMap((key): [string, Json][] => {
+    const sent = aboutMembers.flatMap((key): [string, Json][] => {
       const value = member(info, key)
       return value === undefined ? [] : [[key, value]]
     })
     if (
       judgeDrift(
-        this.#core, offer, 'serverInfo', '', said.length === 0 ? undefined : Object.fromEntries(said), path,
+        this.#core, offer, 'serverInfo', '', sent.length === 0 ? undefined : Object.fromEntries(sent), path,
         findings,
       ) === 'same'
     )

@@ -50,7 +50,7 @@ export class Answers {
     this.tasks.onState(request.taskId, method, result)
     if (method === 'initialize') this.#core.handshake.agreed(result)
     const isTools = method === 'tools/list' && !isInterim(terms, result)
-    const about: About = { method, terms, exchange, at: 'result' }
+    const about: JudgedPart = { method, terms, exchange, at: 'result' }
     // Tools are judged one by one, in listing.ts.
     const whole = isTools ? omit(result, 'tools') : result
     const found = yield* this.#found(about, whole, findings)
@@ -66,19 +66,20 @@ export class Answers {
       outcomes, { terms, exchange, frame, found: only, meter: findings.meter }, findings,
     )
     const [first] = judged.outcomes
-    if (first !== undefined && outcomes.some(outcome => outcome.result === result))
-      return instead(request, judged.frame, judged.outcomes)
+    const isWhole = outcomes.some(outcome => outcome.result === result)
+    if (first !== undefined && isWhole)
+      return inPlaceOfResult(request, judged.frame, judged.outcomes)
     const drifted = yield* this.drifts.edits(method, terms, exchange, frame, result, findings)
     // Accepted definitions replace changed ones first, and are mended like the server's.
     const locked = edited(judged.frame, drifted.filter(edit => 'replace' in edit))
-    const shown = locked === judged.frame ? unjudged(result, outcomes) : resultIn(locked)
+    const shown = locked === judged.frame ? withoutOutcome(result, outcomes) : resultIn(locked)
     const read = yield* this.#read(about, locked, shown, findings, shown === whole ? found : undefined)
     const listed =
       methodOf(method)?.list === undefined
         ? []
         : yield* judgeList(this.#core, method, terms.revision, shown, exchange, findings)
     const changed = edited(locked, [...read, ...listed, ...drifted.filter(edit => 'remove' in edit)])
-    if (first !== undefined) return instead(request, changed, judged.outcomes)
+    if (first !== undefined) return inPlaceOfResult(request, changed, judged.outcomes)
     // These edits deal with drift. A finding of any other stopping rule replaces the whole response.
     return findings.stopping.every(rule => rule === 'tool/drift') ? changed : replaced(request, frame)
   }
@@ -86,7 +87,7 @@ export class Answers {
   /** Judges a JSON-RPC error of the server. @returns the frame for the client */
   *judgeError(request: PendingRequest, exchange: Exchange, frame: Frame, error: JsonObject): Flow<Frame> {
     const { method, terms, findings } = request
-    const about: About = { method, terms, exchange, at: 'error' }
+    const about: JudgedPart = { method, terms, exchange, at: 'error' }
     let edits: readonly Edit[] = []
     try {
       edits = yield* this.#read(about, frame, error, findings, yield* this.#found(about, error, findings))
@@ -134,7 +135,7 @@ export class Answers {
   ): Flow<Frame> {
     const task = this.#taskIn(params)
     const terms = task?.terms ?? (method === 'notifications/tasks' ? unknownTask : this.#core.handshake.terms)
-    const about: About = { method, terms, exchange, at: 'params' }
+    const about: JudgedPart = { method, terms, exchange, at: 'params' }
     const found = yield* this.#found(about, params, findings)
     const outcomes: ToolResult[] = []
     for (const outcome of found.outcomes) this.#addResults(outcome, 'params', undefined, outcomes)
@@ -143,7 +144,7 @@ export class Answers {
     )
     const value =
       read === 'all'
-        ? unjudged(params, outcomes)
+        ? withoutOutcome(params, outcomes)
         : Object.fromEntries(read.map(key => [key, member(params, key)]))
     return edited(
       judged.frame, yield* this.#read(about, frame, value, findings, value === params ? found : undefined),
@@ -181,7 +182,7 @@ export class Answers {
   }
 
   /** Collects content, links and embedded requests in a part of a frame, and judges the requests. */
-  *#found(about: About, value: JsonObject, findings: Findings): Flow<Collected> {
+  *#found(about: JudgedPart, value: JsonObject, findings: Findings): Flow<Collected> {
     const { terms, exchange } = about
     const found = yield* this.#walked(about, value, findings)
     for (const { kind, value, path } of found.requests) {
@@ -199,7 +200,9 @@ export class Answers {
     return found
   }
 
-  #walked({ method, at, terms, exchange }: About, value: JsonObject, { meter }: Findings): Flow<Collected> {
+  #walked(
+    { method, at, terms, exchange }: JudgedPart, value: JsonObject, { meter }: Findings,
+  ): Flow<Collected> {
     return this.#core.found(
       new Places(`/${at}`, traitsOf(terms.revision).modern, meter).in(at, method, value), exchange,
     )
@@ -207,7 +210,7 @@ export class Answers {
 
   /** Judges text that a model reads. @param known the collected content of the value @returns the mends */
   #read(
-    about: About, { facts }: Frame, value: JsonObject, findings: Findings, known: Collected | undefined,
+    about: JudgedPart, { facts }: Frame, value: JsonObject, findings: Findings, known: Collected | undefined,
   ): Flow<readonly Edit[]> {
     const { method, terms: { revision }, exchange, at } = about
     const walked = (read: JsonObject) => this.#walked(about, read, findings)
@@ -230,8 +233,8 @@ export class Answers {
 /** Meter steps for an embedded request. */
 const perRequest = 64
 
-/** A part of a frame that is judged. */
-interface About {
+/** The part of a frame that is judged, with the method and terms that decide how. */
+interface JudgedPart {
   readonly method: string
   readonly terms: Terms
   readonly exchange: Exchange
@@ -242,7 +245,7 @@ interface About {
 const unknownTask: Terms = { revision: firstModern, capabilities: {}, client: undefined }
 
 /** The state of a task without its result, which was judged as a tool result. */
-const unjudged = (state: JsonObject, outcomes: readonly ToolResult[]): JsonObject =>
+const withoutOutcome = (state: JsonObject, outcomes: readonly ToolResult[]): JsonObject =>
   outcomes.some(({ result }) => result === member(state, 'result')) ? omit(state, 'result') : state
 
 // Legacy clients do not know `resultType`, and read any result as the final one.
@@ -259,7 +262,7 @@ const replaced = (request: PendingRequest, frame: Frame): Frame =>
   request.findings.isStop ? inItsPlace(frame, blocked(request, request.findings)) : frame
 
 /** The client's frame in place of a tool result. Only a single result that is an object is demoted. */
-const instead = (request: PendingRequest, frame: Frame, outcomes: readonly ToolResult[]): Frame => {
+const inPlaceOfResult = (request: PendingRequest, frame: Frame, outcomes: readonly ToolResult[]): Frame => {
   const { findings, terms } = request
   const [first] = outcomes
   if (!findings.isStop || first === undefined) return frame

@@ -10,7 +10,7 @@ import { Relay } from './relay.js'
 
 type Send = Extract<Effect, { readonly type: 'send' }>
 
-/** A batch of the client's, until its requests are answered. */
+/** A batch from the client, until its requests are answered. */
 interface Batch {
   readonly exchange: Exchange
   /** The ids of the requests in it. */

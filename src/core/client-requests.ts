@@ -89,9 +89,9 @@ export class ClientRequests {
     const { exchange, frame, message } = arrived
     if (this.#lists.awaits(exchange, message.key))
       return this.#lists.answered(exchange, frame, message, findings)
-    const request = this.#pending.find(exchange, message.key) ?? this.#asAgain(exchange, message.key)
+    const request = this.#pending.find(exchange, message.key) ?? this.#replayed(exchange, message.key)
     if (request?.isAtServer === true) this.#arrived(request, arrived, findings)
-    else this.#unasked(arrived, message.key, findings)
+    else this.#unsolicited(arrived, message.key, findings)
   }
 
   /** An HTTP error body instead of a response. @returns false when it belongs to no request */
@@ -108,8 +108,7 @@ export class ClientRequests {
    * A server frame that is no usable message, or is blocked: each request that waits for it gets our error.
    * @param keys the ids that could be read from it, likeliest first
    * @param isAnonymous true for a response without an id, which must belong to the only request in flight. If
-   *   the policy lets it
-   *   pass, the client cannot tell whose it is, and goes on waiting
+   *   the policy lets it pass, the client cannot match it to a request, and goes on waiting
    * @returns false when it answers no request
    */
   unusable(
@@ -130,7 +129,7 @@ export class ClientRequests {
     }
     if (findings.isStop)
       for (const request of waiting) this.#arrived(request, { ...arrived, message: undefined }, findings)
-    // If the policy lets it pass, it is judged as a lenient reader reads it: the response to its first id.
+    // If the policy lets it pass, a lenient client reads it as the response to its first id.
     else if (waiting[0] !== undefined)
       this.#arrived(waiting[0], { ...arrived, message: lenientAnswer(frame) }, findings)
     return waiting.length > 0
@@ -191,7 +190,7 @@ export class ClientRequests {
     const code = isFailure ? errorCode.blocked : errorCode.gone
     this.#gone ??= { reason, code }
     for (const request of this.#pending.all()) {
-      if (isFailure) this.#broken(request, reason)
+      if (isFailure) this.#failedByRelay(request, reason)
       else if (request.stage !== 'answered') this.#fail(request, code, reason)
     }
     this.#lists.lost()
@@ -199,7 +198,7 @@ export class ClientRequests {
 
   /** The relay failed on this exchange: its requests get an error. */
   failedOn(exchange: Exchange, reason: string): void {
-    for (const request of this.#pending.on(exchange)) this.#broken(request, reason)
+    for (const request of this.#pending.on(exchange)) this.#failedByRelay(request, reason)
   }
 
   /** Records a request that was cancelled, or whose session ended, while it was queued. */
@@ -228,7 +227,7 @@ export class ClientRequests {
     request.flow = flow
     this.#core.driver.run(flow, cause => {
       const reason = this.#core.failed(cause)
-      if (request.stage !== 'over') this.#broken(request, reason)
+      if (request.stage !== 'over') this.#failedByRelay(request, reason)
     })
   }
 
@@ -325,7 +324,7 @@ export class ClientRequests {
   }
 
   /** The answered request whose response the server replays on a resumed stream: it is judged again. */
-  #asAgain(exchange: Exchange, key: IdKey): PendingRequest | undefined {
+  #replayed(exchange: Exchange, key: IdKey): PendingRequest | undefined {
     const again = this.#core.options.stateless ? undefined : this.#given.find(exchange, key)
     if (again === undefined) return undefined
     again.askedAgain(this.#core.findings('server'))
@@ -335,7 +334,7 @@ export class ClientRequests {
   }
 
   /** A response to no request in flight, or to one whose id is spelled differently. */
-  #unasked(arrived: Arrived, key: IdKey, findings: Findings): void {
+  #unsolicited(arrived: Arrived, key: IdKey, findings: Findings): void {
     // A late response to our own tools/list is dropped: the client did not ask for it.
     if (this.#lists.ids.isRelayMade(key)) return
     const { ask, records, output } = this.#core
@@ -352,7 +351,7 @@ export class ClientRequests {
     output.toClient(exchange, frame)
   }
 
-  #broken(request: PendingRequest, reason: string): void {
+  #failedByRelay(request: PendingRequest, reason: string): void {
     request.findings.block()
     request.failure = reason
     this.#fail(request, errorCode.blocked, reason)

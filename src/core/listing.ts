@@ -52,7 +52,7 @@ export function* judgePage(
   core: Core, catalog: Catalog, listing: Listing, terms: Terms, exchange: Exchange, frame: Frame,
   result: JsonObject, findings: Findings, scopes?: readonly string[],
 ): Flow<JudgedPage | undefined> {
-  const { options, ask, checks, mends, findings: none } = core
+  const { options, ask, checks, mends, findings: newFindings } = core
   const { revision } = terms
   const offer = acceptedFor(core, terms)
   const edits: Edit[] = [...(yield* judgeList(core, 'tools/list', revision, result, exchange, findings))]
@@ -67,7 +67,7 @@ export function* judgePage(
     name !== undefined && (isDenied(options, name) || !grants(scopes, options.tools.get(name)?.scopes))
 
   const overLimit = (change: Edit, count: number, reason: string) => {
-    const found = none(findings.meter)
+    const found = newFindings(findings.meter)
     ask('onOverLimit', { count, reason }, found, '/result/tools')
     findings.include(found)
     if (found.isStop) edits.push(change)
@@ -86,7 +86,7 @@ export function* judgePage(
     const denied = name !== undefined && isDenied(options, name)
     const accepted = name === undefined ? undefined : offer?.definitions.tools.get(name)
     const locked = isObject(accepted) ? accepted : undefined
-    const found = none(findings.meter)
+    const found = newFindings(findings.meter)
     const drift =
       sent === undefined
         ? 'same'
@@ -100,7 +100,7 @@ export function* judgePage(
         sent, definition, path, revision, trusted, schemas, repeated, first, settled: catalog.hasWholeList,
         denied,
       }
-      const found = none(findings.meter)
+      const found = newFindings(findings.meter)
       ask('onTool', subject, found, path)
       return { subject, findings: found }
     }
@@ -132,7 +132,7 @@ export function* judgePage(
     const isRemoved = found.stopping.some(rule => rule !== 'call/denied')
     if (isRemoved || isHidden(name)) edits.push({ path: ['result', 'tools', index], remove: true })
     else if (last !== undefined && whole !== undefined) {
-      const own = operators(last.value, setting)
+      const own = operatorEdits(last.value, setting)
       const changes = [...(difference(whole, last.value, findings.meter) ?? []), ...own]
       const text = shown === sent || name === undefined ? undefined : offer?.textOf('tools', name)
       if (text !== undefined)
@@ -234,7 +234,7 @@ const schemasOf = ({ index, sent, setting, overLimit }: Candidate): readonly Sub
   })
 
 /** The operator's changes of a tool. */
-const operators = (mended: JsonObject, setting: ToolSetting | undefined): readonly Edit[] => {
+const operatorEdits = (mended: JsonObject, setting: ToolSetting | undefined): readonly Edit[] => {
   const edits: Edit[] = []
   const { title, description } = setting ?? {}
   if (title !== undefined) edits.push({ path: ['title'], replace: JSON.stringify(title) })
@@ -252,10 +252,10 @@ const operators = (mended: JsonObject, setting: ToolSetting | undefined): readon
   ]
 }
 
-/** @param operators schema in place of the server's */
-export const toolOf = (name: string, definition: JsonObject, operators?: Schema): Tool => {
+/** @param operatorSchema replaces the server's output schema */
+export const toolOf = (name: string, definition: JsonObject, operatorSchema?: Schema): Tool => {
   const input = member(definition, 'inputSchema')
-  const output = operators ?? member(definition, 'outputSchema')
+  const output = operatorSchema ?? member(definition, 'outputSchema')
   return {
     name,
     definition,

@@ -30,9 +30,8 @@ export class RelayIds {
 
   /**
    * An id that the client will not use.
-   * @param like an id of the client's. The new id is a much greater number, or a string with other
-   *   hexadecimal digits; short strings
-   *   are made longer
+   * @param like an id that the client uses. The new id is a much greater number, or a string with other
+   *   hexadecimal digits; short strings are made longer
    */
   next(like: Id): Id {
     const id = isString(like) ? this.#textLike(like.slice(0, longestLike)) : this.#greater()

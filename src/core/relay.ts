@@ -237,7 +237,7 @@ export class Relay {
 
   #refuseRequest(exchange: Exchange, frame: Frame, key: IdKey, findings: Findings): void {
     const isRequest = frame.message.kind === 'request'
-    if ((!isRequest && this.#serverRequests.unusable(exchange, key, findings)) || !asks(frame)) return
+    if ((!isRequest && this.#serverRequests.unusable(exchange, key, findings)) || !mayBeRequest(frame)) return
     const asker = { id: idOf(key), key }
     const refusal = isMismatch(findings) ? headerMismatch(asker, findings) : blocked(asker, findings)
     this.#core.output.toClient(exchange, refusal, 'client')
@@ -343,7 +343,7 @@ const answerKeysOf = (frame: Frame): readonly IdKey[] =>
     .flatMap(keysOf)
 
 /** True for a bad client frame that may be a request, and so needs a response. */
-const asks = ({ message }: Frame): boolean =>
+const mayBeRequest = ({ message }: Frame): boolean =>
   message.kind !== 'notification' && message.kind !== 'result' && message.kind !== 'error'
 
 /** The id in a member of a notification's params, if there is one. */

@@ -30,13 +30,14 @@ interface PageAnswer {
   readonly findings: Findings
 }
 
-type Asked = NonNullable<PendingRequest['request']>
+type SentRequest = NonNullable<PendingRequest['request']>
 
 /** A listing by the relay in progress: it requests `tools/list` page by page. */
 interface Walk {
   /** The client request for which the relay lists: it gives the exchange, credentials and terms. */
   readonly request: PendingRequest
-  readonly like: Asked
+  /** The frame that `tools/list` is made from. */
+  readonly template: SentRequest
   /** Filled when the listing ends: with true when the whole list was read, else with false. */
   readonly listed: Slot<boolean>
   flow: Flow | undefined
@@ -161,10 +162,10 @@ export class ToolLists {
   }
 
   #begin(request: PendingRequest, listed: Slot<boolean>): void {
-    const like = request.request
+    const template = request.request
     // The frame of a request that was already sent is not kept, so no `tools/list` can be made from it.
-    if (like === undefined) return this.#core.driver.fill(listed, false)
-    const walk: Walk = { request, like, listed, flow: undefined, key: undefined, page: new Slot() }
+    if (template === undefined) return this.#core.driver.fill(listed, false)
+    const walk: Walk = { request, template, listed, flow: undefined, key: undefined, page: new Slot() }
     this.#walk = walk
     walk.flow = this.#life(walk)
     this.#core.driver.run(walk.flow, cause => {
@@ -231,7 +232,7 @@ export class ToolLists {
     const { exchange, id: theirs } = walk.request
     const id = this.ids.next(theirs)
     walk.key = written(id)
-    this.#core.output.toServer(exchange, listRequest(id, walk.key, cursor, walk.like))
+    this.#core.output.toServer(exchange, listRequest(id, walk.key, cursor, walk.template))
   }
 
   *#judge(
@@ -253,7 +254,9 @@ export class ToolLists {
 }
 
 /** The client's request as a `tools/list` with another id; of its params, `_meta` without progressToken. */
-const listRequest = (id: Id, key: IdKey, cursor: string | undefined, { frame, message }: Asked): Frame => {
+const listRequest = (
+  id: Id, key: IdKey, cursor: string | undefined, { frame, message }: SentRequest,
+): Frame => {
   const theirs = member(message.params, '_meta')
   const meta = isObject(theirs) ? omit(theirs, 'progressToken') : undefined
   const params = { ...(cursor !== undefined && { cursor }), ...(meta && { _meta: meta }) }

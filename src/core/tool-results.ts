@@ -33,8 +33,8 @@ export interface JudgedResults {
   readonly outcomes: readonly ToolResult[]
 }
 
-/** The frame of the results. */
-interface Arrived {
+/** The frame that holds the results, and where it came from. */
+interface ResultFrame {
   readonly terms: Terms
   readonly exchange: Exchange
   readonly frame: Frame
@@ -44,7 +44,7 @@ interface Arrived {
 }
 
 /** Finds the structured content in the text of a result, once. */
-type Promoting = () => Promotion | undefined
+type FindPromotion = () => Promotion | undefined
 
 /** Judges and mends tool results, wherever they are in a frame. */
 export class ToolResults {
@@ -58,7 +58,7 @@ export class ToolResults {
   }
 
   /** Judges all results of a frame. Several are not mended, because one may be part of another. */
-  *judge(outcomes: readonly ToolResult[], arrived: Arrived, findings: Findings): Flow<JudgedResults> {
+  *judge(outcomes: readonly ToolResult[], arrived: ResultFrame, findings: Findings): Flow<JudgedResults> {
     const { frame } = arrived
     const [only] = outcomes
     if (only !== undefined && outcomes.length === 1) return yield* this.#judgeOnly(only, arrived, findings)
@@ -72,7 +72,7 @@ export class ToolResults {
   }
 
   /** Judges and mends a single result, with structured content from its text if the operator wants that. */
-  *#judgeOnly(outcome: ToolResult, arrived: Arrived, findings: Findings): Flow<JudgedResults> {
+  *#judgeOnly(outcome: ToolResult, arrived: ResultFrame, findings: Findings): Flow<JudgedResults> {
     const { at, called, result: sent } = outcome
     const { mends, options } = this.#core
     const promotion = once(() => promotionOf(sent, arrived.meter))
@@ -84,7 +84,7 @@ export class ToolResults {
     const isMendable = first.findings.rules.some(rule => mends.has(rule))
     const last = isMendable ? yield* this.#mended(first, outcome, arrived, contract, promotion) : first
     findings.include(last.findings)
-    const result = fits(last, sent) ? last.value : sent
+    const result = isSendable(last, sent) ? last.value : sent
     if (result === sent) return { frame: arrived.frame, outcomes: [outcome] }
     const edits = difference(sent, result, arrived.meter, spellingOf(promotion)) ?? []
     if (arrived.meter.isTurnSpent) yield* this.#core.yieldToLoop(arrived.meter, arrived.exchange)
@@ -95,8 +95,8 @@ export class ToolResults {
   }
 
   #mended(
-    first: Judged<'onResult'>, outcome: ToolResult, arrived: Arrived, contract: Checked | undefined,
-    promotion: Promoting,
+    first: Judged<'onResult'>, outcome: ToolResult, arrived: ResultFrame, contract: Checked | undefined,
+    promotion: FindPromotion,
   ): Flow<Judged<'onResult'>> {
     const judge = (result: JsonObject) => this.#judge(outcome, result, arrived, contract, promotion)
     const place = {
@@ -105,12 +105,12 @@ export class ToolResults {
     } as const
     return mended(place, first, function* (result): Flow<Judged<'onResult'> | undefined> {
       const next = yield* judge(result)
-      return fits(next, outcome.result) ? next : undefined
+      return isSendable(next, outcome.result) ? next : undefined
     })
   }
 
   /** Validates the server's result by the operator's `resultSchema`. */
-  *#contract({ called, at, result }: ToolResult, { exchange }: Arrived): Flow<Checked | undefined> {
+  *#contract({ called, at, result }: ToolResult, { exchange }: ResultFrame): Flow<Checked | undefined> {
     const { options, checks } = this.#core
     const schema = options.tools.get(called?.name ?? '')?.resultSchema
     if (schema === undefined || actionOf(options.policy, 'result/contract') === 'off') return undefined
@@ -119,7 +119,7 @@ export class ToolResults {
     )).flat()
   }
 
-  #found(result: JsonObject, path: string, { terms, exchange, meter }: Arrived): Flow<Collected> {
+  #found(result: JsonObject, path: string, { terms, exchange, meter }: ResultFrame): Flow<Collected> {
     return this.#core.found(
       new Places(path, traitsOf(terms.revision).modern, meter).inOutcome(result), exchange,
     )
@@ -129,9 +129,9 @@ export class ToolResults {
   *#judge(
     { called, at, result: sent }: ToolResult,
     result: JsonObject,
-    arrived: Arrived,
+    arrived: ResultFrame,
     contract: Checked | undefined,
-    promotion: Promoting,
+    promotion: FindPromotion,
   ): Flow<Judged<'onResult'>> {
     const { terms: { revision }, exchange, frame, found, meter } = arrived
     const { options, checks } = this.#core
@@ -192,12 +192,12 @@ const once = <Value>(make: () => Value): (() => Value) => {
 }
 
 const spellingOf =
-  (promotion: Promoting): Spelling =>
+  (promotion: FindPromotion): Spelling =>
   value =>
     value === promotion()?.value ? promotion()?.text : undefined
 
 /** False for structured content made from text that is not valid: a strict client would refuse it. */
-const fits = ({ value, subject: { checked } }: Judged<'onResult'>, sent: JsonObject): boolean => {
+const isSendable = ({ value, subject: { checked } }: Judged<'onResult'>, sent: JsonObject): boolean => {
   const structured = member(value, 'structuredContent')
   return (
     structured === undefined ||
@@ -207,7 +207,7 @@ const fits = ({ value, subject: { checked } }: Judged<'onResult'>, sent: JsonObj
 }
 
 /** Adds the structured content that the text holds. The text of an error is not data. */
-const promoted = (sent: JsonObject, promotion: Promoting, meter: Meter): JsonObject => {
+const promoted = (sent: JsonObject, promotion: FindPromotion, meter: Meter): JsonObject => {
   if (member(sent, 'structuredContent') !== undefined || member(sent, 'isError') === true) return sent
   const value = promotion()?.value
   return isObject(value) ? withMembers(sent, { structuredContent: value }, meter) : sent

@@ -1,6 +1,6 @@
 import type { Health } from '#core/event.js'
 
-/** The trouble that a server has. */
+/** Why a server does not work. */
 export interface Problem {
   readonly kind: Exclude<Health, 'restored'>
   /** In words; it may quote names, and holds nothing of the server's output. */
@@ -26,19 +26,19 @@ export const together = (conditions: readonly Condition[]): Condition => ({
 })
 
 /**
- * Follows one server: tells each end of its process, and when it begins or ceases to fail. A server that
- * fails every request is told once, so that nobody can fill a log with it.
+ * Follows one server. Reports each end of its process, and when the server begins and ceases to fail. A
+ * server that fails every request is reported once, so that nobody can fill a log with it.
  */
 export class ServerHealth {
-  readonly #tell: (health: Health, reason: string, stderr?: readonly string[]) => void
+  readonly #report: (health: Health, reason: string, stderr?: readonly string[]) => void
   #problem: Problem | undefined
   #isStopping = false
 
-  /** @param isProcess it is a process of ours: requests are lost only because it ended, which is told */
+  /** @param isProcess it is our child process: requests are lost only because it ended, which is reported */
   constructor(
-    tell: (health: Health, reason: string, stderr?: readonly string[]) => void, readonly isProcess: boolean,
+    report: (health: Health, reason: string, stderr?: readonly string[]) => void, readonly isProcess: boolean,
   ) {
-    this.#tell = tell
+    this.#report = report
   }
 
   get problem(): Problem | undefined {
@@ -55,7 +55,7 @@ export class ServerHealth {
     this.#fails(hasStarted ? 'exit' : 'refusal', reason, stderr)
   }
 
-  /** A request got no answer. Told once, until the server answers. */
+  /** A request got no answer. Reported once, until the server answers. */
   failed(kind: 'refusal' | 'silence', reason: string): void {
     if (this.#isStopping || this.#problem !== undefined || (this.isProcess && kind === 'refusal')) return
     this.#fails(kind, reason)
@@ -65,11 +65,11 @@ export class ServerHealth {
     const problem = this.#problem
     if (problem === undefined) return
     this.#problem = undefined
-    this.#tell('restored', `the server answers again, after: ${problem.reason}`)
+    this.#report('restored', `the server answers again, after: ${problem.reason}`)
   }
 
   #fails(kind: Problem['kind'], reason: string, stderr?: readonly string[]): void {
     this.#problem = { kind, reason, since: new Date().toISOString() }
-    this.#tell(kind, reason, stderr)
+    this.#report(kind, reason, stderr)
   }
 }

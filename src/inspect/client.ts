@@ -19,7 +19,7 @@ export class InspectClient implements Transport {
   readonly #limits: FrameLimits
   readonly #exact: boolean
   readonly #waiting = new Map<Id, (answer: Answer) => void>()
-  #hear: (event: TransportEvent) => void = () => {}
+  #onEvent: (event: TransportEvent) => void = () => {}
   #lastId = 0
   #closed = false
 
@@ -29,8 +29,8 @@ export class InspectClient implements Transport {
     this.#exact = exact
   }
 
-  start(hear: (event: TransportEvent) => void): void {
-    this.#hear = hear
+  start(onEvent: (event: TransportEvent) => void): void {
+    this.#onEvent = onEvent
   }
 
   /**
@@ -97,7 +97,7 @@ export class InspectClient implements Transport {
 
   #say(message: JsonObject): void {
     const frame = parseFrame(Buffer.from(JSON.stringify(message)), this.#limits)
-    this.#hear({ type: 'frame', exchange: stdioExchange, frame })
+    this.#onEvent({ type: 'frame', exchange: stdioExchange, frame })
   }
 }
 

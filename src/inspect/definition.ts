@@ -20,7 +20,7 @@ export const argumentsOf = (inputSchema: Json | undefined): readonly Argument[] 
 /** The arguments as `name: type`, or `name?: type` when optional; `--json` has all of them. */
 export const argumentPhrases = (inputSchema: Json | undefined): readonly string[] => {
   const all = argumentsOf(inputSchema)
-  const told = all.slice(0, mostTold)
+  const told = all.slice(0, maxShown)
     .map(({ name, type, required }) => `${plain(name)}${required ? '' : '?'}: ${plain(type, 120)}`)
   const phrases = all.length > told.length ? [...told, `and ${all.length - told.length} more`] : told
   return enumerated(phrases)
@@ -30,21 +30,21 @@ export const argumentPhrases = (inputSchema: Json | undefined): readonly string[
 export const enumerated = (phrases: readonly string[]): readonly string[] =>
   phrases.map((phrase, index) => (index + 1 < phrases.length ? `${phrase},` : phrase))
 
-const mostTold = 40
+const maxShown = 40
 
 /** Bounds on the schemas visited and their nesting: with references, a small schema can have very many. */
-const mostSchemas = 2000
+const maxSchemas = 2000
 const deepest = 8
 
 /** So many members of a union are shown. */
-const mostOfUnion = 6
+const maxOfUnion = 6
 
 const forms = [['allOf', true], ['anyOf', false], ['oneOf', false]] as const
 
 class Reader {
   readonly #root: Json | undefined
   readonly #found = new Map<string, Argument>()
-  #left = mostSchemas
+  #left = maxSchemas
 
   constructor(root: Json | undefined) {
     this.#root = root
@@ -127,8 +127,8 @@ const named = (type: string, schema: JsonObject, inner: (schema: Json | undefine
 }
 
 const union = (all: readonly Json[], inWords: (one: Json) => string): string => {
-  const words = [...new Set(all.slice(0, mostOfUnion).map(inWords))]
-  return (all.length > mostOfUnion ? [...words, '…'] : words).join(' | ') || 'never'
+  const words = [...new Set(all.slice(0, maxOfUnion).map(inWords))]
+  return (all.length > maxOfUnion ? [...words, '…'] : words).join(' | ') || 'never'
 }
 
 /**

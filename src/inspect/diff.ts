@@ -29,7 +29,7 @@ export const diffValue = ({ changes, ...comparison }: Comparison) => ({
 })
 
 /** So many changes are shown; `--json` has them all. */
-const mostChanges = 500
+const maxChanges = 500
 
 /**
  * The comparison as text, grouped by tool, prompt or resource, with hidden characters made visible.
@@ -38,7 +38,7 @@ const mostChanges = 500
 export const diffReport = (
   { before, after, changes, incomparable }: Comparison, style: Style, width: number,
 ): string => {
-  const told = changes.slice(0, mostChanges)
+  const told = changes.slice(0, maxChanges)
   const notes = [
     ...(changes.length > told.length ? [`and ${count(changes.length - told.length, 'more change')}`] : []),
     ...(incomparable.length > 0
@@ -124,13 +124,13 @@ const without = (list: readonly Json[], other: readonly Json[]): readonly Json[]
 }
 
 /** So many characters of a value are shown. */
-const mostOfValue = 1000
+const maxOfValue = 1000
 
 const show = (value: Json): string => {
   const text = withDigits(JSON.stringify(value))
-  return text.length <= mostOfValue
+  return text.length <= maxOfValue
     ? reveal(text)
-    : `${reveal(text.slice(0, mostOfValue).replace(/[\ud800-\udbff]$/, ''))}… (${text.length} characters)`
+    : `${reveal(text.slice(0, maxOfValue).replace(/[\ud800-\udbff]$/, ''))}… (${text.length} characters)`
 }
 
 const shortly = (name: string): string => reveal(name.slice(0, 200))
@@ -147,7 +147,7 @@ const summary = (changes: readonly Change[], style: Style, width: number): strin
  * Changes of words that are looked for: two texts with more have little in common, and finding them all would
  * take long.
  */
-const mostEdits = 400
+const maxEdits = 400
 
 /** Characters of what did not change that are shown beside what did. */
 const context = 40
@@ -157,7 +157,7 @@ const context = 40
  * @returns phrases, to be broken between lines; undefined when the texts have little in common
  */
 export const changedWords = (before: string, after: string, style: Style): readonly string[] | undefined => {
-  const pieces = diffWordsWithSpace(before, after, { maxEditLength: mostEdits })
+  const pieces = diffWordsWithSpace(before, after, { maxEditLength: maxEdits })
   if (pieces === undefined) return undefined
   const kept =
     pieces.reduce((sum, { added, removed, value }) => (added || removed ? sum : sum + value.length), 0)

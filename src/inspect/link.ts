@@ -33,7 +33,7 @@ export type ServerEnd = Transport & {
 }
 
 /** So many entries with the same rules are kept: a server may repeat itself without end. */
-const mostAlike = 1000
+const maxAlike = 1000
 
 /** Findings kept of one frame: advice on thousands of tools must not displace worse findings. */
 const maxFindings = 100_000
@@ -52,7 +52,7 @@ export interface Link {
 export const openLink = (options: LinkOptions): Link => {
   const { limits, audit, openServer, ...guard } = options
   const entries: Entry[] = []
-  const isNew = atMost(mostAlike)
+  const isNew = atMost(maxAlike)
   const client = new InspectClient(limits, options.exact)
   let server: ServerEnd | undefined
   const session = openSession(

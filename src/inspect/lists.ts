@@ -16,8 +16,8 @@ export interface Listing {
 }
 
 /** Bounds that no genuine list exceeds. */
-const mostPages = 1000
-const mostBytes = 64 * 1024 * 1024
+const maxPages = 1000
+const maxBytes = 64 * 1024 * 1024
 
 const none: Listing = { items: [], problem: undefined }
 
@@ -47,7 +47,7 @@ const listAll = async (
     const next = member(answer.result, 'nextCursor')
     if (!isString(next)) return { items, problem: undefined }
     if (cursors.has(next)) return { items, problem: 'the pages go round in a circle: a cursor came twice' }
-    if (cursors.size >= mostPages || bytes >= mostBytes) return { items, problem: 'the pages never end' }
+    if (cursors.size >= maxPages || bytes >= maxBytes) return { items, problem: 'the pages never end' }
     cursor = next
   }
 }

@@ -18,13 +18,13 @@ export const plain = (text: string, most = 80): string => {
 }
 
 /** The same for a text of several lines, with their indentation. */
-export const plainLines = (text: string, mostLines: number, most: number): readonly string[] => {
-  const lines = text.slice(0, mostLines * 4 * most).split(/\r\n|[\n\r\u2028\u2029]/u)
-  const shown = lines.slice(0, mostLines).map(line => {
+export const plainLines = (text: string, maxLines: number, most: number): readonly string[] => {
+  const lines = text.slice(0, maxLines * 4 * most).split(/\r\n|[\n\r\u2028\u2029]/u)
+  const shown = lines.slice(0, maxLines).map(line => {
     const indent = indentOf(line)
     return indent + plain(line, most - indent.length)
   })
-  return lines.length > mostLines ? [...shown, `… ${lines.length - mostLines} more lines`] : shown
+  return lines.length > maxLines ? [...shown, `… ${lines.length - maxLines} more lines`] : shown
 }
 
 const indentOf = (line: string): string => /^[ \t]{0,20}/.exec(line)?.[0].replaceAll('\t', ' ') ?? ''

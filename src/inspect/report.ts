@@ -24,19 +24,21 @@ export const report = (inspection: Inspection, style: Style, width: number): str
     .filter(section => section !== undefined && section !== '')
     .join('\n\n') + '\n'
 
-const mostNames = 30
+const maxNames = 30
 
 const otherLists = ({ lists }: Inspection, style: Style, width: number): string => {
   const section = (title: string, { items, problem }: Listing, key: string): readonly string[] => {
     if (items.length === 0 && problem === undefined) return []
-    const names = items.slice(0, mostNames).map(({ value }) => nameOf(value, key))
-    const more = items.length > mostNames ? [`and ${items.length - mostNames} more`] : []
+    const names = items.slice(0, maxNames).map(({ value }) => nameOf(value, key))
+    const more = items.length > maxNames ? [`and ${items.length - maxNames} more`] : []
     return [
       style.title(`${title} (${items.length})`),
       ...(names.length > 0 ? wrap([...names, ...more].join(', '), width - 2).map(line => `  ${line}`) : []),
       ...(problem === undefined
         ? []
-        : [`  ${style.bad(`✗ ${items.length === 0 ? 'cannot be listed' : 'not all of them'}: ${problem}`)}`]),
+        : [`  ${style.bad(
+            `✗ ${items.length === 0 ? 'cannot be listed' : 'not all of them'}: ${problem}`,
+          )}`]),
     ]
   }
   return [
@@ -133,8 +135,8 @@ const annotationsOf = ({ annotations: { tools, kept }, trusted }: Inspection): s
 }
 
 /** Lines shown of the content, and of each block; `--json` has them all. */
-const mostLines = 60
-const mostOfBlock = 20
+const maxLines = 60
+const maxOfBlock = 20
 
 /** The result of a call. */
 const callSection = (
@@ -149,7 +151,7 @@ const callSection = (
   const content = member(result, 'content')
   const structured = member(result, 'structuredContent')
   const blocks =
-    isArray(content) ? content.slice(0, mostLines).flatMap(block => blockLines(block, width)) : []
+    isArray(content) ? content.slice(0, maxLines).flatMap(block => blockLines(block, width)) : []
   return [
     heading,
     ...(member(result, 'isError') === true
@@ -158,13 +160,13 @@ const callSection = (
     ...(structured === undefined
       ? []
       : [`  ${style.dim('structuredContent')}`, ...lines(plainJson(structured), width)]),
-    ...(blocks.length > 0 ? [`  ${style.dim('content')}`, ...blocks.slice(0, mostLines)] : []),
-    ...(blocks.length > mostLines ? [style.dim('    … and more')] : []),
+    ...(blocks.length > 0 ? [`  ${style.dim('content')}`, ...blocks.slice(0, maxLines)] : []),
+    ...(blocks.length > maxLines ? [style.dim('    … and more')] : []),
   ].join('\n')
 }
 
 const lines = (text: string, width: number): readonly string[] =>
-  plainLines(text, mostOfBlock, width - 4).map(line => `    ${line}`)
+  plainLines(text, maxOfBlock, width - 4).map(line => `    ${line}`)
 
 const blockLines = (block: Json, width: number): readonly string[] => {
   const type = isObject(block) ? member(block, 'type') : undefined

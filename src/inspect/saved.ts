@@ -194,22 +194,22 @@ export class SavedServer implements Transport {
   readonly #limits: FrameLimits
   /** Number of responses sent, by method. */
   readonly #given = new Map<string, number>()
-  #hear: (event: TransportEvent) => void = () => {}
+  #onEvent: (event: TransportEvent) => void = () => {}
 
   constructor(saved: Saved, limits: FrameLimits) {
     this.#saved = saved
     this.#limits = limits
   }
 
-  start(hear: (event: TransportEvent) => void): void {
-    this.#hear = hear
+  start(onEvent: (event: TransportEvent) => void): void {
+    this.#onEvent = onEvent
   }
 
   send(_exchange: Exchange, { message }: Frame): boolean {
     if (message.kind === 'request') {
       const frame = this.#answer(message)
       // Asynchronously, like a pipe.
-      setImmediate(() => this.#hear({ type: 'frame', exchange: stdioExchange, frame }))
+      setImmediate(() => this.#onEvent({ type: 'frame', exchange: stdioExchange, frame }))
     }
     return true
   }
@@ -219,8 +219,8 @@ export class SavedServer implements Transport {
   resume(): void {}
 
   close(): Promise<void> {
-    this.#hear({ type: 'ended', reason: 'the connection was closed' })
-    this.#hear = () => {}
+    this.#onEvent({ type: 'ended', reason: 'the connection was closed' })
+    this.#onEvent = () => {}
     return Promise.resolve()
   }
 

@@ -89,8 +89,8 @@ const bySeverity = (findings: readonly Weighed[]): readonly Weighed[] =>
   [...findings].sort(({ action: a }, { action: b }) => (a === b ? 0 : severer(a, b) === a ? -1 : 1))
 
 /** Messages and subjects shown for one rule; `--json` has them all. */
-const mostMessages = 5
-const mostSubjects = 12
+const maxMessages = 5
+const maxSubjects = 12
 
 /** Every broken rule once: message, places and advice. */
 export const findingsSection = ({ findings, tools }: Inspection, style: Style, width: number): string => {
@@ -123,7 +123,7 @@ const remedy = (rule: RuleName, style: Style, width: number): readonly string[] 
 }
 
 const messages = (
-  findings: readonly Weighed[], mostTools: number, style: Style, width: number,
+  findings: readonly Weighed[], maxTools: number, style: Style, width: number,
 ): readonly string[] => {
   const byMessage = new Map<string, Weighed[]>()
   for (const finding of findings) {
@@ -131,22 +131,22 @@ const messages = (
     if (alike === undefined) byMessage.set(finding.message, [finding])
     else alike.push(finding)
   }
-  const told = [...byMessage].slice(0, mostMessages).flatMap(([message, its]) => [
+  const told = [...byMessage].slice(0, maxMessages).flatMap(([message, its]) => [
     ...wrap(plain(message, 300), width - 6).map(line => `      ${line}`),
-    ...wrap(subjects(its, mostTools), width - 8).map(line => style.dim(`        ${line}`)),
+    ...wrap(subjects(its, maxTools), width - 8).map(line => style.dim(`        ${line}`)),
   ])
-  return byMessage.size > mostMessages
-    ? [...told, style.dim(`      and ${byMessage.size - mostMessages} more`)]
+  return byMessage.size > maxMessages
+    ? [...told, style.dim(`      and ${byMessage.size - maxMessages} more`)]
     : told
 }
 
-const subjects = (findings: readonly Weighed[], mostTools: number): string => {
+const subjects = (findings: readonly Weighed[], maxTools: number): string => {
   const all = [...new Set(findings.map(subject))]
-  const isEvery = all.length > 1 && all.length === mostTools &&
+  const isEvery = all.length > 1 && all.length === maxTools &&
     findings.every(({ item, within }) => item !== undefined && within === '')
-  if (isEvery) return `all ${mostTools} tools`
-  const more = all.length > mostSubjects ? [`and ${all.length - mostSubjects} more`] : []
-  return [...all.slice(0, mostSubjects), ...more].join(', ')
+  if (isEvery) return `all ${maxTools} tools`
+  const more = all.length > maxSubjects ? [`and ${all.length - maxSubjects} more`] : []
+  return [...all.slice(0, maxSubjects), ...more].join(', ')
 }
 
 /** The tool and the path in it, or else the prompt, resource or event, and the path. */

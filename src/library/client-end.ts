@@ -61,7 +61,7 @@ export class ClientEnd implements Transport {
   readonly #deliver: Deliver
   /** Requests whose `send` promise is pending. */
   readonly #asked = new Map<IdKey, Outgoing>()
-  #hear: ((event: TransportEvent) => void) | undefined
+  #onEvent: ((event: TransportEvent) => void) | undefined
   /** send() rejected, so do not also deliver our error response for this id. */
   #failing: IdKey | undefined
 
@@ -71,14 +71,14 @@ export class ClientEnd implements Transport {
     this.#deliver = deliver
   }
 
-  start(hear: (event: TransportEvent) => void): void {
-    this.#hear = hear
+  start(onEvent: (event: TransportEvent) => void): void {
+    this.#onEvent = onEvent
   }
 
   /** @returns resolves when the message was sent or answered; rejects as the transport's own `send` does */
   submit(message: unknown, options: unknown): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (!this.#hear) throw new Error('the transport is not open')
+      if (!this.#onEvent) throw new Error('the transport is not open')
       const forget = () => {
         if (key !== undefined && this.#asked.get(key) === outgoing) this.#asked.delete(key)
       }
@@ -98,7 +98,7 @@ export class ClientEnd implements Transport {
       const frame = this.outgoing.frameOf(outgoing)
       const key = frame.message.kind === 'request' ? frame.message.key : undefined
       if (key !== undefined) this.#asked.set(key, outgoing)
-      this.#hear({ type: 'frame', exchange: stdioExchange, frame })
+      this.#onEvent({ type: 'frame', exchange: stdioExchange, frame })
       // The caller of a cancelled request does not wait.
       const cancelled = isCancellation(frame.message) ? keyAt(frame, ['params', 'requestId']) : undefined
       if (cancelled !== undefined) this.#asked.get(cancelled)?.done()
@@ -133,7 +133,7 @@ export class ClientEnd implements Transport {
   resume(): void {}
 
   close(): Promise<void> {
-    this.#hear = undefined
+    this.#onEvent = undefined
     for (const { done } of [...this.#asked.values()]) done()
     return Promise.resolve()
   }

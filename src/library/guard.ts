@@ -54,7 +54,7 @@ class Guarded implements GuardedTransport {
       this.#call(() => this.onmessage?.(message, extra)),
     )
     this.#server = new ServerEnd(inner, this.#client, {
-      error: error => this.#tell(error),
+      error: error => this.#reportError(error),
       closed: () => this.#call(() => this.onclose?.()),
     })
     this.#begin = () => {
@@ -67,7 +67,7 @@ class Guarded implements GuardedTransport {
       session.start()
       void session.ended.then(async ({ failure }) => {
         if (options.checker === undefined) await checker.close()
-        if (failure !== undefined) this.#tell(failure)
+        if (failure !== undefined) this.#reportError(failure)
       })
     }
     mirror(inner, this)
@@ -102,13 +102,13 @@ class Guarded implements GuardedTransport {
   /** Calls a handler of the application. Its errors go to `onerror`. */
   #call(handler: () => unknown): void {
     try {
-      settled(handler(), error => this.#tell(error))
+      settled(handler(), error => this.#reportError(error))
     } catch (error) {
-      this.#tell(error)
+      this.#reportError(error)
     }
   }
 
-  #tell(error: unknown): void {
+  #reportError(error: unknown): void {
     try {
       // Errors of `onerror` itself are dropped.
       settled(this.onerror?.(asError(error)), () => undefined)

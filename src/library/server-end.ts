@@ -22,7 +22,7 @@ export class ServerEnd implements Transport {
   readonly #inner: SdkTransport
   readonly #client: ClientEnd
   readonly #events: ServerEndEvents
-  #hear: ((event: TransportEvent) => void) | undefined
+  #onEvent: ((event: TransportEvent) => void) | undefined
   #ended = false
   #closing: Promise<void> | undefined
 
@@ -32,8 +32,8 @@ export class ServerEnd implements Transport {
     this.#events = events
   }
 
-  start(hear: (event: TransportEvent) => void): void {
-    this.#hear = hear
+  start(onEvent: (event: TransportEvent) => void): void {
+    this.#onEvent = onEvent
     const inner = this.#inner
     // Existing handlers are called too, as the SDKs' own clients do.
     const { onmessage, onerror, onclose } = inner
@@ -83,7 +83,7 @@ export class ServerEnd implements Transport {
   end(reason: string): void {
     if (this.#ended) return
     this.#ended = true
-    this.#hear?.({ type: 'ended', reason })
+    this.#onEvent?.({ type: 'ended', reason })
     this.#events.closed()
   }
 
@@ -99,7 +99,7 @@ export class ServerEnd implements Transport {
   #received(message: unknown, extra: unknown): void {
     try {
       const frame = this.#client.incoming.frameOf({ message, extra })
-      this.#hear?.({ type: 'frame', exchange: stdioExchange, frame })
+      this.#onEvent?.({ type: 'frame', exchange: stdioExchange, frame })
     } catch (error) {
       this.#events.error(error)
     }
@@ -133,7 +133,7 @@ export class ServerEnd implements Transport {
   }
 
   #lost(key: IdKey, reason: string): void {
-    this.#hear?.({ type: 'lost', exchange: stdioExchange, key, reason })
+    this.#onEvent?.({ type: 'lost', exchange: stdioExchange, key, reason })
   }
 
   /** Its caller knows already that there will be no response. */

@@ -49,7 +49,7 @@ export const countTokens = (bytes: Buffer): TokenCounts => {
     }
     quotes += sum(quoteLanes)
     opens += sum(openLanes)
-    const calm = at >= stop
+    const isBlockWithoutEscape = at >= stop
     // The word with the escape, or the last bytes.
     for (const end = Math.min(at + 4, length); at < end; at++) {
       const one = bytes[at] ?? 0
@@ -62,7 +62,7 @@ export const countTokens = (bytes: Buffer): TokenCounts => {
       else if ((one | 0x20) === byte.openObject) opens++
     }
     // A string is still open after a whole block: skip to its end or to its next escape.
-    if (calm && quotes % 2 === 1) {
+    if (isBlockWithoutEscape && quotes % 2 === 1) {
       if (quote < at) quote = orEnd(bytes.indexOf(byte.quote, at), length)
       const escape = bytes.subarray(at, quote).indexOf(byte.backslash)
       at = escape < 0 ? quote : at + escape

@@ -15,10 +15,10 @@ interface Scope {
 type Below = ScopeName | readonly [ScopeName]
 
 type ScopeName =
-  'message' | 'params' | 'error' | 'result' | 'tool' | 'block' | 'resource' | 'utterance' | 'request'
+  'message' | 'params' | 'error' | 'result' | 'tool' | 'block' | 'resource' | 'promptMessage' | 'request'
 
 const inner = new Map<string, Below>([
-  ['params', 'params'], ['result', 'result'], ['error', 'error'], ['messages', 'utterance'],
+  ['params', 'params'], ['result', 'result'], ['error', 'error'], ['messages', 'promptMessage'],
   ['tools', 'tool'], ['content', 'block'], ['contents', 'resource'], ['resource', 'resource'],
   ['inputRequests', ['request']], ['inputResponses', ['result']],
 ])
@@ -38,7 +38,7 @@ const scopes: Readonly<Record<ScopeName, Scope>> = {
   result: scopeOf(resultKeys),
   request: scopeOf(['method', 'params']),
   tool: scopeOf(toolKeys),
-  utterance: scopeOf(['role', 'content', '_meta']),
+  promptMessage: scopeOf(['role', 'content', '_meta']),
   block: scopeOf(blockKeys),
   resource: scopeOf(['uri', 'mimeType', 'text', 'blob', '_meta']),
 }

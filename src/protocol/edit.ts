@@ -84,15 +84,15 @@ const collectInside = (
   if (length > 0) {
     eachChild(bytes, open, child => {
       const inside = steps.get(stepOf(child))
-      const isGone = inside !== undefined && isRemoval(at(inside, depth + 1))
+      const isRemoved = inside !== undefined && isRemoval(at(inside, depth + 1))
       dropLeading(child.from)
       if (inside !== undefined) known.add(stepOf(child))
-      if (isGone && kept === 0) leading = child.from
-      else if (isGone) splices.push({ from: end, to: child.to, insert: nothing })
+      if (isRemoved && kept === 0) leading = child.from
+      else if (isRemoved) splices.push({ from: end, to: child.to, insert: nothing })
       else if (inside !== undefined) {
         collect(bytes, { from: child.value, to: child.to }, inside, depth + 1, splices)
       }
-      if (!isGone) kept++
+      if (!isRemoved) kept++
       end = child.to
       return ++count >= length
     })

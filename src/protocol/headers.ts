@@ -221,7 +221,7 @@ export interface MediaType {
   readonly isUtf8: boolean
 }
 
-/** Of two parameters with one name some readers take the first and some the last: both count. */
+/** Some readers take the first of two parameters with one name, and some the last: both count. */
 export const readMediaType = (text = ''): MediaType => usual.get(text) ?? read(text)
 
 const read = (text: string): MediaType => {
@@ -244,7 +244,7 @@ const usual: ReadonlyMap<string, MediaType> = new Map(
 const longestMediaType = 255
 
 const parameter = `${token}=(?:${token}|"(?:[^"\\\\]|\\\\.)*")`
-// White space can match in one place only in each turn of the loop, so that the time is linear.
+// White space can match in one place only in each repetition, so that the time is linear.
 const mediaType = new RegExp(`^${token}/${token}[ \\t]*(?:;[ \\t]*(?:${parameter}[ \\t]*)?)*$`)
 
 /** Whether a text is a media type (RFC 9110, section 8.3.1). */

@@ -104,7 +104,7 @@ export const frameShare = 4_000_000
 /** Steps after which the event loop is handed back to other sessions. */
 export const turnShare = 400_000
 
-/** The steps of a frame are spent: the rest of it is not checked, which is a finding of wire/size. */
+/** The share of a frame is spent: the rest of it is not checked, and wire/size has a finding. */
 export class OverBudget extends Error {
   constructor() {
     super('the message has more parts than are looked at')

@@ -87,7 +87,7 @@ const ambiguous: Fault = {
   message: 'the same key twice, half of a surrogate pair, or a number beyond the range of a double',
 }
 
-const doubtful = /\\[ubfr]/
+const doubtfulEscape = /\\[ubfr]/
 
 class Pieces {
   readonly #bytes: Buffer
@@ -199,7 +199,7 @@ class Pieces {
     const text = this.#bytes.toString(this.#encoding, from, end)
     const part = parseJson(open.named ? `{${text}}` : `[${text}]`)
     if (part === undefined) throw new NotJson()
-    const escapes = doubtful.test(text)
+    const escapes = doubtfulEscape.test(text)
     if (escapes) this.hasEscapes = true
     if (stringsIn(part, Infinity, escapes) !== open.strings) this.isAmbiguous = true
     open.strings = 0
@@ -230,7 +230,7 @@ class Pieces {
     const text = this.#bytes.toString(this.#encoding, from, to)
     const key = parseJson(text)
     if (!isString(key)) throw new NotJson()
-    if (doubtful.test(text)) this.hasEscapes = true
+    if (doubtfulEscape.test(text)) this.hasEscapes = true
     if (loneSurrogate.test(key)) this.isAmbiguous = true
     return key
   }

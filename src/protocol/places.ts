@@ -82,7 +82,7 @@ const none: readonly Place[] = []
 
 /** Steps of the meter for each value on a way, and for the value at its end. */
 const perValue = 4
-const perThing = 16
+const perFound = 16
 
 /** An object or array that the search is in. */
 interface Open {
@@ -172,7 +172,7 @@ export class Places implements Collected {
     if (value === undefined || value === null) return
     const { kind, way: { [step]: key } } = one
     // The way is copied at each step.
-    this.meter.pay(key === undefined ? perThing + way.length : perValue + way.length)
+    this.meter.pay(key === undefined ? perFound + way.length : perValue + way.length)
     if (key === undefined && kind === 'outcome') {
       this.outcomes.push(this.#found(kind, value, holder, way))
       if (isObject(value)) this.#below(value, inside.outcome, way)

@@ -38,7 +38,8 @@ export const undeclared: Powers = {
     const schema = tool?.inputSchemas[0]
     if (given === undefined || !isObject(schema)) return nothing
     const properties = member(schema, 'properties')
-    if (!isObject(properties) || openings.some(key => member(schema, key) !== undefined)) return nothing
+    const isOpen = allowingKeywords.some(key => member(schema, key) !== undefined)
+    if (!isObject(properties) || isOpen) return nothing
     const unknown = [...each(given, meter)].filter(([key]) => !Object.hasOwn(properties, key))
     return unknown.slice(0, maxProblems).map(([key]) => ({
       path: below('/params/arguments', key), message: 'is not declared by the inputSchema',
@@ -47,5 +48,5 @@ export const undeclared: Powers = {
 }
 
 /** With one of these keywords, `properties` alone does not decide which members an object may have. */
-const openings =
+const allowingKeywords =
   [...jsonSchemaKeywords].flatMap(([name, { allowsMembers }]) => (allowsMembers === true ? [name] : []))

@@ -84,8 +84,8 @@ export const list: Powers = {
 }
 
 export const listed: Mend = {
-  onList: (list, meter) => nullsOf(list, meter).left,
-  onTool: ({ definition }, meter) => definition && withoutNulls(definition, meter).left,
+  onList: (list, meter) => nullsOf(list, meter).cleared,
+  onTool: ({ definition }, meter) => definition && withoutNulls(definition, meter).cleared,
   otherwise: 'log',
   heals: ['tool/definition', 'tool/schema'],
 }
@@ -93,7 +93,7 @@ export const listed: Mend = {
 /** Tools are judged one by one. */
 const nullsOf = ({ method, result }: List, meter: Meter) =>
   listShape(method) === undefined
-    ? { nulls: [], left: result }
+    ? { nulls: [], cleared: result }
     : withoutNulls(result, meter, method === 'tools/list' ? 1 : Infinity)
 
 const atNulls = (nulls: readonly (readonly (string | number)[])[], path: string): readonly Problem[] =>

@@ -50,11 +50,11 @@ export const readExactly = (text: string, meter: Meter): Exact | undefined => {
   return whole
 }
 
-const form = /^(-?)0*(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/
+const numberForm = /^(-?)0*(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/
 
 /** One spelling for each number; literals stay. */
 const decimal = (text: string): string => {
-  const [, sign, whole, fraction = '', exponent = '0'] = form.exec(text) ?? []
+  const [, sign, whole, fraction = '', exponent = '0'] = numberForm.exec(text) ?? []
   if (sign === undefined || whole === undefined) return text
   const digits = whole + fraction
   let [from, to] = [0, digits.length]
@@ -66,16 +66,16 @@ const decimal = (text: string): string => {
 }
 
 /** Equal as JSON values; a null member equals a missing one, because serialisers differ there. */
-export const says = (a: Exact | undefined, b: Exact | undefined, meter: Meter): boolean => {
+export const sameData = (a: Exact | undefined, b: Exact | undefined, meter: Meter): boolean => {
   meter.pay(1)
   if (a === undefined || b === undefined || typeof a === 'string' || typeof b === 'string') {
     return (a ?? 'null') === (b ?? 'null')
   }
   if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((element, index) => says(element, b[index], meter))
+    return a.length === b.length && a.every((element, index) => sameData(element, b[index], meter))
   }
   if (Array.isArray(a) || Array.isArray(b)) return false
-  for (const [name, value] of a) if (!says(value, b.get(name), meter)) return false
+  for (const [name, value] of a) if (!sameData(value, b.get(name), meter)) return false
   for (const [name, value] of b) if (!a.has(name) && value !== 'null') return false
   return true
 }

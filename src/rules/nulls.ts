@@ -22,7 +22,7 @@ interface Cleared {
   /** Paths of the first removed nulls. */
   readonly nulls: readonly Path[]
   /** The same value when there were none. */
-  readonly left: JsonObject
+  readonly cleared: JsonObject
 }
 
 /**
@@ -31,7 +31,7 @@ interface Cleared {
  */
 export const withoutNulls = (value: JsonObject, meter: Meter, depth = Infinity): Cleared => {
   const search = new Search(meter)
-  return { left: search.object(value, 'member', depth), nulls: search.nulls }
+  return { cleared: search.object(value, 'member', depth), nulls: search.nulls }
 }
 
 /** Nearly all tools have no null: nothing is copied before one is found. */
@@ -49,12 +49,12 @@ class Search {
     })
   }
 
-  /** @param left returns what is left of a member; undefined to remove it */
-  #eachOf(value: JsonObject, left: (held: Json, key: string) => Json | undefined): JsonObject {
+  /** @param cleared returns what is cleared of a member; undefined to remove it */
+  #eachOf(value: JsonObject, cleared: (held: Json, key: string) => Json | undefined): JsonObject {
     let changes: Map<string, Json | undefined> | undefined
     for (const [key, held] of each(value, this.meter)) {
       this.#path.push(key)
-      const made = left(held, key)
+      const made = cleared(held, key)
       if (made !== held) (changes ??= new Map()).set(key, made)
       this.#path.pop()
     }
@@ -82,12 +82,12 @@ class Search {
   #any(value: Json, kind: Kind, depth: number): Json {
     if (isObject(value)) return this.object(value, kind, depth)
     if (!isArray(value)) return value
-    const left = mapped(value, this.meter, (item, index) => {
+    const cleared = mapped(value, this.meter, (item, index) => {
       this.#path.push(index)
       const made = this.#any(item, kind, depth)
       this.#path.pop()
       return made
     })
-    return left.every((item, index) => item === value[index]) ? value : left
+    return cleared.every((item, index) => item === value[index]) ? value : cleared
   }
 }

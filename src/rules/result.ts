@@ -6,7 +6,7 @@ import { traitsOf } from '#protocol/revisions/index.js'
 import { textsOf, type Part, type Text } from '#protocol/places.js'
 import type { Answer, Mend, Powers } from '#core/rule.js'
 import { isFormat, isMismatch, isNoVerdict, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
-import { readExactly, says, type Exact } from './exact.js'
+import { readExactly, sameData, type Exact } from './exact.js'
 
 /** Undefined only when the member is missing: null, false and empty values are present. */
 const structuredOf = ({ value }: Answer): Json | undefined => member(value, 'structuredContent')
@@ -192,8 +192,8 @@ export const agreeing = (
     if (wholes.includes(`"${text}`)) return true
     const value = readExactly(json, meter)
     if (value === undefined) return false
-    return wholes.some(whole => says(value, whole, meter)) ||
-      lists.some(list => says(value, list[place], meter))
+    return wholes.some(whole => sameData(value, whole, meter)) ||
+      lists.some(list => sameData(value, list[place], meter))
   }
   return new Set(texts.filter(agrees).map(({ index }) => index))
 }

@@ -22,7 +22,7 @@ export const mainThreadSteps = 1_000_000
 export const mainThreadBytes = 1024 * 1024
 
 /** V8 stores numbers up to here without allocation. */
-const mostAtOnce = 2 ** 30
+const maxAtOnce = 2 ** 30
 
 /**
  * Limits the work for an untrusted schema or value. All work that grows with the input is paid for in steps,
@@ -37,7 +37,7 @@ export class Budget {
 
   /** @param isLast whether no other thread has a larger budget */
   constructor(steps: number, readonly isLast = false) {
-    this.#left = Math.min(steps, mostAtOnce)
+    this.#left = Math.min(steps, maxAtOnce)
     this.#more = steps - this.#left
   }
 
@@ -84,7 +84,7 @@ export class Budget {
   #refill(): void {
     const left = this.left
     if (left < 0) throw new Exhausted()
-    this.#left = Math.min(left, mostAtOnce)
+    this.#left = Math.min(left, maxAtOnce)
     this.#more = left - this.#left
   }
 }

@@ -82,7 +82,7 @@ export interface Exit {
 /** Converts between a peer's bytes and frames. Client- and server-facing transports combine freely. */
 export interface Transport {
   /** Begins; no event is reported before. */
-  start(hear: (event: TransportEvent) => void): void
+  start(onEvent: (event: TransportEvent) => void): void
   /** Forwards a client's HTTP request: GET or DELETE at once, POST with its frame (server-facing HTTP). */
   open?(exchange: Exchange, request: HttpRequest): void
   /** The client's HTTP request is over: the rest of the response is dropped (server-facing HTTP). */

@@ -120,7 +120,7 @@ const serverOpener = async (
   const options = { ...commandLineOf(server), limits, stopMs }
   return () => {
     tail.clear()
-    return stdioServer({ ...options, stderr: stream => stream.on('data', tail.hear) })
+    return stdioServer({ ...options, stderr: stream => stream.on('data', tail.add) })
   }
 }
 
@@ -133,16 +133,16 @@ const interruptible = () => {
     opened: (link: Link) => {
       links.push(link)
     },
-    done: () => signals.forEach(signal => process.off(signal, heard)),
+    done: () => signals.forEach(signal => process.off(signal, onSignal)),
   }
   // It is asked and told at once, then killed.
   let urgency = 1
-  const heard = (signal: (typeof signals)[number]) => {
+  const onSignal = (signal: (typeof signals)[number]) => {
     interruption.signal ??= signal
     urgency += 1
     for (const { session } of links) session.stop(urgency)
   }
-  signals.forEach(signal => process.on(signal, heard))
+  signals.forEach(signal => process.on(signal, onSignal))
   return interruption
 }
 

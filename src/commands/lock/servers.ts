@@ -11,7 +11,7 @@ import type { ServerSetup } from '../server/setup.js'
 import { subjectOf } from '../server/subject.js'
 
 /** Servers that are asked at the same time. */
-const mostAtOnce = 8
+const maxAtOnce = 8
 
 interface ToAsk {
   readonly setup: ServerSetup
@@ -54,7 +54,7 @@ export const listAll = async <Asked extends ToAsk>(
   }
   say()
   try {
-    await Promise.all(Array.from({ length: mostAtOnce }, worker))
+    await Promise.all(Array.from({ length: maxAtOnce }, worker))
   } finally {
     waiting?.stop()
   }

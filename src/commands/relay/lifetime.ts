@@ -17,7 +17,7 @@ const longestMs = 2 ** 31 - 1
 /** Ends the resources of a command once, in reverse order; a failure does not stop the rest. */
 export class Lifetime {
   readonly #timers: Timers
-  readonly #members: { readonly end: End; readonly mostMs: number }[] = []
+  readonly #members: { readonly end: End; readonly maxMs: number }[] = []
   readonly #failures: unknown[] = []
   #urgency = 0
   /** Asks the resource that is ending again. */
@@ -32,9 +32,9 @@ export class Lifetime {
     this.#timers = timers
   }
 
-  /** @param mostMs is waited for its end, at most */
-  add(end: End, mostMs = usualMs): void {
-    this.#members.push({ end, mostMs: Math.min(mostMs, longestMs) })
+  /** @param maxMs is waited for its end, at most */
+  add(end: End, maxMs = usualMs): void {
+    this.#members.push({ end, maxMs: Math.min(maxMs, longestMs) })
   }
 
   /** Begins to end the resources. */
@@ -62,9 +62,9 @@ export class Lifetime {
     this.#settle()
   }
 
-  #over({ end, mostMs }: { readonly end: End; readonly mostMs: number }): Promise<unknown> {
+  #over({ end, maxMs }: { readonly end: End; readonly maxMs: number }): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const stop = this.#timers.after(mostMs, () => resolve(undefined))
+      const stop = this.#timers.after(maxMs, () => resolve(undefined))
       this.#ask = urgency => {
         try {
           Promise.resolve(end(urgency)).then(resolve, reject).finally(stop)

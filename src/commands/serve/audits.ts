@@ -78,25 +78,25 @@ export interface ToldRefusal extends Refused {
 
 /** How often a kind of refusal is reported, in milliseconds; and how many kinds are counted separately. */
 const everyMs = 60_000
-const mostKinds = 1000
+const maxKinds = 1000
 
 /**
  * Reports each kind of refusal (address, status, message, path) at once, and then with a count at most once a
  * minute, so that refused clients cannot fill a log.
  */
 export class Refusals {
-  readonly #tell: (refusal: ToldRefusal) => void
+  readonly #report: (refusal: ToldRefusal) => void
   readonly #timers: Timers
   readonly #kinds = new Map<string, { times: number; last: Refused }>()
 
-  constructor(tell: (refusal: ToldRefusal) => void, timers: Timers = realTimers) {
-    this.#tell = tell
+  constructor(report: (refusal: ToldRefusal) => void, timers: Timers = realTimers) {
+    this.#report = report
     this.#timers = timers
   }
 
   note(refused: Refused): void {
     // Beyond that, all addresses are counted as one.
-    const address = this.#kinds.size < mostKinds ? refused.address : 'others'
+    const address = this.#kinds.size < maxKinds ? refused.address : 'others'
     const { status, message, path } = refused
     const key = JSON.stringify([address, status, message, path])
     const kind = this.#kinds.get(key)
@@ -106,7 +106,7 @@ export class Refusals {
       return
     }
     this.#kinds.set(key, { times: 0, last: { ...refused, address } })
-    this.#tell({ ...refused, address, times: 1 })
+    this.#report({ ...refused, address, times: 1 })
     this.#timers.after(everyMs, () => this.#again(key))
   }
 
@@ -119,7 +119,7 @@ export class Refusals {
     const kind = this.#kinds.get(key)
     this.#kinds.delete(key)
     if (kind === undefined || kind.times === 0) return
-    this.#tell({ ...kind.last, times: kind.times })
+    this.#report({ ...kind.last, times: kind.times })
   }
 }
 

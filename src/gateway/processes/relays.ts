@@ -45,7 +45,7 @@ interface Served {
   readonly members: readonly Member[]
   /** The process of each session with a server's id, by the id's hash; the oldest first. */
   readonly homes: Map<string, number>
-  /** As its relay processes said last. */
+  /** The last one that its relay processes reported. */
   problem?: Problem | undefined
 }
 
@@ -205,10 +205,10 @@ const conditionOf = async (served: Served): Promise<Condition> => {
   const { server, members } = served
   if (members.some(({ process }) => process.isDown)) return { isReachable: false }
   const answers = await Promise.all(members.map(({ process }) => process.ask('ready')))
-  const told = answers.filter(answer => answer !== undefined)
-  // An idle process has ended: what it knew of its server last is known still.
-  const condition = told.length > 0
-    ? together(told)
+  const known = answers.filter(answer => answer !== undefined)
+  // An idle process has ended: the last problem that it reported still counts.
+  const condition = known.length > 0
+    ? together(known)
     : { isReachable: await server.reachable(), problem: served.problem }
   served.problem = condition.problem
   return condition

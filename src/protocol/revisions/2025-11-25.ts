@@ -43,6 +43,6 @@ export const definition: Definition = {
     'task taskId tools toolChoice mode url elicitationId status statusMessage createdAt lastUpdatedAt ttl ' +
     'pollInterval',
   resultKeys: 'task tasks taskId status statusMessage createdAt lastUpdatedAt ttl pollInterval',
-  // URLElicitationRequiredError; of any code, because some clients look for elicitations in every error.
+  // URLElicitationRequiredError. Any code, because some clients look for elicitations in every error.
   inEveryError: [place('elicitation', 'data', 'elicitations')],
 }

@@ -47,7 +47,7 @@ export interface Method {
   readonly list?: { readonly key: string; readonly needs: readonly string[] }
   /** The members of its `params` that a model reads, or all. A result is read whole, whatever the method. */
   readonly read?: readonly string[] | 'all'
-  /** Its response may come hours later, or does not end it: no limit of time applies. */
+  /** Its response may come hours later, or it goes on after the response: no time limit applies. */
   readonly lasting?: true
 }
 
@@ -86,10 +86,10 @@ export interface Traits {
 export interface Definition {
   readonly traits: Traits
   readonly methods?: Readonly<Record<string, Method>>
-  /** Members of params and of results that get a meaning, beside `_meta`; names parted by spaces. */
+  /** The keys that it defines in params and in results, beside `_meta`; separated by spaces. */
   readonly paramKeys?: string
   readonly resultKeys?: string
-  /** In every result and in the state of every task, and in every error. */
+  /** Places in every result and in every task's state; places in every error. */
   readonly inEveryResult?: readonly Place[]
   readonly inEveryError?: readonly Place[]
 }

@@ -143,13 +143,13 @@ class HandedOver {
       case 'last':
         return isWhole ? endUnread(this.#request, this.#response, payload, realTimers) : this.#piece(payload)
       case 'cut': return void this.#response.destroy()
-      case 'goOn': return this.#response.writeContinue()
-      case 'owes': return void (this.#pendingKey = payload.toString())
+      case 'continue': return this.#response.writeContinue()
+      case 'pending': return void (this.#pendingKey = payload.toString())
       case 'keep': return void (this.keepsPlace = true)
       case 'taken': return this.#more(payload.readUInt32LE(0))
       // The others are handled by `FrontEnd`, or are never sent to the front.
-      case 'open': case 'body': case 'bodyEnd': case 'gone': case 'unread': case 'leave': case 'ping': case 'pong':
-      case 'note':
+      case 'open': case 'body': case 'bodyEnd': case 'gone': case 'unread': case 'leave': case 'ping':
+      case 'pong': case 'note':
     }
   }
 

@@ -87,8 +87,8 @@ export class RelayEnd<Theirs extends Calls> {
       case 'ping': return this.#wire.sendJson('pong', 0, this.#options.vitals())
       case 'note': return this.calls.onMessage(deserialize(payload) as Message)
       // Never sent to a relay process.
-      case 'head': case 'flush': case 'piece': case 'last': case 'cut': case 'goOn': case 'owes': case 'keep':
-      case 'leave': case 'pong':
+      case 'head': case 'flush': case 'piece': case 'last': case 'cut': case 'continue': case 'pending':
+      case 'keep': case 'leave': case 'pong':
     }
   }
 
@@ -249,7 +249,7 @@ class ChannelResponse extends EventEmitter implements FrontResponse {
   }
 
   writeContinue(): void {
-    this.#wire.send('goOn', this.#exchange)
+    this.#wire.send('continue', this.#exchange)
   }
 
   /** The front adds the CORS headers. */
@@ -265,10 +265,10 @@ class ChannelResponse extends EventEmitter implements FrontResponse {
     this.#set.push([name, [...values]])
   }
 
-  owes(key: IdKey | undefined = ''): void {
+  setPending(key: IdKey | undefined = ''): void {
     if (key === this.#pendingKey) return
     this.#pendingKey = key
-    this.#wire.send('owes', this.#exchange, Buffer.from(key), false)
+    this.#wire.send('pending', this.#exchange, Buffer.from(key), false)
   }
 
   write(chunk: Buffer | string): boolean {

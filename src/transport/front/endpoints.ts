@@ -8,10 +8,10 @@ import type { Arrival } from './arrival.js'
 import { checkBody, readBody } from './body.js'
 import { challenge, type ProtectedResource } from './authority.js'
 import { checkAccept, checkContentType } from './gate.js'
-import { dueIn, isInitialize, isModern, received, statusOf } from './message.js'
+import { expectedIn, isInitialize, isModern, received, statusOf } from './message.js'
 import { clientOf, Quota, Share } from './quota.js'
 import { refusals, refuse, type Refusal } from './refusal.js'
-import { nothingDue, Reply, type Due } from './reply.js'
+import { nothingExpected, Reply, type Expected } from './reply.js'
 import type { FrontRequest, FrontResponse } from './request.js'
 import { SessionRouter, type Endpoint, type RouterSettings } from './sessions/router.js'
 import type { FrontSession } from './sessions/session.js'
@@ -187,21 +187,21 @@ export class Endpoints implements Backend {
     if (hasLeft()) return undefined
     const modern = arrival.modern || isModern(read)
     const frame = received(read, router.headersFor(arrival), modern, this.#scopesOf(arrival))
-    const due = dueIn(frame)
+    const expected = expectedIn(frame)
     const found = this.#lacking(router, arrival, frame) ?? router.find(arrival, modern, frame)
     if ('status' in found) {
-      this.#refuse(request, response, arrival, found, due.length === 1 ? due[0] : undefined)
+      this.#refuse(request, response, arrival, found, expected.length === 1 ? expected[0] : undefined)
       return undefined
     }
     const { session, claims } = found
     const reply = this.#reply(router, session, response, {
-      keys: due,
+      keys: expected,
       statusOf: answers => statusOf(answers, frame, modern),
-      settledStatus: frame.message.kind === 'unusable' ? 400 : 202,
+      emptyStatus: frame.message.kind === 'unusable' ? 400 : 202,
     })
-    session.post(reply, frame, { arrival, claims, carries: due.length > 0 && !isInitialize(frame) })
+    session.post(reply, frame, { arrival, claims, carries: expected.length > 0 && !isInitialize(frame) })
     // A stdio server sends nothing for a message without requests.
-    if (router.own && due.length === 0) reply.finish()
+    if (router.own && expected.length === 0) reply.finish()
     return undefined
   }
 
@@ -235,14 +235,14 @@ export class Endpoints implements Backend {
       response.end()
       return undefined
     }
-    const reply = this.#reply(router, session, response, nothingDue)
+    const reply = this.#reply(router, session, response, nothingExpected)
     if (router.own) session.listen(reply, arrival)
     else session.bare(reply, method, router.headersFor(arrival), { claims, arrival })
     return undefined
   }
 
-  #reply(router: SessionRouter, session: FrontSession, response: FrontResponse, due: Due): Reply {
-    return new Reply(response, due, !router.own, session.id)
+  #reply(router: SessionRouter, session: FrontSession, response: FrontResponse, expected: Expected): Reply {
+    return new Reply(response, expected, !router.own, session.id)
   }
 
   #refuse(

@@ -9,12 +9,12 @@ import { refusals, type Refusal } from './refusal.js'
 /** What the front has to know of the message in a request's body. */
 
 /** The ids of the requests that need a response; of an unparsable message, its first id. */
-export const dueIn = ({ message }: Frame): readonly IdKey[] => {
+export const expectedIn = ({ message }: Frame): readonly IdKey[] => {
   switch (message.kind) {
     case 'request':
       return [message.key]
     case 'batch':
-      return message.members.flatMap(dueIn)
+      return message.members.flatMap(expectedIn)
     case 'unusable':
       return message.keys.slice(0, 1)
     case 'notification':
@@ -77,7 +77,8 @@ export const statusOf = (answers: readonly Frame[], asked: Frame, modern: boolea
   if (asked.message.kind === 'unusable' || asked.faults.length > 0) return isOfRequest(code) ? 400 : 200
   if (asked.message.kind === 'batch') {
     // Each request of a batch that is refused as a whole gets an error.
-    const isRefused = codes.length === dueIn(asked).length && codes.every(one => one === errorCode.blocked)
+    const isRefused =
+      codes.length === expectedIn(asked).length && codes.every(one => one === errorCode.blocked)
     return isRefused ? 400 : 200
   }
   if (!modern) return 200

@@ -9,16 +9,16 @@ import { refusalBody, type Refusal } from './refusal.js'
 import type { FrontResponse } from './request.js'
 
 /** The responses that an HTTP request needs. */
-export interface Due {
+export interface Expected {
   /** The ids of the JSON-RPC requests in the client's message. */
   readonly keys: readonly IdKey[]
   /** The HTTP status of responses for which the server has chosen none. */
   readonly statusOf: (answers: readonly Frame[]) => number
   /** The status when the message has no requests, and the server has sent nothing. */
-  readonly settledStatus: 202 | 400
+  readonly emptyStatus: 202 | 400
 }
 
-export const nothingDue: Due = { keys: [], statusOf: () => 200, settledStatus: 202 }
+export const nothingExpected: Expected = { keys: [], statusOf: () => 200, emptyStatus: 202 }
 
 /** The high-water mark: a client with more unread bytes counts as slow. */
 const fullBytes = 256 * 1024
@@ -37,7 +37,7 @@ const nothing = () => {}
  */
 export class Reply {
   readonly #response: FrontResponse
-  readonly #due: Due
+  readonly #expected: Expected
   readonly #follows: boolean
   readonly #session: string | undefined
   #state: 'waiting' | 'streaming' | 'done' = 'waiting'
@@ -60,13 +60,13 @@ export class Reply {
    * @param follows the server speaks HTTP and chooses the form: nothing is sent before its head
    * @param session the session id that the front has created
    */
-  constructor(response: FrontResponse, due: Due, follows: boolean, session: string | undefined) {
+  constructor(response: FrontResponse, expected: Expected, follows: boolean, session: string | undefined) {
     this.#response = response
-    this.#due = due
+    this.#expected = expected
     this.#follows = follows
     this.#session = session
-    this.#pending = due.keys.length
-    response.owes?.(this.#onlyId())
+    this.#pending = expected.keys.length
+    response.setPending?.(this.#onlyId())
     // `once` and not `on`: a connection keeps its last response, and a listener of that response would keep
     // this reply in memory.
     response.once('close', () => this.#over())
@@ -97,8 +97,8 @@ export class Reply {
   }
 
   /** The ids of the requests that it answers. */
-  get due(): readonly IdKey[] {
-    return this.#due.keys
+  get expected(): readonly IdKey[] {
+    return this.#expected.keys
   }
 
   /** Whether answers are still to come. */
@@ -154,7 +154,7 @@ export class Reply {
       this.stream()
     }
     this.#write(encodeEvent(frame))
-    if (this.#pending <= 0) this.#response.owes?.(undefined)
+    if (this.#pending <= 0) this.#response.setPending?.(undefined)
     // A stream that an HTTP server has chosen ends when the server ends it.
     if (answers > 0 && this.#pending <= 0 && (!this.#head || this.#endsWithAnswers)) this.finish()
   }
@@ -162,7 +162,7 @@ export class Reply {
   /** Ends the stream with its last answer, whatever else the server may send. */
   endWithAnswers(): void {
     this.#endsWithAnswers = true
-    if (this.#state === 'streaming' && this.due.length > 0 && this.#pending <= 0) this.finish()
+    if (this.#state === 'streaming' && this.expected.length > 0 && this.#pending <= 0) this.finish()
   }
 
   /**
@@ -186,8 +186,8 @@ export class Reply {
     } else if (this.#collected.length > 0) this.#endCollected()
     else if (this.#head?.status === 502 && this.#head.headers.size === 0) this.#endWith(unanswered)
     else if (this.#head) this.#end(this.#head.status)
-    else if (this.#due.settledStatus === 400) this.#endWith(unreadable)
-    else if (this.due.length > 0) this.#endWith(unanswered)
+    else if (this.#expected.emptyStatus === 400) this.#endWith(unreadable)
+    else if (this.expected.length > 0) this.#endWith(unanswered)
     else this.#end(202)
   }
 
@@ -217,7 +217,7 @@ export class Reply {
   #statusOf(answers: readonly Frame[]): number {
     const status = this.#head?.status
     const isOurs = answers.every(({ relayMade, message }) => relayMade === true || message.kind === 'batch')
-    if (status === undefined || (isOurs && status < 400)) return this.#due.statusOf(answers)
+    if (status === undefined || (isOurs && status < 400)) return this.#expected.statusOf(answers)
     return this.#carrying(status)
   }
 
@@ -225,7 +225,7 @@ export class Reply {
    * The status, or 200 in place of a status with which clients read no body, when the request needs answers.
    */
   #carrying(status: number): number {
-    return this.due.length > 0 && bodiless.has(status) ? 200 : status
+    return this.expected.length > 0 && bodiless.has(status) ? 200 : status
   }
 
   #end(status: number, body?: Buffer, type: string | undefined = json): void {
@@ -273,7 +273,7 @@ export class Reply {
   }
 
   #onlyId(): IdKey | undefined {
-    return this.due.length === 1 ? this.due[0] : undefined
+    return this.expected.length === 1 ? this.expected[0] : undefined
   }
 }
 

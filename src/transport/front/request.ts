@@ -52,7 +52,7 @@ export interface FrontResponse {
    * Tells the one request that still needs a response; undefined: none, or several. The front answers it when
    * the relay process dies.
    */
-  owes?(key: IdKey | undefined): void
+  setPending?(key: IdKey | undefined): void
   /**
    * Called when the connection closes before the client has sent another request on it: the client may not
    * have received the response.

@@ -10,13 +10,13 @@ export type Ran = { readonly stdout: string } | { readonly failure: string }
 
 /** Runs a command to its end, with nothing on its input. When late, it is killed with all that it started. */
 export const run = async (commandLine: CommandLine, timeoutMs: number): Promise<Ran> => {
-  const told = { stdout: '', stderr: '' }
+  const output = { stdout: '', stderr: '' }
   try {
     const child = spawnGroup(commandLine, 'pipe')
     const streams = [['stdout', child.stdout], ['stderr', child.stderr]] as const
     for (const [name, stream] of streams) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
-        told[name] = (told[name] + text).slice(0, maxOutput)
+        output[name] = (output[name] + text).slice(0, maxOutput)
       })
     }
     // It may end without reading.
@@ -33,9 +33,10 @@ export const run = async (commandLine: CommandLine, timeoutMs: number): Promise<
       child.once('close', (code, signal) => {
         if (isLate) return
         clearTimeout(timer)
-        const said = told.stderr.split('\n').filter(line => /^(?!npm (?:warn|notice)).*\S/i.test(line))
+        const lines = output.stderr.split('\n').filter(line => /^(?!npm (?:warn|notice)).*\S/i.test(line))
         const ended = describeExit({ code, signal }).replace(/^the server/, 'it')
-        resolve(code === 0 ? { stdout: told.stdout } : { failure: [ended, ...said.slice(0, 2)].join('; ') })
+        const failure = [ended, ...lines.slice(0, 2)].join('; ')
+        resolve(code === 0 ? { stdout: output.stdout } : { failure })
       })
     })
   } catch (error) {

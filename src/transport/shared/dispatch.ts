@@ -2,7 +2,9 @@ import { stdioExchange } from '#core/event.js'
 import { errorAnswer } from '#core/refusal.js'
 import type { Fault, Frame } from '#protocol/frame.js'
 import type { Json } from '#protocol/json.js'
-import { errorCode, type ErrorResponse, type IdKey, type Notification, type Result } from '#protocol/json-rpc.js'
+import {
+  errorCode, type ErrorResponse, type IdKey, type Notification, type Result,
+} from '#protocol/json-rpc.js'
 import { numberOf } from '#protocol/message.js'
 import type { Timers } from '../timers.js'
 import type { Asked, Port } from './port.js'
@@ -55,7 +57,7 @@ export class Dispatcher {
   lose(asked: Asked | undefined, reason: string): void {
     if (asked === undefined) return
     this.#requests.close(asked)
-    asked.port.tell({ type: 'lost', exchange: asked.exchange, key: asked.names.key, reason })
+    asked.port.report({ type: 'lost', exchange: asked.exchange, key: asked.names.key, reason })
   }
 
   #answered(frame: Frame, message: Result | ErrorResponse): void {
@@ -71,7 +73,7 @@ export class Dispatcher {
       return
     }
     if (exact) this.#requests.close(asked)
-    tell(asked, restoredAnswer(frame, message, asked.names, number))
+    report(asked, restoredAnswer(frame, message, asked.names, number))
   }
 
   #notified(frame: Frame, message: Notification): void {
@@ -80,9 +82,9 @@ export class Dispatcher {
     const to = asked ?? (name === undefined ? this.#requests.only() : undefined)
     if (asked) {
       this.#requests.hasRead(asked.number)
-      tell(asked, restoredNotification(frame, message, asked.names, asked.number))
+      report(asked, restoredNotification(frame, message, asked.names, asked.number))
       if (message.method === 'notifications/cancelled') this.#subscriptionEnded(asked)
-    } else if (to) tell(to, frame)
+    } else if (to) report(to, frame)
     // Each session has a catalogue of its own, which this notification makes out of date.
     if (message.method === 'notifications/tools/list_changed') {
       this.#record(frame, [...this.#ports].filter(port => port !== to?.port))
@@ -104,7 +106,7 @@ export class Dispatcher {
   #unusable(frame: Frame, keys: readonly IdKey[]): void {
     if (this.#sendUnusable(frame, keys)) return
     const only = this.#requests.only()
-    if (only) tell(only, withoutKeys(frame))
+    if (only) report(only, withoutKeys(frame))
     else this.#record(withoutKeys(frame))
   }
 
@@ -112,7 +114,7 @@ export class Dispatcher {
   #sendUnusable(frame: Frame, keys: readonly IdKey[]): boolean {
     const meant =
       new Set(keys.map(key => this.#requests.find(numberOf(key))).filter(asked => asked !== undefined))
-    for (const asked of meant) tell(asked, restoredUnusable(frame, asked.names))
+    for (const asked of meant) report(asked, restoredUnusable(frame, asked.names))
     return meant.size > 0
   }
 
@@ -121,11 +123,12 @@ export class Dispatcher {
    * the frame, because clients of a shared server have no stdio exchange.
    */
   #record(frame: Frame, ports: readonly Port[] = [...this.#ports].slice(0, 1)): void {
-    for (const port of ports) port.tell({ type: 'frame', exchange: stdioExchange, frame })
+    for (const port of ports) port.report({ type: 'frame', exchange: stdioExchange, frame })
   }
 }
 
-const tell = ({ port, exchange }: Asked, frame: Frame): void => port.tell({ type: 'frame', exchange, frame })
+const report = ({ port, exchange }: Asked, frame: Frame): void =>
+  port.report({ type: 'frame', exchange, frame })
 
 const noBatch: Fault = {
   kind: 'json-rpc', path: '', message: 'a batch, to clients of a revision that has none',

@@ -23,8 +23,8 @@ export interface Hub {
   readonly now: () => number
   send(port: Port, exchange: Exchange, frame: Frame): boolean
   giveUp(asked: Asked): void
-  /** Call when a port begins or ends to hold the server back. */
-  held(): void
+  /** Call when `isPausing` of a port has changed. */
+  pausingChanged(): void
   leave(port: Port): Promise<void>
   /** Ends the process sooner, after `leave`. */
   hurry(urgency: number): void
@@ -32,36 +32,36 @@ export interface Hub {
 
 /**
  * Longest time, in milliseconds, for which a session that does not read may stop the reading of the server,
- * which stops all other sessions as well. After that the server is read for as long as it was held back.
+ * which stops all other sessions as well. After that the server is read for as long as it was paused.
  */
-const holdMs = 1000
+const maxPauseMs = 1000
 
 /** One session's transport to a shared server. */
 export class Port implements Transport {
   readonly #hub: Hub
-  #hear: ((event: TransportEvent) => void) | undefined
+  #onEvent: ((event: TransportEvent) => void) | undefined
   readonly #asked = new ChurnGroups<Exchange, Asked>()
   /** True when `send` returned false, and `drained` was not reported yet. */
   full = false
-  #heldSince: number | undefined
-  #stopHolding: () => void = () => undefined
-  #mayHoldAt = 0
+  #pausedSince: number | undefined
+  #stopPauseTimer: () => void = () => undefined
+  #mayPauseAt = 0
   #closed: Promise<void> | undefined
 
   constructor(hub: Hub) {
     this.#hub = hub
   }
 
-  start(hear: (event: TransportEvent) => void): void {
-    this.#hear = hear
+  start(onEvent: (event: TransportEvent) => void): void {
+    this.#onEvent = onEvent
   }
 
-  tell(event: TransportEvent): void {
-    this.#hear?.(event)
+  report(event: TransportEvent): void {
+    this.#onEvent?.(event)
   }
 
-  get holds(): boolean {
-    return this.#heldSince !== undefined
+  get isPausing(): boolean {
+    return this.#pausedSince !== undefined
   }
 
   add(asked: Asked): void {
@@ -92,18 +92,18 @@ export class Port implements Transport {
 
   pause(): void {
     const now = this.#hub.now()
-    if (this.holds || now < this.#mayHoldAt) return
-    this.#heldSince = now
-    this.#stopHolding = this.#hub.timers.after(holdMs, () => {
+    if (this.isPausing || now < this.#mayPauseAt) return
+    this.#pausedSince = now
+    this.#stopPauseTimer = this.#hub.timers.after(maxPauseMs, () => {
       this.#release()
-      this.#mayHoldAt = Infinity
+      this.#mayPauseAt = Infinity
     })
-    this.#hub.held()
+    this.#hub.pausingChanged()
   }
 
   resume(): void {
-    if (this.holds) this.#release()
-    else if (this.#mayHoldAt === Infinity) this.#mayHoldAt = this.#hub.now() + holdMs
+    if (this.isPausing) this.#release()
+    else if (this.#mayPauseAt === Infinity) this.#mayPauseAt = this.#hub.now() + maxPauseMs
   }
 
   /** Cancels all open requests. The last port that closes ends the server. */
@@ -114,18 +114,18 @@ export class Port implements Transport {
   }
 
   #close(): Promise<void> {
-    if (this.holds) this.#release()
+    if (this.isPausing) this.#release()
     const closed = this.#hub.leave(this)
-    this.tell({ type: 'ended', reason: 'the session let go of the server' })
-    this.#hear = undefined
+    this.report({ type: 'ended', reason: 'the session let go of the server' })
+    this.#onEvent = undefined
     return closed
   }
 
   #release(): void {
     const now = this.#hub.now()
-    this.#mayHoldAt = now + (now - (this.#heldSince ?? now))
-    this.#heldSince = undefined
-    this.#stopHolding()
-    this.#hub.held()
+    this.#mayPauseAt = now + (now - (this.#pausedSince ?? now))
+    this.#pausedSince = undefined
+    this.#stopPauseTimer()
+    this.#hub.pausingChanged()
   }
 }

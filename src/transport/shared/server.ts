@@ -40,7 +40,7 @@ export class SharedServer implements Hub {
   }: SharedServerOptions) {
     this.#process = new SharedProcess({
       make, now, random, onEvent: event => this.#contained(event),
-      isPaused: () => [...this.#ports].some(({ holds }) => holds),
+      isPaused: () => [...this.#ports].some(({ isPausing }) => isPausing),
     })
     this.timers = timers
     this.now = now
@@ -95,7 +95,7 @@ export class SharedServer implements Hub {
     this.#process.child?.send(stdioExchange, cancellation(asked.number, asked.request))
   }
 
-  held(): void {
+  pausingChanged(): void {
     this.#process.pauseOrResume()
   }
 
@@ -108,16 +108,16 @@ export class SharedServer implements Hub {
   #ask(port: Port, exchange: Exchange, frame: Frame, request: Request): boolean {
     if (!namesRevision(request)) {
       process.nextTick(() =>
-        port.tell({
+        port.report({
           type: 'frame', exchange, frame: errorAnswer(request, errorCode.invalidParams, noRevision),
         }))
       return true
     }
     const child = this.#process.running()
     if (child === undefined) {
-      const reason =
-        `the server keeps ending before it answers; it is started again in ${Math.ceil(this.#process.waitMs / 1000)} s`
-      process.nextTick(() => port.tell({ type: 'lost', exchange, key: request.key, reason }))
+      const seconds = Math.ceil(this.#process.waitMs / 1000)
+      const reason = `the server keeps ending before it answers; it is started again in ${seconds} s`
+      process.nextTick(() => port.report({ type: 'lost', exchange, key: request.key, reason }))
       return true
     }
     const { names, number } = this.#requests.open(port, exchange, frame, request)
@@ -170,7 +170,7 @@ export class SharedServer implements Hub {
     for (const port of [...this.#ports]) {
       if (!port.full) continue
       port.full = false
-      port.tell({ type: 'drained', exchange: stdioExchange })
+      port.report({ type: 'drained', exchange: stdioExchange })
     }
   }
 

@@ -25,7 +25,7 @@ class StdioClient implements Transport {
   readonly #input: Readable
   readonly #reader: FrameReader
   readonly #writer: LineWriter
-  #hear: (event: TransportEvent) => void = () => {}
+  #onEvent: (event: TransportEvent) => void = () => {}
   #isClosing = false
   #closed: Promise<void> | undefined
 
@@ -33,7 +33,7 @@ class StdioClient implements Transport {
     this.#input = input
     this.#reader = new FrameReader(
       limits,
-      frame => this.#hear({ type: 'frame', exchange: stdioExchange, frame }),
+      frame => this.#onEvent({ type: 'frame', exchange: stdioExchange, frame }),
       error => {
         if (error === undefined) this.#end('the client closed its output', graceMs)
         else this.#end(`reading from the client failed: ${error.message}`)
@@ -41,13 +41,13 @@ class StdioClient implements Transport {
     )
     this.#writer = new LineWriter(
       output,
-      () => this.#hear({ type: 'drained', exchange: stdioExchange }),
+      () => this.#onEvent({ type: 'drained', exchange: stdioExchange }),
       error => this.#end(`the client does not read any more: ${error.message}`),
     )
   }
 
-  start(hear: (event: TransportEvent) => void): void {
-    this.#hear = hear
+  start(onEvent: (event: TransportEvent) => void): void {
+    this.#onEvent = onEvent
     this.#reader.start(this.#input)
   }
 
@@ -81,6 +81,6 @@ class StdioClient implements Transport {
   #end(reason: string, graceMs = 0): void {
     if (this.#isClosing) return
     this.#reader.close()
-    this.#hear({ type: 'ended', reason, ...(graceMs > 0 && { graceMs }) })
+    this.#onEvent({ type: 'ended', reason, ...(graceMs > 0 && { graceMs }) })
   }
 }

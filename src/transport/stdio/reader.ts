@@ -7,7 +7,7 @@ import { finished, Gathering, type Gathered } from '../frames.js'
 export class FrameReader {
   readonly #limits: FrameLimits
   readonly #lines: LineSplitter
-  readonly #hear: (frame: Frame) => void
+  readonly #onFrame: (frame: Frame) => void
   readonly #ended: (error?: Error) => void
   #stream: Readable | undefined
   #paused = false
@@ -18,10 +18,10 @@ export class FrameReader {
   #end: { readonly error: Error | undefined } | undefined
 
   /** @param ended called once, after the last frame, when the stream has ended or failed */
-  constructor(limits: FrameLimits, hear: (frame: Frame) => void, ended: (error?: Error) => void) {
+  constructor(limits: FrameLimits, onFrame: (frame: Frame) => void, ended: (error?: Error) => void) {
     this.#limits = limits
     this.#lines = new LineSplitter(limits.messageBytes)
-    this.#hear = hear
+    this.#onFrame = onFrame
     this.#ended = ended
   }
 
@@ -87,17 +87,17 @@ export class FrameReader {
 
   #take(line: Line): void {
     if (line.kind !== 'whole') {
-      return this.#hear(oversizedFrame(line.head, line.tail, line.size, this.#limits))
+      return this.#onFrame(oversizedFrame(line.head, line.tail, line.size, this.#limits))
     }
     const frame = readFrame(line.bytes, this.#limits)
-    if (!isReading(frame)) return this.#hear(frame)
+    if (!isReading(frame)) return this.#onFrame(frame)
     this.#isReading = true
     this.#stream?.pause()
     void finished(frame).then(read => {
       this.#isReading = false
       if (this.#stream === undefined) return
       if (!this.#paused) this.#stream.resume()
-      this.#hear(read)
+      this.#onFrame(read)
       this.#read()
     }).catch((error: unknown) =>
       this.#ended(error instanceof Error ? error : new Error('the frame could not be read')))

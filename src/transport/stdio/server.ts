@@ -51,15 +51,15 @@ class ServerProcess implements StdioServer {
   readonly #reader: FrameReader
   #writer: LineWriter | undefined
   #stopper: Stopper | undefined
-  #hear: ((event: TransportEvent) => void) | undefined
+  #onEvent: ((event: TransportEvent) => void) | undefined
   /** The server's stdout is closed. */
-  #silent = false
-  /** False while more may come of its stderr, where that is read. */
-  #hasLastWords = true
+  #isStdoutClosed = false
+  /** False while its stderr is read and has not ended. */
+  #isStderrRead = true
   #linger: NodeJS.Timeout | undefined
   #ended = false
-  #tellEnded = () => {}
-  readonly #whenEnded = new Promise<void>(resolve => (this.#tellEnded = resolve))
+  #resolveEnded = () => {}
+  readonly #whenEnded = new Promise<void>(resolve => (this.#resolveEnded = resolve))
   /** The greatest urgency of `close`; 0 before it. */
   #urgency = 0
   exit: Exit | undefined
@@ -69,16 +69,16 @@ class ServerProcess implements StdioServer {
     this.#options = options
     this.#reader = new FrameReader(
       options.limits,
-      frame => this.#tell({ type: 'frame', exchange: stdioExchange, frame }),
+      frame => this.#report({ type: 'frame', exchange: stdioExchange, frame }),
       () => {
-        this.#silent = true
-        this.#settle()
+        this.#isStdoutClosed = true
+        this.#endIfOver()
       },
     )
   }
 
-  start(hear: (event: TransportEvent) => void): void {
-    this.#hear = hear
+  start(onEvent: (event: TransportEvent) => void): void {
+    this.#onEvent = onEvent
     try {
       const { stderr = 'inherit' } = this.#options
       const child = spawnGroup(this.#options, typeof stderr === 'string' ? stderr : 'pipe')
@@ -91,11 +91,11 @@ class ServerProcess implements StdioServer {
   }
 
   #read(stream: Readable, reader: (stream: Readable) => void): void {
-    this.#hasLastWords = false
+    this.#isStderrRead = false
     reader(stream)
     stream.on('close', () => {
-      this.#hasLastWords = true
-      this.#settle()
+      this.#isStderrRead = true
+      this.#endIfOver()
     })
   }
 
@@ -106,17 +106,19 @@ class ServerProcess implements StdioServer {
     })
     child.on('exit', (code, signal) => {
       this.exit = { code, signal }
-      this.#settle()
+      this.#endIfOver()
     })
     if (child.pid !== undefined) this.#stopper = new Stopper(child, this.#options.stopMs ?? 1500)
-    this.#writer = new LineWriter(child.stdin, () => this.#tell({ type: 'drained', exchange: stdioExchange }))
+    this.#writer = new LineWriter(
+      child.stdin, () => this.#report({ type: 'drained', exchange: stdioExchange }),
+    )
     this.#reader.start(child.stdout)
   }
 
   send(exchange: Exchange, frame: Frame): boolean {
     const lost = () => {
       for (const key of requestKeys(frame)) {
-        this.#tell({ type: 'lost', exchange, key, reason: 'the server does not read any more' })
+        this.#report({ type: 'lost', exchange, key, reason: 'the server does not read any more' })
       }
     }
     if (this.#writer !== undefined) return this.#writer.write(frame.bytes, lost)
@@ -126,35 +128,35 @@ class ServerProcess implements StdioServer {
 
   pause(): void {
     this.#reader.pause()
-    this.#settle()
+    this.#endIfOver()
   }
 
   resume(): void {
     this.#reader.resume()
-    this.#settle()
+    this.#endIfOver()
   }
 
   async close(urgency = 1): Promise<void> {
     this.#urgency = Math.max(this.#urgency, urgency)
-    this.#settle()
+    this.#endIfOver()
     this.#writer?.handOver()
     if (this.#stopper !== undefined) {
       await this.#stopper.stop(this.#urgency)
       // The process has outlived SIGKILL.
       if (this.exit === undefined) this.#finish('the server does not end')
     }
-    if (this.#hear !== undefined) await this.#whenEnded
+    if (this.#onEvent !== undefined) await this.#whenEnded
   }
 
   /** Reports the end after the exit and the end of stdout, which come in either order. */
-  #settle(): void {
+  #endIfOver(): void {
     const { exit } = this
-    if (exit === undefined && !this.#silent) return
-    const isRead = this.#hasLastWords || this.#urgency > 0
-    if (exit !== undefined && this.#silent && isRead) return this.#finish(describeExit(exit))
+    if (exit === undefined && !this.#isStdoutClosed) return
+    const isRead = this.#isStderrRead || this.#urgency > 0
+    if (exit !== undefined && this.#isStdoutClosed && isRead) return this.#finish(describeExit(exit))
     clearTimeout(this.#linger)
     // Backpressure of a slow client: the last frames are still in the pipe.
-    if (!this.#silent && this.#reader.paused && this.#urgency === 0) return
+    if (!this.#isStdoutClosed && this.#reader.paused && this.#urgency === 0) return
     const reason = exit === undefined ? 'the server closed its stdout' : describeExit(exit)
     const finish = () => this.#finish(reason)
     // A late timer fires before the pipe is read: `setImmediate` lets the last frames in.
@@ -171,14 +173,14 @@ class ServerProcess implements StdioServer {
     if (this.#ended) return
     this.#reader.close()
     if (this.#urgency === 0) this.#options.died?.(reason)
-    this.#tell({ type: 'ended', reason, ...(this.exit === undefined ? {} : { exit: this.exit }) })
+    this.#report({ type: 'ended', reason, ...(this.exit === undefined ? {} : { exit: this.exit }) })
     this.#ended = true
-    this.#tellEnded()
+    this.#resolveEnded()
     // Ends processes that the server has left, or the server itself when only its stdout is closed.
     void this.#stopper?.stop(1)
   }
 
-  #tell(event: TransportEvent): void {
-    if (!this.#ended) this.#hear?.(event)
+  #report(event: TransportEvent): void {
+    if (!this.#ended) this.#onEvent?.(event)
   }
 }

@@ -13,7 +13,7 @@ export class LastLines {
   readonly #decoder = new StringDecoder('utf8')
   #text = ''
 
-  readonly hear = (chunk: Buffer): void => {
+  readonly add = (chunk: Buffer): void => {
     this.#text = (this.#text + this.#decoder.write(chunk)).slice(-maxCharacters)
   }
 
@@ -45,7 +45,7 @@ export const stderrWritten = (): Promise<unknown> =>
  */
 export const forwardStderr = (from: Readable, lastLines: LastLines): void => {
   from.on('data', (chunk: Buffer) => {
-    lastLines.hear(chunk)
+    lastLines.add(chunk)
     from.pause()
     written = written.then(() => writeAll(chunk)).then(() => void from.resume())
   })

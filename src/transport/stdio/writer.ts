@@ -64,7 +64,7 @@ export class LineWriter {
     this.#lines.push(bytes, lineEnd)
     this.#bytes += bytes.length + 1
     if (lost !== undefined) this.#lost.push(lost)
-    // It stays full until `drain`: callers that were told so wait for that.
+    // It stays full until `drain`, which callers wait for after `false`.
     this.#full ||= this.#bytes + this.#stream.writableLength >= fullBytes
     return !this.#full
   }
@@ -97,7 +97,7 @@ export class LineWriter {
     this.#lost = []
     const done = (error: Error | null | undefined): void => {
       this.#pending -= 1
-      if (error) for (const told of lost) told()
+      if (error) for (const report of lost) report()
       if (this.#pending === 0) this.#settled()
     }
     if (bytes <= copyBytes) {

@@ -175,7 +175,7 @@ export abstract class HttpSide implements Transport {
     this.stopMs = stopMs
   }
 
-  abstract start(hear: (event: TransportEvent) => void): void
+  abstract start(onEvent: (event: TransportEvent) => void): void
 
   abstract send(exchange: Exchange, frame: Frame): boolean
 

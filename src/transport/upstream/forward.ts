@@ -51,7 +51,7 @@ const leftMs = 30_000
 class HttpServer extends HttpSide {
   readonly #options: HttpServerOptions
   readonly #opened = new ChurnMap<Exchange, Opened>()
-  #hear: (event: TransportEvent) => void = () => {}
+  #onEvent: (event: TransportEvent) => void = () => {}
   #ended = false
 
   constructor(options: HttpServerOptions) {
@@ -59,8 +59,8 @@ class HttpServer extends HttpSide {
     this.#options = options
   }
 
-  start(hear: (event: TransportEvent) => void): void {
-    this.#hear = hear
+  start(onEvent: (event: TransportEvent) => void): void {
+    this.#onEvent = onEvent
   }
 
   open(exchange: Exchange, request: HttpRequest): void {
@@ -96,7 +96,7 @@ class HttpServer extends HttpSide {
   send(exchange: Exchange, frame: Frame): boolean {
     const opened = this.#opened.get(exchange)
     const request = opened?.request
-    // Closing the stream has told a modern server already (2026-07-28, cancellation).
+    // For a modern server, closing the stream is the cancellation (2026-07-28, cancellation).
     const isKnown = isModernVersion(request?.headers.get('mcp-protocol-version'))
       && isCancellation(frame.message) && frame.bytes !== request?.body
     if (!isKnown) void this.#post(this.calls.start(exchange, frame), opened)
@@ -104,7 +104,7 @@ class HttpServer extends HttpSide {
   }
 
   protected finish(): void {
-    this.#tell({ type: 'ended', reason: 'the connection to the server was closed' })
+    this.#report({ type: 'ended', reason: 'the connection to the server was closed' })
     this.#ended = true
     for (const exchange of this.#opened.keys()) this.shut(exchange)
     for (const call of this.calls.all()) call.abort()
@@ -134,8 +134,8 @@ class HttpServer extends HttpSide {
     this.calls.end(call)
     if (reason === undefined) return
     const resumable = isClients && canResume(request, position)
-    if (!resumable) for (const key of call.unanswered) this.#tell({ type: 'lost', exchange, key, reason })
-    if (isClients) this.#tell({ type: 'stream-ended', exchange, resumable })
+    if (!resumable) for (const key of call.unanswered) this.#report({ type: 'lost', exchange, key, reason })
+    if (isClients) this.#report({ type: 'stream-ended', exchange, resumable })
   }
 
   /**
@@ -151,7 +151,7 @@ class HttpServer extends HttpSide {
     const isClients = latch !== undefined
     const reading = { limits: this.#options.limits, latch: latch ?? alwaysOpen, asked: () => [...unanswered] }
     if (isClients && kind === 'json' && unanswered.size === 1) return this.#readAnswer(call, reply, reading)
-    if (isClients && (kind !== 'other' || !hasRequests)) this.#tellHead(exchange, reply)
+    if (isClients && (kind !== 'other' || !hasRequests)) this.#reportHead(exchange, reply)
     if (kind === 'error') {
       await this.#readError(exchange, reply, reading)
       return `the server answered HTTP ${reply.status}`
@@ -160,12 +160,12 @@ class HttpServer extends HttpSide {
       discard(reply)
       const instead = hasRequests ? misfit(reply, [...unanswered]) : ''
       if (typeof instead === 'string') return instead
-      this.#tell({ type: 'frame', exchange, frame: instead })
+      this.#report({ type: 'frame', exchange, frame: instead })
       return 'the response could not be read'
     }
-    await readMessages(reply, { ...reading, cursor: position }, heard => {
-      if ('bytes' in heard) this.#tellFrame(exchange, heard)
-      else if (isClients) this.#tellBetween(exchange, heard)
+    await readMessages(reply, { ...reading, cursor: position }, received => {
+      if ('bytes' in received) this.#reportFrame(exchange, received)
+      else if (isClients) this.#reportBetween(exchange, received)
     })
     return endedBefore
   }
@@ -173,25 +173,25 @@ class HttpServer extends HttpSide {
   /** The usual case, one JSON answer to one request, is a single event. @returns as `#read` */
   async #readAnswer(call: Call, reply: HttpReply, reading: BodyReading): Promise<string | undefined> {
     const { exchange } = call
-    const heard = await readJson(reply, reading)
-    if (heard === undefined) return endedBefore
-    this.calls.answered(exchange, heard)
+    const received = await readJson(reply, reading)
+    if (received === undefined) return endedBefore
+    this.calls.answered(exchange, received)
     if (!call.isAnswered) {
-      this.#tellHead(exchange, reply)
-      this.#tell({ type: 'frame', exchange, frame: heard })
+      this.#reportHead(exchange, reply)
+      this.#report({ type: 'frame', exchange, frame: received })
       return endedBefore
     }
-    const { bytes, message, faults, facts, otherKeys } = heard
+    const { bytes, message, faults, facts, otherKeys } = received
     const envelope = { response: forwardedHead(reply, this.#options) }
     // No spread: V8 gives each object made by one a shape of its own, which makes its readers slow.
     const frame = { bytes, message, faults, facts, otherKeys, envelope }
-    this.#tell({ type: 'frame', exchange, whole: true, frame })
+    this.#report({ type: 'frame', exchange, whole: true, frame })
     return undefined
   }
 
   async #readError(exchange: Exchange, reply: HttpReply, reading: BodyReading): Promise<void> {
     const frame = await errorBody(reply, reading)
-    if (frame !== undefined) this.#tellFrame(exchange, frame)
+    if (frame !== undefined) this.#reportFrame(exchange, frame)
   }
 
   /** Forwards a request without a message: GET for a stream, or DELETE for the end of the session. */
@@ -209,43 +209,43 @@ class HttpServer extends HttpSide {
       this.#unreachable(exchange)
     }
     delete opened.controller
-    this.#tell({ type: 'stream-ended', exchange, resumable: position.lastEventId !== undefined })
+    this.#report({ type: 'stream-ended', exchange, resumable: position.lastEventId !== undefined })
   }
 
   async #readBare(exchange: Exchange, reply: HttpReply, position: Cursor, latch: Latch): Promise<void> {
     const kind = bodyKind(reply)
-    this.#tellHead(exchange, reply)
+    this.#reportHead(exchange, reply)
     if (kind === 'other') return discard(reply)
     const reading = { limits: this.#options.limits, latch, asked: () => [] }
     if (kind === 'error') return this.#readError(exchange, reply, reading)
-    await readMessages(reply, { ...reading, cursor: position }, heard => {
-      if ('bytes' in heard) this.#tell({ type: 'frame', exchange, frame: heard })
-      else this.#tellBetween(exchange, heard)
+    await readMessages(reply, { ...reading, cursor: position }, received => {
+      if ('bytes' in received) this.#report({ type: 'frame', exchange, frame: received })
+      else this.#reportBetween(exchange, received)
     })
   }
 
-  #tellFrame(exchange: Exchange, frame: Frame): void {
+  #reportFrame(exchange: Exchange, frame: Frame): void {
     this.calls.answered(exchange, frame)
-    this.#tell({ type: 'frame', exchange, frame })
+    this.#report({ type: 'frame', exchange, frame })
   }
 
-  #tellHead(exchange: Exchange, reply: HttpReply): void {
+  #reportHead(exchange: Exchange, reply: HttpReply): void {
     const { status, headers: all } = forwardedHead(reply, this.#options)
     const headers = bodyKind(reply) === 'other' ? bodiless(all) : all
-    this.#tell({ type: 'head', exchange, status, headers })
+    this.#report({ type: 'head', exchange, status, headers })
   }
 
   /** Answers 502 where the core has no request to answer. Without effect after another head. */
   #unreachable(exchange: Exchange): void {
-    this.#tell({ type: 'head', exchange, status: 502, headers: new Map() })
+    this.#report({ type: 'head', exchange, status: 502, headers: new Map() })
   }
 
-  #tellBetween(exchange: Exchange, { lines }: Between): void {
-    if (lines !== '') this.#tell({ type: 'between', exchange, lines })
+  #reportBetween(exchange: Exchange, { lines }: Between): void {
+    if (lines !== '') this.#report({ type: 'between', exchange, lines })
   }
 
-  #tell(event: TransportEvent): void {
-    if (!this.#ended) this.#hear(event)
+  #report(event: TransportEvent): void {
+    if (!this.#ended) this.#onEvent(event)
   }
 }
 

@@ -43,12 +43,12 @@ const decodedBody = ({ body, headers }: HttpReply): ResponseBody | AsyncGenerato
 /**
  * Reads an SSE body to its end. Not a generator, and promises only where needed: for a small answer they
  * would cost as much as all the rest of reading it.
- * @param told called for each event, after the cursor has moved; returns `enough` to stop reading
+ * @param onEvent called for each event, after the cursor has moved; returns `enough` to stop reading
  * @throws what the connection fails with, and UndecodableBody
  */
 export const readEvents = async (
   reply: HttpReply, { limits, latch, cursor }: EventReading,
-  told: (event: SseEvent) => Told | Promise<Told>,
+  onEvent: (event: SseEvent) => MaybeStop | Promise<MaybeStop>,
 ): Promise<void> => {
   const parser = new SseParser(limits.messageBytes)
   const source = decodedBody(reply)
@@ -60,8 +60,8 @@ export const readEvents = async (
       for (const event of parser.push(value)) {
         if (latch.isClosed) await latch.passed()
         advance(cursor, event)
-        const said = told(event)
-        if ((said instanceof Promise ? await said : said) === 'enough') return
+        const answer = onEvent(event)
+        if ((answer instanceof Promise ? await answer : answer) === 'enough') return
       }
     }
   } finally {
@@ -70,7 +70,7 @@ export const readEvents = async (
   }
 }
 
-export type Told = 'enough' | undefined
+export type MaybeStop = 'enough' | undefined
 
 const advance = (cursor: Cursor, event: SseEvent): void => {
   if (event.kind === 'comment') return
@@ -98,25 +98,25 @@ export interface Between {
 
 /**
  * Reads a JSON or SSE body to its end.
- * @param told called for every message as it arrives, and for events without one; returns `enough` to stop
- * reading
+ * @param onMessage called for every message as it arrives, and for events without one; returns `enough` to
+ * stop reading
  * @throws what the connection fails with; a body that cannot be decoded is a frame with a fault
  */
 export const readMessages = async (
-  reply: HttpReply, reading: Reading, told: (heard: Frame | Between) => Told,
+  reply: HttpReply, reading: Reading, onMessage: (received: Frame | Between) => MaybeStop,
 ): Promise<void> => {
   if (bodyKind(reply) === 'json') {
     const frame = await readJson(reply, reading)
-    if (frame !== undefined) told(frame)
+    if (frame !== undefined) onMessage(frame)
     return
   }
   try {
     await readEvents(reply, reading, event => {
-      const heard = readEvent(event, reading.limits)
-      return heard instanceof Promise ? heard.then(told) : told(heard)
+      const received = readEvent(event, reading.limits)
+      return received instanceof Promise ? received.then(onMessage) : onMessage(received)
     })
   } catch (error) {
-    told(unreadable(error, reading))
+    onMessage(unreadable(error, reading))
   }
 }
 

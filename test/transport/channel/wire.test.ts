@@ -122,11 +122,11 @@ t.test('JSON of any value arrives as it was sent, whatever its length', async t 
 
 t.test('what is not urgent leaves with what is urgent, or when it is told to, or else soon', async t => {
   const { wire, end } = listening()
-  wire.send('owes', 1, Buffer.from('1'), false)
+  wire.send('pending', 1, Buffer.from('1'), false)
   wire.send('last', 1)
   await new Promise(setImmediate)
   t.equal(end.written.length, 1, 'one write for both')
-  wire.send('owes', 2, Buffer.from('2'), false)
+  wire.send('pending', 2, Buffer.from('2'), false)
   wire.flushLate()
   t.equal(end.written.length, 2)
   wire.send('gone', 1, undefined, false)
@@ -135,7 +135,7 @@ t.test('what is not urgent leaves with what is urgent, or when it is told to, or
   await far.end.feed(await end.taken())
   t.same(
     far.heard.map(({ kind, exchange }) => [kind, exchange]),
-    [['owes', 1], ['last', 1], ['owes', 2], ['gone', 1]],
+    [['pending', 1], ['last', 1], ['pending', 2], ['gone', 1]],
   )
 })
 

@@ -74,7 +74,7 @@ const keyOf = (value: Json | undefined): readonly IdKey[] => (isId(value) ? [wri
 /** The server is paused when this many of its messages, or bytes of them, wait for a stream. */
 const manyWaiting = 256
 const manyWaitingBytes = 1024 * 1024
-/** Beyond this the oldest are dropped. Reached only when the server is not paused, as an answer is due. */
+/** Beyond this the oldest are dropped. Reached only while an answer is expected: the server is not paused. */
 const maxWaiting = 4096
 const maxWaitingBytes = 16 * 1024 * 1024
 /** The most streams opened by GET; beyond this the oldest is ended. */
@@ -100,8 +100,8 @@ export class Routes {
     return this.#open.size
   }
 
-  /** Above the high-water mark: the server is not read until a stream opens or an answer is due. */
-  get isCrowded(): boolean {
+  /** Above the high-water mark: the server is not read until a stream opens or an answer is expected. */
+  get isAboveHighWater(): boolean {
     if (this.#waiting.length < manyWaiting && this.#waitingBytes < manyWaitingBytes) return false
     return !this.open().some(({ reply }) => reply.awaited)
   }

@@ -107,7 +107,7 @@ export class FrontSession implements Transport {
 
   #isFree(route: FrontExchange | undefined, exchange: Exchange): boolean {
     const slow = route?.reply.full === true ? route : undefined
-    const full = route === undefined && this.#routes.isCrowded ? this.#routes : slow
+    const full = route === undefined && this.#routes.isAboveHighWater ? this.#routes : slow
     if (full === undefined) return true
     this.#full.set(full, (this.#full.get(full) ?? new Set()).add(exchange))
     return false
@@ -158,7 +158,7 @@ export class FrontSession implements Transport {
   giveUp(reason: string): void {
     for (const exchange of this.#routes.open()) {
       if (!exchange.reply.awaited) continue
-      for (const key of exchange.reply.due) this.#report({ type: 'lost', exchange, key, reason })
+      for (const key of exchange.reply.expected) this.#report({ type: 'lost', exchange, key, reason })
     }
     this.end(reason)
   }
@@ -230,7 +230,7 @@ export class FrontSession implements Transport {
     reply.watch(drained, () => this.#over(exchange))
     if (this.kind === 'upstream') reply.watchDelivery(this.#undelivered)
     this.#routes.flush(exchange)
-    if (!this.#routes.isCrowded) this.#drained(this.#routes)
+    if (!this.#routes.isAboveHighWater) this.#drained(this.#routes)
     return exchange
   }
 

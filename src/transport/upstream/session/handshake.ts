@@ -1,7 +1,7 @@
 import type { Frame } from '#protocol/frame.js'
 import { isString, member } from '#protocol/json.js'
 import { isModernRequest, metadataOf, only, type InputSchemaOf } from '#transport/http/headers.js'
-import { bodyKind, type Between, type Told } from '../messages.js'
+import { bodyKind, type Between, type MaybeStop } from '../messages.js'
 import { discard, HttpFailure, type HttpAsk, type HttpReply, type HttpUpstream } from '../pool.js'
 
 /** A session with the server, from the response to `initialize` on. */
@@ -144,9 +144,9 @@ interface Renewal {
   readonly handshake: HttpHandshake
   readonly lost: Agreed
   readonly closing: AbortSignal
-  readonly read: (reply: HttpReply, told: (heard: Frame | Between) => Told) => Promise<void>
+  readonly read: (reply: HttpReply, onMessage: (received: Frame | Between) => MaybeStop) => Promise<void>
   /** Gets the notifications and requests that come with the answer. */
-  readonly told: (frame: Frame) => void
+  readonly onMessage: (frame: Frame) => void
 }
 
 /**
@@ -154,7 +154,7 @@ interface Renewal {
  * (2025-11-25, session management). The client does not get this second answer.
  * @returns false when there is no new session, or the client could not continue in it
  */
-export const renew = async ({ handshake, lost, closing, read, told }: Renewal): Promise<boolean> => {
+export const renew = async ({ handshake, lost, closing, read, onMessage }: Renewal): Promise<boolean> => {
   const { initialize, initialized, version } = lost
   const signal = AbortSignal.any([closing, AbortSignal.timeout(renewMs)])
   const reply = await handshake.post(initialize, signal)
@@ -163,11 +163,11 @@ export const renew = async ({ handshake, lost, closing, read, told }: Renewal): 
     return false
   }
   const agreed = agreedBy(initialize, reply)
-  await read(reply, heard => {
-    if (!('bytes' in heard)) return undefined
-    agreed.version = versionBy(agreed, heard)
+  await read(reply, received => {
+    if (!('bytes' in received)) return undefined
+    agreed.version = versionBy(agreed, received)
     if (agreed.version !== undefined) return 'enough'
-    if (heard.message.kind === 'notification' || heard.message.kind === 'request') told(heard)
+    if (received.message.kind === 'notification' || received.message.kind === 'request') onMessage(received)
     return undefined
   })
   // The client continues in the revision that it negotiated.

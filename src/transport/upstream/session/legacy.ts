@@ -10,7 +10,7 @@ export interface LegacyOptions extends Pick<Reading, 'limits' | 'latch'> {
   readonly upstream: HttpUpstream
   /** The operator's headers, by lower-case name, for every request. */
   readonly headers: ReadonlyMap<string, string>
-  readonly told: (frame: Frame) => void
+  readonly onMessage: (frame: Frame) => void
   /** The stream, and with it the session, is over. */
   readonly ended: (reason: string) => void
 }
@@ -93,9 +93,9 @@ export class LegacySse {
 
   /** @param opened called with whether the first event names the endpoint; later calls have no effect */
   async #follow(reply: HttpReply, opened: (isOpen: boolean) => void): Promise<void> {
-    const { upstream, limits, latch, told, ended } = this.#options
-    const heard = (message: Frame | Between): undefined => {
-      if ('bytes' in message) told(message)
+    const { upstream, limits, latch, onMessage, ended } = this.#options
+    const report = (message: Frame | Between): undefined => {
+      if ('bytes' in message) onMessage(message)
     }
     let reason = streamCut
     try {
@@ -107,7 +107,7 @@ export class LegacySse {
           return this.#endpoint === undefined ? 'enough' : undefined
         }
         const message = readEvent(event, limits)
-        return message instanceof Promise ? message.then(heard) : heard(message)
+        return message instanceof Promise ? message.then(report) : report(message)
       })
     } catch (error) {
       reason = failureOf(error)

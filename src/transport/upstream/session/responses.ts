@@ -6,7 +6,7 @@ import { isModernRequest } from '#transport/http/headers.js'
 import type { Call } from '../calls.js'
 import { errorBody, withId } from '../error-body.js'
 import {
-  bodyKind, cursor, misfit, readMessages, type Between, type Cursor, type Reading, type Told,
+  bodyKind, cursor, misfit, readMessages, type Between, type Cursor, type Reading, type MaybeStop,
 } from '../messages.js'
 import { discard, failureOf, type HttpReply } from '../pool.js'
 import type { Agreed, HttpHandshake } from './handshake.js'
@@ -16,7 +16,7 @@ interface ResponseOptions extends Pick<Reading, 'limits' | 'latch'> {
   /** Requests the rest of a stream. */
   readonly get: (lastEventId: string | undefined, signal: AbortSignal) => Promise<HttpReply>
   /** Gets every message, from any stream. */
-  readonly told: (exchange: Exchange, frame: Frame) => void
+  readonly onMessage: (exchange: Exchange, frame: Frame) => void
 }
 
 export const refusedWith = ({ status }: HttpReply): string => {
@@ -38,14 +38,14 @@ export class HttpResponses {
     const kind = bodyKind(reply)
     if (kind === 'error') {
       const error = await this.error(call, reply)
-      if (error !== undefined) this.#options.told(exchange, error)
+      if (error !== undefined) this.#options.onMessage(exchange, error)
       return refusedWith(reply)
     }
     if (kind === 'other') {
       discard(reply)
       const instead = unanswered.size > 0 ? misfit(reply, [...unanswered]) : ''
       if (isString(instead)) return instead
-      this.#options.told(exchange, instead)
+      this.#options.onMessage(exchange, instead)
       return 'the response could not be read'
     }
     const position = cursor()
@@ -66,20 +66,20 @@ export class HttpResponses {
     return body === undefined || body.message.kind === 'page' ? undefined : withId(body)
   }
 
-  /** Reports every message of a body to `told` of the options. @throws what the connection fails with */
+  /** Reports every message of a body to `onMessage` of the options. @throws what the connection fails with */
   async read(reply: HttpReply, position: Cursor, call?: Call): Promise<void> {
-    await this.readWith(reply, heard => {
-      if ('bytes' in heard) this.#options.told(call?.exchange ?? stdioExchange, heard)
+    await this.readWith(reply, received => {
+      if ('bytes' in received) this.#options.onMessage(call?.exchange ?? stdioExchange, received)
     }, position, call)
   }
 
-  /** Like `read`, with a `told` of its own. */
+  /** Like `read`, but calls this `onMessage`. */
   readWith(
-    reply: HttpReply, told: (heard: Frame | Between) => Told, position = cursor(), call?: Call,
+    reply: HttpReply, onMessage: (received: Frame | Between) => MaybeStop, position = cursor(), call?: Call,
   ): Promise<void> {
     const { limits, latch } = this.#options
     const asked = () => [...(call?.unanswered ?? [])]
-    return readMessages(reply, { limits, latch, asked, cursor: position }, told)
+    return readMessages(reply, { limits, latch, asked, cursor: position }, onMessage)
   }
 
   async #resumed(call: Call, position: Cursor): Promise<string> {

@@ -46,7 +46,7 @@ class UpstreamSession extends HttpSide {
   #turn: Promise<unknown> = Promise.resolve()
   #renewal: Promise<boolean> | undefined
   #legacy: LegacySse | undefined
-  #hear: (event: TransportEvent) => void = () => {}
+  #onEvent: (event: TransportEvent) => void = () => {}
 
   constructor(options: HttpSessionOptions) {
     super(options.stopMs)
@@ -58,12 +58,12 @@ class UpstreamSession extends HttpSide {
       latch: this.#latch,
       backoff: options.backoff ?? backoff,
       get: (lastEventId, signal) => this.#handshake.get(lastEventId, signal),
-      told: (exchange, frame) => this.#told(exchange, frame),
+      onMessage: (exchange, frame) => this.#onMessage(exchange, frame),
     })
   }
 
-  start(hear: (event: TransportEvent) => void): void {
-    this.#hear = hear
+  start(onEvent: (event: TransportEvent) => void): void {
+    this.#onEvent = onEvent
   }
 
   send(exchange: Exchange, frame: Frame): boolean {
@@ -94,7 +94,7 @@ class UpstreamSession extends HttpSide {
   }
 
   #end(reason: string): void {
-    this.#tell({ type: 'ended', reason })
+    this.#report({ type: 'ended', reason })
     this.#closing.abort()
     this.#legacy?.close()
     for (const call of this.calls.all()) call.abort()
@@ -123,7 +123,7 @@ class UpstreamSession extends HttpSide {
       reason = failureOf(error)
     }
     this.calls.end(call)
-    for (const key of unanswered) this.#tell({ type: 'lost', exchange, key, reason })
+    for (const key of unanswered) this.#report({ type: 'lost', exchange, key, reason })
   }
 
   /** @returns why the requests that are still unanswered get no answer */
@@ -137,7 +137,7 @@ class UpstreamSession extends HttpSide {
       if (agreed?.id !== undefined && !isModernRequest(frame) && hasLostSession(reply, error)) {
         return this.#sessionLost(call, agreed, first)
       }
-      if (error !== undefined) this.#told(call.exchange, error)
+      if (error !== undefined) this.#onMessage(call.exchange, error)
       return refusedWith(reply)
     }
     if (isInitialize(frame)) this.#handshake.enter(agreedBy(frame, reply))
@@ -180,8 +180,8 @@ class UpstreamSession extends HttpSide {
       handshake: this.#handshake,
       lost,
       closing: this.#closing.signal,
-      read: (reply, told) => this.#responses.readWith(reply, told),
-      told: frame => this.#told(stdioExchange, frame),
+      read: (reply, onMessage) => this.#responses.readWith(reply, onMessage),
+      onMessage: frame => this.#onMessage(stdioExchange, frame),
     }).catch(() => false).then(renewed => {
       this.#renewal = undefined
       if (renewed && lost.initialized) this.#accepted(lost.initialized)
@@ -199,7 +199,7 @@ class UpstreamSession extends HttpSide {
       const { headers, limits } = this.#options
       const legacy = new LegacySse({
         upstream: this.#upstream, headers, limits, latch: this.#latch,
-        told: frame => this.#told(stdioExchange, frame),
+        onMessage: frame => this.#onMessage(stdioExchange, frame),
         ended: ended => this.#end(ended),
       })
       if (await legacy.open()) {
@@ -207,19 +207,19 @@ class UpstreamSession extends HttpSide {
         return legacy.post(call)
       }
     }
-    if (error !== undefined) this.#told(call.exchange, error)
+    if (error !== undefined) this.#onMessage(call.exchange, error)
     return refusedWith(reply)
   }
 
-  #told(exchange: Exchange, frame: Frame): void {
+  #onMessage(exchange: Exchange, frame: Frame): void {
     const { agreed } = this.#handshake
     if (agreed) agreed.version ??= versionBy(agreed, frame)
     this.calls.answered(exchange, frame)
-    this.#tell({ type: 'frame', exchange, frame })
+    this.#report({ type: 'frame', exchange, frame })
   }
 
-  #tell(event: TransportEvent): void {
-    if (!this.#closing.signal.aborted) this.#hear(event)
+  #report(event: TransportEvent): void {
+    if (!this.#closing.signal.aborted) this.#onEvent(event)
   }
 }
 
