@@ -57,7 +57,10 @@ const systemErrors: ReadonlyMap<string, string> = new Map([
   ['EINVAL', 'the system does not accept it'],
   ['EIO', 'the disk or device failed'],
   ['EADDRINUSE', 'the address is in use: end the program that listens there, or choose another port'],
-  ['EADDRNOTAVAIL', 'this machine has no such address: 127.0.0.1 is for itself alone, 0.0.0.0 for all networks'],
+  [
+    'EADDRNOTAVAIL',
+    'this machine has no such address: 127.0.0.1 is for itself alone, 0.0.0.0 for all networks',
+  ],
   ['EAFNOSUPPORT', 'this machine has no addresses of that kind (IPv4 or IPv6)'],
   ['ENOTFOUND', 'no such host is known: check the name'],
   ['EAI_AGAIN', 'the name could not be looked up: check the network'],

@@ -26,8 +26,10 @@ export const stateFolder = (environment: Environment, platform = process.platfor
 export const ownLogs = (environment: Environment): string => {
   const folder = stateFolder(environment)
   if (existsSync(folder)) return folder
-  throw new CustomsError('CANNOT_AUDIT', `${folder}: no relay of yours has written a log yet: put one in front of ` +
-    'a client\'s servers with mcp-customs install, or name a log')
+  throw new CustomsError(
+    'CANNOT_AUDIT', `${folder}: no relay of yours has written a log yet: put one in front of a client's ` +
+      'servers with mcp-customs install, or name a log',
+  )
 }
 
 /** A file name for a server's name. A digest is added where characters were replaced: names stay unique. */

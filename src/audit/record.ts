@@ -82,7 +82,8 @@ const maxToolNames = 300
 
 const toolsText = (tools: readonly string[], text: (name: string) => string): string => {
   const more = tools.length - maxToolNames
-  return `"tools":[${tools.slice(0, maxToolNames).map(text).join()}],${more > 0 ? `"toolsMore":${more},` : ''}`
+  const names = tools.slice(0, maxToolNames).map(text).join()
+  return `"tools":[${names}],${more > 0 ? `"toolsMore":${more},` : ''}`
 }
 
 /** The claims have their names in JWTs (RFC 9068). */
@@ -90,7 +91,8 @@ const subjectText = (
   { issuer, subject, client, name }: Identity, text: (value: string) => string,
 ): string => {
   const claims = [['client_id', client], ['iss', issuer], ['name', name], ['sub', subject]] as const
-  return `{${claims.flatMap(([key, value]) => (value === undefined ? [] : `"${key}":${text(value)}`)).join()}}`
+  const members = claims.flatMap(([key, value]) => (value === undefined ? [] : `"${key}":${text(value)}`))
+  return `{${members.join()}}`
 }
 
 /** Milliseconds, to the third decimal. */

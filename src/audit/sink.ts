@@ -114,7 +114,9 @@ const openOutput = async (
     return { output: new OwnFile(settle(wanted), now(), rotation), ends: noEnds }
   } catch (cause) {
     if (cause instanceof CustomsError) throw cause
-    throw cannotAudit(wanted, `${reasonOf(cause)}; name another file (--audit FILE), or none (--audit none)`, cause)
+    throw cannotAudit(
+      wanted, `${reasonOf(cause)}; name another file (--audit FILE), or none (--audit none)`, cause,
+    )
   }
 }
 

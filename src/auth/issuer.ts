@@ -74,7 +74,8 @@ export class Issuer implements Authority {
       if (found === undefined) return 'invalid'
       const claims = claimsOf(found, this.#settings.issuer)
       const expires = found.get('exp')
-      const until = Math.min(this.#now() + rememberMs, typeof expires === 'number' ? expires * 1000 : Infinity)
+      const expiry = typeof expires === 'number' ? expires * 1000 : Infinity
+      const until = Math.min(this.#now() + rememberMs, expiry)
       if (this.#known.size >= maxRemembered) this.#known.delete(this.#known.keys().next().value ?? '')
       this.#known.set(key, { claims, until })
       return claims

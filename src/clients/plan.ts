@@ -107,7 +107,8 @@ export const planInstall = (source: Source, wanted: Wrapped): Plan =>
     const misread = cmdMetacharacter([...wanted.launcher.words, ...options, ...wordsOf(server)])
     if (misread !== undefined) {
       return left(
-        `cmd would not hand on the ${misread} in its words as it is: npm install -g mcp-customs, and run install again`
+        `cmd would not hand on the ${misread} in its words as it is: npm install -g mcp-customs, and run ` +
+          'install again',
       )
     }
     return { kind: 'wrap', splices, spelling, advice: adviceFor(server) }
@@ -264,4 +265,5 @@ export const pinnedEntry = (entry: ServerEntry, pin: Pin | undefined): ServerEnt
 
 const sameWords = (a: readonly string[], b: readonly string[]): boolean => a.join('\0') === b.join('\0')
 
-const keyNamesOf = ({ client }: Source): KeyNames => client ?? { url: 'url', type: 'http', headers: 'headers' }
+const keyNamesOf = ({ client }: Source): KeyNames =>
+  client ?? { url: 'url', type: 'http', headers: 'headers' }

@@ -81,9 +81,9 @@ export const readSettings = (flags: Flags, given: Given): Settings => {
     const value = given.get(name)
     if (flag.key === undefined || value === undefined) continue
     const [outer = '', inner] = flag.key.split('.')
-    const said = typeof value === 'string' ? valueOf(name, flag, value) : value
+    const read = typeof value === 'string' ? valueOf(name, flag, value) : value
     const before = written[outer]
-    written[outer] = inner === undefined ? said : { ...(isObject(before) && before), [inner]: said }
+    written[outer] = inner === undefined ? read : { ...(isObject(before) && before), [inner]: read }
     byKey.set(flag.key, name)
   }
   const refusal = ({ keys, reason }: Problem): CustomsError => {

@@ -134,12 +134,11 @@ const adminOf = async (
   })
 }
 
-/** How far back the live page goes, in milliseconds: a day. */
+/** The period that the live page shows, in milliseconds: a day. */
 const windowMs = 86_400_000
 
 /**
- * The live page, fed by this gateway's decisions from now on; it reads no log, and ignores what the log
- * keeps.
+ * The live page. It gets this gateway's decisions from now on, with all their fields; it reads no log.
  */
 const gatewayPage = async (): Promise<GatewayPage> => {
   const page = (await import('./audit/ui.js')).openLivePage(windowMs)
@@ -171,8 +170,9 @@ export const doubtsAbout = (
     ...(tokens.length === 0 && issuer === undefined && who !== undefined
       ? [`${who}, and no token is asked for: name some with --token-file or auth.tokens, or an auth.issuer`]
       : []),
-    ...(tokens.some(({ token }) => token.length < leastToken)
-      ? [`a token has fewer than ${leastToken} characters, and can be guessed: make one with openssl rand -hex 32`]
+    ...(tokens.some(({ token }) => token.length < minToken)
+      ? [`a token has fewer than ${minToken} characters, and can be guessed: make one with ` +
+        'openssl rand -hex 32']
       : []),
   ]
 }
@@ -180,7 +180,7 @@ export const doubtsAbout = (
 const cannotStart = (program: string): string => `cannot start ${JSON.stringify(program)}: command not found`
 
 /** In characters. */
-const leastToken = 16
+const minToken = 16
 
 /** Who besides this user can connect; undefined for nobody. */
 const strangersAt = (listen: Configuration['listen']): string | undefined => {
@@ -217,7 +217,7 @@ const restartFor = (late: readonly string[]): string =>
 /**
  * Reloads the configuration on SIGHUP and when its file changes. A configuration that cannot be read changes
  * nothing, and is logged.
- * @returns what stops it; it resolves when nothing is being read any more
+ * @returns a function that stops it; its promise resolves when no configuration is being read
  */
 export const onChange = (
   file: string, reload: () => Promise<void>, log: Log, metrics: Pick<Metrics, 'reloaded'> = noMetrics,
@@ -254,7 +254,7 @@ export const onChange = (
 
 /**
  * Watches a file. Systems limit the number of watches, so failing is not fatal.
- * @param failed it could not begin, or cannot go on
+ * @param failed called when watching could not begin, or cannot go on
  */
 const watchFile = (path: string, changed: () => void, failed: (error: unknown) => void): (() => void) => {
   let watcher: FSWatcher | undefined

@@ -26,7 +26,7 @@ import { processOf, tlsOf } from './server/upstream.js'
 
 /**
  * `wrap`: relays between a stdio client and one server.
- * @param watching answered of the session in the place of a capture
+ * @param watching gets the events of the session in place of a capture
  * @returns the exit code of the server's process; 0 for a remote server
  */
 export const wrap = async (flags: SharedFlags, target: Target, watching?: Witness): Promise<number> => {
@@ -67,7 +67,7 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
   return exitOf(server)
 }
 
-/** How long a client may take to begin its session, in milliseconds, before it is ended with an error. */
+/** The time in which a client must send `initialize`, in milliseconds, before `wrap` ends with the error. */
 const initializeMs = 10_000
 
 /**

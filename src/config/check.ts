@@ -56,7 +56,7 @@ export const checked = <Written>(check: Check<Written>, value: unknown, written:
   if (isEmpty && (keys.length === 0 || wayTo(keys) === 'servers')) {
     return fail(keys, `${keys.length === 0 ? 'the file is empty' : noServer}: begin with ${beginning}`)
   }
-  const { key, reason } = tell(error, wrong, choicesIn(error, errors))
+  const { key, reason } = describeError(error, wrong, choicesIn(error, errors))
   return fail(key === undefined ? keys : [...keys, key], reason)
 }
 
@@ -94,7 +94,7 @@ const choicesIn = (error: SchemaError, errors: readonly SchemaError[]): readonly
 /** Longer lists of known keys are not printed. */
 const maxListed = 20
 
-const tell = (
+const describeError = (
   { keyword, schema, params, parentSchema }: SchemaError, value: Json | undefined, choices: readonly string[],
 ): { readonly key?: string; readonly reason: string } => {
   const named = (param: string) => String(params[param])

@@ -29,8 +29,8 @@ const ownKeys: ReadonlySet<string> = new Set(Object.keys(keys).map(key => key.sp
 /** A file with `mcpServers` and no other key of ours is a client's: its other settings are not read. */
 const withoutClientsOwn = (data: Json): Json => {
   const servers = isObject(data) ? member(data, 'mcpServers') : undefined
-  const isOurs =
-    !isObject(data) || Object.keys(data).some(key => ownKeys.has(key) && !/^(?:mcpServers|\$schema)$/.test(key))
+  const isOurs = !isObject(data) ||
+    Object.keys(data).some(key => ownKeys.has(key) && !/^(?:mcpServers|\$schema)$/.test(key))
   return servers === undefined || isOurs ? data : { mcpServers: servers }
 }
 
@@ -127,7 +127,9 @@ const readClientServers = async (
     if (disabled === true) continue
     if (Object.hasOwn(servers, name)) return fail(way, 'a server of this name stands under servers as well')
     const own = Object.entries(rest).find(([key, value]) => onlyOurs.has(key) && !Array.isArray(value))
-    if (own !== undefined) return fail([...way, own[0]], 'belongs to a server under servers, with our own form')
+    if (own !== undefined) {
+      return fail([...way, own[0]], 'belongs to a server under servers, with our own form')
+    }
     const server: Written.Server = {
       ...(command !== undefined && { command: [command, ...args] }), ...(env && { env }), ...(cwd && { cwd }),
       ...(url !== undefined && { url }), ...(headers && { headers }),
@@ -174,9 +176,10 @@ const readIssuer = (
 ): IssuerConfiguration | undefined => {
   if (issuer === undefined) return undefined
   const url = (text: string, ...keys: Keys): string => readServerUrl(text, ['auth', ...keys])
+  const host = 'socket' in listen || !listen.host.includes(':') ? '' : `[${listen.host}]`
   const here = 'socket' in listen || listen.port === 0
     ? undefined
-    : `http${isTls ? 's' : ''}://${listen.host.includes(':') ? `[${listen.host}]` : listen.host}:${listen.port}`
+    : `http${isTls ? 's' : ''}://${host || listen.host}:${listen.port}`
   const ours = audience === undefined ? here : url(audience, 'audience')
   if (ours === undefined) return fail(['auth', 'issuer'], 'needs auth.audience: the public URL of this relay')
   return {

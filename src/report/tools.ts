@@ -100,7 +100,9 @@ export const toolsText = (
     ...changed.flatMap(one => reasonLines(one, style.warn, width)),
     ...others.flatMap(finding => wrap(`the list: ${whyOf(finding)}`, width - 4).map(line => `  ${line}`)),
     ...(names === '' ? [] : wrap(`${symbols.same} ${names}`, width - 4).map(line => `  ${line}`)),
-    ...(bare === 0 ? [] : [style.dim(`  annotations of ${count(bare, 'tool')} removed (--trust keeps them)`)]),
+    ...(bare === 0
+      ? []
+      : [style.dim(`  annotations of ${count(bare, 'tool')} removed (--trust keeps them)`)]),
   ].join('\n')
 }
 

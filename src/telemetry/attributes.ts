@@ -59,7 +59,7 @@ export const measured = (operation: Operation, role: Role, place: Place): Attrib
   ...counted(operation),
   ...outcome(role === 'server' ? toClient(operation) : ofServer(operation)),
   ...where(role, place),
-  ...spoken(operation.entry.revision),
+  ...revisionAttributes(operation.entry.revision),
 })
 
 /** Attributes that do not depend on the request. */
@@ -68,14 +68,14 @@ export const where = (role: Role, { server, toClient, toServer }: Place): Attrib
   ...connected(role === 'server' ? toClient : toServer),
 })
 
-export const spoken = (revision: string | undefined): Attributes =>
+export const revisionAttributes = (revision: string | undefined): Attributes =>
   (revision === undefined ? {} : { 'mcp.protocol.version': revision })
 
 /** The relay's verdict and findings. */
 export const judged = ({ verdict, findings, revision }: Entry): Attributes => ({
   'mcp_customs.verdict': verdict,
   ...(findings.length > 0 && { 'mcp_customs.rule': [...new Set(findings.map(({ rule }) => rule))] }),
-  ...spoken(revision),
+  ...revisionAttributes(revision),
 })
 
 export const outcome = ({ code, failure }: Outcome): Attributes => ({

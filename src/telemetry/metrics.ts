@@ -50,7 +50,8 @@ const table = {
     'Records, spans and measurements that did not reach where they were shipped to.',
   ),
   ready: gauge(
-    'server_ready', 'Whether the server can be reached, and its last process or request did not fail: 1, or 0.',
+    'server_ready',
+    'Whether the server can be reached, and its last process or request did not fail: 1, or 0.',
     { leastCounts: true },
   ),
   health: counter(
@@ -71,10 +72,13 @@ const table = {
   clientSession: durations('client', 'session', sessionLabels, 'Time that a session lasted'),
   validatorFailures: counter(
     'byte_validator_failures_total', [],
-    'Messages and values that the byte validator failed on (no WebAssembly, no memory, a trap): they are parsed, which is slower.',
+    'Messages and values that the byte validator failed on (no WebAssembly, no memory, a trap): they are ' +
+      'parsed, which is slower.',
   ),
   build: { ...gauge('build_info', 'Always 1; the version is a label.'), labels: ['version'] },
-  reloads: counter('reloads_total', ['result'], 'Times that the configuration was read again: ok, or failed.'),
+  reloads: counter(
+    'reloads_total', ['result'], 'Times that the configuration was read again: ok, or failed.',
+  ),
   auditFailures: counter('audit_failures_total', [], 'Records that could not be written.'),
   coreFailures: counter(
     'core_failures_total', ['server'], 'Exceptions in the relay, each of which cost a request or a session.',

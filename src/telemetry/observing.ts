@@ -4,7 +4,7 @@ import type { ObservedSession } from '#gateway/open.js'
 import type { Observer } from '#gateway/hooks.js'
 import type { Trace } from '#protocol/frame.js'
 import type { Request } from '#protocol/json-rpc.js'
-import { type Attributes, measured, other, type Role, spoken, where } from './attributes.js'
+import { type Attributes, measured, other, type Role, revisionAttributes, where } from './attributes.js'
 import { countedMethod, type Metrics } from './metrics.js'
 import type { Place } from './place.js'
 
@@ -81,7 +81,9 @@ export const observing = ({ metrics, tracing, failed }: ObservingOptions): Obser
           const seconds = (performance.now() - startedAt) / 1000
           for (const role of roles) {
             const attributes = {
-              ...where(role, place), ...spoken(revision), ...(hasFailed && { 'error.type': 'relay_failed' }),
+              ...where(role, place),
+              ...revisionAttributes(revision),
+              ...(hasFailed && { 'error.type': 'relay_failed' }),
             }
             quietly(() => metrics.session(role, attributes, seconds))
           }

@@ -54,7 +54,7 @@ const closeMs = () => getNumberFromEnv('OTEL_EXPORTER_OTLP_TIMEOUT') ?? 1500
  */
 export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
   const { settings: { payloads }, signals, version, warn, undelivered, registry } = options
-  hearWarnings(warn)
+  printWarnings(warn)
   if (process.env['OTEL_EXPORTER_OTLP_PROTOCOL'] === 'grpc') {
     const refused = 'gRPC (OTEL_EXPORTER_OTLP_PROTOCOL) is not spoken'
     warn(`telemetry: OTLP is sent over HTTP, as JSON, to the same endpoint: ${refused}`)
@@ -168,15 +168,15 @@ const reasonOf = (error: Error | undefined): string => {
 }
 
 /** Prints the packages' warnings about environment variables once. `Delivery` reports failed exports. */
-const hearWarnings = (warn: (message: string) => void): void => {
-  const said = new Set<string>()
-  const tell = (message: string) => {
-    if (said.size >= maxWarnings || said.has(message)) return
-    said.add(message)
+const printWarnings = (warn: (message: string) => void): void => {
+  const printed = new Set<string>()
+  const print = (message: string) => {
+    if (printed.size >= maxWarnings || printed.has(message)) return
+    printed.add(message)
     warn(`telemetry: ${shown(message)}`)
   }
   const silent = () => undefined
-  const logger = { error: tell, warn: tell, info: silent, debug: silent, verbose: silent }
+  const logger = { error: print, warn: print, info: silent, debug: silent, verbose: silent }
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
   setGlobalErrorHandler(silent)
 }

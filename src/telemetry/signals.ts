@@ -19,12 +19,12 @@ type Environment = Readonly<Record<string, string | undefined>>
  * specification). Without any, no package of OpenTelemetry is loaded.
  */
 export const signalsWanted = ({ endpoint }: OtlpSettings, environment: Environment): readonly Signal[] => {
-  const said = (name: string) => environment[name]?.trim().toLowerCase() ?? ''
-  if (said('OTEL_SDK_DISABLED') === 'true') return []
-  const isEverywhere = endpoint !== undefined || said('OTEL_EXPORTER_OTLP_ENDPOINT') !== ''
+  const valueOf = (name: string) => environment[name]?.trim().toLowerCase() ?? ''
+  if (valueOf('OTEL_SDK_DISABLED') === 'true') return []
+  const isEverywhere = endpoint !== undefined || valueOf('OTEL_EXPORTER_OTLP_ENDPOINT') !== ''
   return signals.filter(signal => {
     const name = signal.toUpperCase()
-    return said(`OTEL_${name}_EXPORTER`) !== 'none'
-      && (isEverywhere || said(`OTEL_EXPORTER_OTLP_${name}_ENDPOINT`) !== '')
+    return valueOf(`OTEL_${name}_EXPORTER`) !== 'none'
+      && (isEverywhere || valueOf(`OTEL_EXPORTER_OTLP_${name}_ENDPOINT`) !== '')
   })
 }

@@ -118,8 +118,8 @@ const settle = (span: Span, result: Outcome): void => {
 /** The client's trace context from the request's `_meta`, or else from the HTTP headers (SEP-414). */
 const parentOf = ({ params }: Request, headers: ReadonlyMap<string, string> | undefined): Context => {
   const meta = member(params, '_meta')
-  const said = isObject(meta) ? extracted(name => text(member(meta, name))) : undefined
-  return said ?? extracted(name => headers?.get(name)) ?? ROOT_CONTEXT
+  const inMeta = isObject(meta) ? extracted(name => text(member(meta, name))) : undefined
+  return inMeta ?? extracted(name => headers?.get(name)) ?? ROOT_CONTEXT
 }
 
 const extracted = (get: (name: string) => string | undefined): Context | undefined => {

@@ -27,7 +27,7 @@ interface ToInspect {
   readonly target?: string | undefined
   /** True when the operator gave the server its name. */
   readonly isNamed: boolean
-  /** What stands for the server. */
+  /** The saved responses that are read in place of a server. */
   readonly saved?: Saved | undefined
   readonly call?: ToCall | undefined
   readonly timeoutMs: number
@@ -35,12 +35,12 @@ interface ToInspect {
   readonly legacy?: boolean | undefined
   /** Numbers have all their digits, to be compared. */
   readonly exact?: boolean | undefined
-  /** Shows no sign of life: the caller does. */
+  /** Shows no progress, because the caller does. */
   readonly isQuiet?: boolean | undefined
 }
 
 /**
- * Connects to one server, lists and judges what it offers, with a sign of life for who waits.
+ * Connects to one server, lists and judges what it offers, and shows its progress on a terminal.
  * @returns the exit code when it was interrupted
  * @throws CustomsError
  */
@@ -102,7 +102,7 @@ const printTail = (tail: LastLines, name: string | undefined): void => {
   }
 }
 
-/** How long a server that was only inspected has to end, in milliseconds; and again after SIGTERM. */
+/** The time in which an inspected server must end, in milliseconds; and again after SIGTERM. */
 const stopMs = 500
 
 /** Makes connections to the server, each a fresh one. */
@@ -124,7 +124,7 @@ const serverOpener = async (
   }
 }
 
-/** The server leads a process group of its own: a Ctrl-C at the terminal reaches only us. */
+/** Ends the server at a signal. It has a process group of its own: Ctrl-C at the terminal reaches only us. */
 const interruptible = () => {
   const links: Link[] = []
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -135,7 +135,7 @@ const interruptible = () => {
     },
     done: () => signals.forEach(signal => process.off(signal, onSignal)),
   }
-  // It is asked and told at once, then killed.
+  // The first signal terminates the server, the next kills it.
   let urgency = 1
   const onSignal = (signal: (typeof signals)[number]) => {
     interruption.signal ??= signal
@@ -167,7 +167,7 @@ export const listServer: ListServer = async (setup, configuration, { timeoutMs, 
   const first = await inspect(false)
   if (typeof first === 'number') return first
   const isModern = traitsOf(nearest(first.connected.revision)).modern
-  const second = isModern ? await inspect(true).catch(unspoken) : undefined
+  const second = isModern ? await inspect(true).catch(ifUnreachable) : undefined
   if (typeof second === 'number') return second
   const legacy = isModern ? second : first
   return {
@@ -177,7 +177,7 @@ export const listServer: ListServer = async (setup, configuration, { timeoutMs, 
   }
 }
 
-/** A server that cannot be begun with in the old way is a modern one. */
-const unspoken = (error: unknown): undefined => {
+/** A server that does not answer `initialize` has no legacy offer. @throws any other error */
+const ifUnreachable = (error: unknown): undefined => {
   if (!(error instanceof CustomsError) || error.code !== 'CANNOT_REACH') throw error
 }

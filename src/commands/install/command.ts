@@ -127,7 +127,8 @@ const changeFile = async (
   if (launcher !== undefined) {
     await print(`mcp-customs is started by ${launcher.words.join(' ')}: ${launcher.reason}.\n`)
     const { title, policy } = file.client ?? {}
-    if (making.policy === undefined && policy !== undefined && plan.steps.some(({ kind }) => kind === 'wrap')) {
+    const isWrapping = plan.steps.some(({ kind }) => kind === 'wrap')
+    if (making.policy === undefined && policy !== undefined && isWrapping) {
       await print(`The policy is ${policy.name}, as suits ${title}: ${policy.reason}.\n`)
     }
   }

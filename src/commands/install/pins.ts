@@ -68,7 +68,8 @@ export const remarkOn = ({ name, exact, now, newest }: EntryPackage): string | u
   const shown = plain(name, 100)
   if (exact === undefined) {
     const version = now === undefined ? '' : ` (now ${now})`
-    return `no version of ${shown} is named, so any may run at the next start${version}: install --pin names it`
+    return `no version of ${shown} is named, so any may run at the next start${version}: ` +
+      'install --pin names it'
   }
   return newest !== undefined && isNewer(newest, exact)
     ? `${shown} ${exact}: version ${newest} is there`

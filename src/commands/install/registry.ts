@@ -42,7 +42,8 @@ const newestOfPyPI = async (name: string, { environment }: Machine): Promise<str
   const index = UV_DEFAULT_INDEX ?? UV_INDEX_URL ?? PIP_INDEX_URL ?? 'https://pypi.org/simple'
   const answer = await ask(`${index.replace(/\/+$/, '')}/${name.toLowerCase().replace(/[-._]+/g, '-')}/`)
   const versions = isObject(answer) ? member(answer, 'versions') : undefined
-  const releases = isArray(versions) ? versions.filter(isString).filter(one => /^\d+(?:\.\d+)*$/.test(one)) : []
+  const releases = (isArray(versions) ? versions : []).filter(isString)
+    .filter(one => /^\d+(?:\.\d+)*$/.test(one))
   return releases.reduce<string | undefined>(
     (newest, one) => (newest === undefined || isNewer(one, newest) ? one : newest), undefined,
   )

@@ -40,7 +40,7 @@ interface Replayed extends Difference {
  * @throws CustomsError BAD_USAGE, BAD_CONFIG
  */
 export const replay = async ({ shared, json }: ReplayFlags, files: readonly string[]): Promise<number> => {
-  const whole = await replayAll(files, opening => judgementOf(shared, opening))
+  const whole = await replayAll(files, opening => settingsFor(shared, opening))
   const style = json ? plainStyle : styleFor(process.stdout, process.env)
   process.stdout.write(json ? `${JSON.stringify(whole, null, 2)}\n` : report(whole, style))
   return 0
@@ -73,21 +73,21 @@ const replayAll = async (
 }
 
 /** The captured settings, overridden by the flags and the configuration. */
-const judgementOf = async (
+const settingsFor = async (
   { lock, ...flags }: SharedFlags, { server, settings }: Opening,
 ): Promise<Settings> => {
   const configured = flags.config !== undefined
   const other = configured || flags.policy !== undefined || flags.trustList !== undefined
   const target = { command: configured ? undefined : ['replay'], url: undefined }
-  const said = other
+  const given = other
     ? await setUp({ ...flags, lock: undefined, server: flags.server ?? server }, target, 'relay')
     : undefined
-  const { configuration, servers: [setup] = [] } = said ?? {}
+  const { configuration, servers: [setup] = [] } = given ?? {}
   const limits = configured && configuration ? configuration.limits : settings.limits
   const before =
     configured && setup ? setup.accepted : settings.lock && (await acceptedAs(settings.lock, server))
   const accepted =
-    lock === undefined ? before : await heldBy(lock, flags.server ?? server, flags.trustAccepted)
+    lock === undefined ? before : await acceptedIn(lock, flags.server ?? server, flags.trustAccepted)
   const isPolicyOther = setup !== undefined && (configured || flags.policy !== undefined)
   const rulingOf = (then: Ruling): ReturnType<ReplaySettings['ruling']> => {
     const policy = isPolicyOther ? setup.policy : captured(then.policy)
@@ -121,7 +121,7 @@ const judgementOf = async (
 const onceLocked: Policy = new Map([...presetPolicy('standard', { purpose: 'relay', locked: true })]
   .filter(([rule]) => rule === 'tool/drift'))
 
-const heldBy = async (file: string, server: string, trustAccepted: boolean): Promise<Accepted> => {
+const acceptedIn = async (file: string, server: string, trustAccepted: boolean): Promise<Accepted> => {
   const locked = await lockedIn(file, server)
   return holding(server, locked, standardActions, {
     isFrozen: false, isTrusted: trustAccepted || locked.acceptedBy === 'person',

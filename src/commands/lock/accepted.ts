@@ -17,10 +17,10 @@ import { type LockFile, readLockFile } from './file.js'
 import { comparableIdentity, identityOf } from './identity.js'
 
 /**
- * Reads what was accepted of a server, which its relay enforces.
- * @param configuration with the server, if it stands there
- * @throws CustomsError BAD_CONFIG where there is no such lock, nothing of the server in it, or another server
- * than was accepted: it says which command to run
+ * Reads the accepted definitions of a server, which its relay enforces.
+ * @param configuration the one that has the server, if any
+ * @throws CustomsError BAD_CONFIG when there is no such lock, it does not have the server, or the server is
+ * not the accepted one: the message says which command to run
  */
 export const acceptedOf = async (
   server: ServerConfiguration, { file, isFrozen, trustAccepted, actions }: LockSetting,
@@ -92,10 +92,10 @@ export const holding = (
   settings: Pick<Accepted, 'isFrozen' | 'isTrusted' | 'program'>,
 ): Accepted => {
   const { legacy, modern } = locked.offers
-  const ofLegacy = heldTo(legacy, actions)
+  const ofLegacy = acceptedOffer(legacy, actions)
   return {
     legacy: ofLegacy,
-    modern: modern === legacy ? ofLegacy : heldTo(modern, actions),
+    modern: modern === legacy ? ofLegacy : acceptedOffer(modern, actions),
     ...settings,
     exactly: bytes => {
       const marked = markLongNumbers(bytes)
@@ -106,7 +106,7 @@ export const holding = (
   }
 }
 
-const heldTo = (accepted: Offer, actions: LockActions): AcceptedOffer => {
+const acceptedOffer = (accepted: Offer, actions: LockActions): AcceptedOffer => {
   // Computed on the first new tool, which is rare.
   let bodies: ReadonlySet<string> | undefined
   const isBody = (digest: string) =>

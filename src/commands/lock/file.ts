@@ -32,7 +32,7 @@ export const parseLockText = async (bytes: Buffer, file: string): Promise<Lock> 
   if (!isUtf8(bytes)) throw new CustomsError('BAD_CONFIG', `${file}: cannot be read (it is not UTF-8)`)
   try {
     const text = (markLongNumbers(bytes) ?? bytes).toString().replace(/^\ufeff/, '')
-    return parseLock(clearly(text) ?? (await parseStrictJson(text)).data, file)
+    return parseLock(valueIfDistinct(text) ?? (await parseStrictJson(text)).data, file)
   } catch (cause) {
     if (!(cause instanceof SyntaxProblem)) throw cause
     const place = cause.place ? `:${cause.place.line}:${cause.place.column}` : ''
@@ -44,10 +44,10 @@ export const parseLockText = async (bytes: Buffer, file: string): Promise<Lock> 
 const deepest = 200
 
 /**
- * What the text says where no key stands twice in it: it has as many strings as its value. Undefined in
- * doubt, for the reader that says what is wrong.
+ * The value of a text without duplicated keys: such a text has as many strings as its value. Undefined in
+ * doubt; then the strict parser finds the fault.
  */
-const clearly = (text: string): Json | undefined => {
+const valueIfDistinct = (text: string): Json | undefined => {
   const value = parseJson(text)
   return value !== undefined && 2 * stringsIn(value, deepest, true) === countTokens(Buffer.from(text)).quotes
     ? value
@@ -75,10 +75,10 @@ const readBytes = async (file: string): Promise<Buffer | undefined> => {
 }
 
 /**
- * Whoever reads the file meanwhile sees the old one or the new one, whole; of two processes that write at
- * once one fails.
- * @param before what the file must hold still
- * @throws CustomsError BAD_CONFIG when it holds something else by now, or cannot be written
+ * Writes a lock. A reader sees the old file or the new one, never a part. Of two processes that write at
+ * once, one fails.
+ * @param before the content that the file must still have
+ * @throws CustomsError BAD_CONFIG when the file has other content by now, or cannot be written
  */
 export const writeLock = async (file: string, before: Buffer | undefined, lock: Lock): Promise<void> => {
   const isUnchanged = async () => {
@@ -105,16 +105,16 @@ export const writeLock = async (file: string, before: Buffer | undefined, lock: 
 }
 
 /**
- * A claim is held for as long as it takes to compare and rename. One that is older, in milliseconds, is of a
- * process that died.
+ * The age from which a claim is taken for that of a dead process, in milliseconds. A claim lasts as long as
+ * it takes to compare and rename.
  */
 const patience = 10_000
 
 /**
- * Puts the new file beside the old one, under a name that one process can have at a time: who has it may
- * replace the old one. Who was away for longer than a claim lasts finds its file gone, or another's in its
- * place.
- * @returns by what the file is known
+ * Writes the new file beside the old one, under a name that only one process can create: the claim. Its owner
+ * may replace the old file. A process that was suspended for longer than a claim lasts finds its claim gone,
+ * or that of another process.
+ * @returns the inode of the claim
  */
 const takeClaim = async (claim: string, text: string, mode: number | undefined): Promise<bigint> => {
   const temporary = `${claim}.${randomUUID()}.tmp`

@@ -71,7 +71,7 @@ export const asFailure = (error: unknown): CustomsError => {
 export interface ComparedServer {
   readonly name: string
   readonly comparison: Comparison
-  /** Nothing of it was accepted before. */
+  /** True when it was never accepted. */
   readonly isNew: boolean
 }
 

@@ -47,14 +47,15 @@ interface Witnesses {
   readonly health?: ServerHealth
 }
 
-/** The lines kept of a server's last words: colours and the frames of a stack are not worth their place. */
+/** Most of the last stderr lines of a server that are recorded; colours and stack frames are left out. */
 const maxLines = 10
 const lastWords = (lines: readonly string[]): readonly string[] =>
   lines.map(line => stripVTControlCharacters(line)).filter(line => !/^\s+at /.test(line)).slice(-maxLines)
 
-/** Follows a server, and puts on record what happens to it. */
+/** Records when a server fails, and when it works again. */
 export const healthOf = (
-  { name: server, ...kind }: ServerConfiguration, { audit, log, metrics }: Pick<Witnesses, 'audit' | 'log' | 'metrics'>,
+  { name: server, ...kind }: ServerConfiguration,
+  { audit, log, metrics }: Pick<Witnesses, 'audit' | 'log' | 'metrics'>,
 ): ServerHealth =>
   new ServerHealth((health, reason, stderr) => {
     metrics.serverHealth(server, health)
@@ -89,7 +90,7 @@ const expendable = (recorder: Recorder, log: Log): Recorder => {
   }
 }
 
-/** Counts the failures of the byte validator, and logs the first. @returns ends that */
+/** Counts the failures of the byte validator, and logs the first. @returns a function that stops this */
 export const watchByteValidator = (
   log: Pick<Log, 'warn'>, metrics: Pick<Metrics, 'byteValidatorFailed'>,
 ): (() => void) => {
@@ -159,7 +160,7 @@ export const captureOf = async (
   return openCapture(file, payloadsOf(configuration), say)
 }
 
-/** Tells the operator what is captured. */
+/** Prints what is captured, for the operator. */
 export const tellOfCapture = (
   { capture: file }: Pick<SharedFlags, 'capture'>, configuration: Configuration,
 ): void => {

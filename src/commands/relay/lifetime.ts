@@ -3,9 +3,8 @@ import { realTimers, type Timers } from '#transport/timers.js'
 
 /**
  * Ends one resource.
- * @param urgency 1 when it is asked the first time; one more for each hurry
- * @returns what is waited for, when it is a promise: of the first that settles, where it was asked more than
- * once
+ * @param urgency 1 at first, and one more for each `hurry`
+ * @returns a promise is awaited; of several calls, the first promise that settles counts
  */
 type End = (urgency: number) => unknown
 
@@ -20,7 +19,7 @@ export class Lifetime {
   readonly #members: { readonly end: End; readonly maxMs: number }[] = []
   readonly #failures: unknown[] = []
   #urgency = 0
-  /** Asks the resource that is ending again. */
+  /** Calls `end` of the resource that is ending again, with a greater urgency. */
   #ask: (urgency: number) => void = () => undefined
   #settle: () => void = () => undefined
   /** Resolves when all resources have ended; rejects then with the first failure. */
@@ -32,7 +31,7 @@ export class Lifetime {
     this.#timers = timers
   }
 
-  /** @param maxMs is waited for its end, at most */
+  /** @param maxMs the longest wait for its end, in milliseconds */
   add(end: End, maxMs = usualMs): void {
     this.#members.push({ end, maxMs: Math.min(maxMs, longestMs) })
   }
@@ -81,7 +80,7 @@ export class Lifetime {
 /**
  * Ends a lifetime at a signal or an uncaught error; each further signal raises the urgency. From now on these
  * signals do not end the process by themselves.
- * @param urgency how much of a hurry each signal is in
+ * @param urgency by how much each signal raises the urgency
  */
 export const endAt = (
   urgency: Readonly<Partial<Record<NodeJS.Signals, number>>>, lifetime: Lifetime,

@@ -14,7 +14,9 @@ import { canStart } from '#transport/process/spawn.js'
 import { SharedServer } from '#transport/shared/server.js'
 import { stderrWritten } from '#transport/stdio/stderr.js'
 import type { SharedFlags } from '../flags.js'
-import { captureOf, type CurrentRuling, healthOf, openGuard, rulingOf, watchByteValidator } from '../relay/guard.js'
+import {
+  captureOf, type CurrentRuling, healthOf, openGuard, rulingOf, watchByteValidator,
+} from '../relay/guard.js'
 import type { Lifetime } from '../relay/lifetime.js'
 import { openTelemetry, patientUrgency, type Telemetry } from '../relay/telemetry.js'
 import type { ServerSetup, Setup } from '../server/setup.js'
@@ -94,7 +96,7 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
   }
 }
 
-/** What survives a reload. */
+/** The parts that survive a reload. */
 interface Parts {
   readonly audits: Audits
   readonly telemetry: Telemetry

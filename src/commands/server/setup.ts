@@ -48,11 +48,11 @@ export const setUp = async (
   const configuration = await readAll(flags, environment)
   const flagLayer = await layerOf(flags, environment)
   const trusts = await readTrust(configuration, flags, environment)
-  const meant = chosen(flags, target, configuration, many)
-  const spoken = flags.header.length > 0 || flags.env.length > 0 || flags.ca !== undefined
+  const named = chosen(flags, target, configuration, many)
+  const hasServerFlags = flags.header.length > 0 || flags.env.length > 0 || flags.ca !== undefined
   const lockOf = ({ lock }: ServerConfiguration) =>
     (purpose === 'relay' ? lockSetting(flags, lock ?? configuration.lock) : undefined)
-  const servers = spoken ? await withFlags(meant, flags, environment) : meant
+  const servers = hasServerFlags ? await withFlags(named, flags, environment) : named
   return {
     configuration,
     servers: await Promise.all(
@@ -72,9 +72,9 @@ const lockSetting = (
   { lock, frozen, trustAccepted }: SharedFlags, setting: LockSetting | undefined,
 ): LockSetting | undefined => {
   const file = lock === undefined ? setting?.file : resolve(lock)
-  const needy = frozen ? '--frozen' : trustAccepted ? '--trust-accepted' : undefined
+  const dependent = frozen ? '--frozen' : trustAccepted ? '--trust-accepted' : undefined
   if (file === undefined) {
-    return needy === undefined ? undefined : badUsage(`${needy} needs a lock: give --lock FILE`)
+    return dependent === undefined ? undefined : badUsage(`${dependent} needs a lock: give --lock FILE`)
   }
   return {
     file, isFrozen: frozen || setting?.isFrozen === true,
@@ -95,14 +95,14 @@ const readAll = async (flags: SharedFlags, environment: Environment): Promise<Co
     : await (await import('#config/read.js')).readConfiguration(flags.config, source)
   const { written, refusal } = flags.settings
   const overridden = async () => (await import('#config/read.js')).overridden(base, written, source)
-  const said = Object.keys(written).length === 0 ? base : await overridden().catch((error: unknown) => {
+  const merged = Object.keys(written).length === 0 ? base : await overridden().catch((error: unknown) => {
     throw error instanceof Problem ? refusal(error) : error
   })
   return {
-    ...said,
-    audit: { ...said.audit, file: flags.audit ?? said.audit.file },
+    ...merged,
+    audit: { ...merged.audit, file: flags.audit ?? merged.audit.file },
     tokens: flags.tokenFile === undefined
-      ? said.tokens
+      ? merged.tokens
       : await (await import('#config/read.js')).readTokens(flags.tokenFile),
   }
 }

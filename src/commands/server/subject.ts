@@ -16,9 +16,15 @@ interface Launcher {
   readonly isInterpreter?: true
 }
 
+const options = (...names: readonly string[]): RegExp =>
+  new RegExp(`^(?:${names.map(name => (name.length === 1 ? `-${name}` : `--${name}`)).join('|')})$`)
+
 const packages: Launcher = {
   verbs: /^(?:exec|x|dlx|run|tool)$/,
-  valued: /^(?:-w|--(?:workspace|registry|prefix|cache|userconfig|node-options|with|with-editable|python|project|index-url|env-file))$/,
+  valued: options(
+    'w', 'workspace', 'registry', 'prefix', 'cache', 'userconfig', 'node-options', 'with', 'with-editable',
+    'python', 'project', 'index-url', 'env-file',
+  ),
   naming: /^(?:-p|--package|--from|--spec)$/,
   code: /^(?:-c|--call)$/,
   folder: /^--(?:directory|dir|cwd)$/,
@@ -33,7 +39,9 @@ const shell: Launcher = { isInterpreter: true, verbs: /^\/[a-z]$/i, code: /^-[a-
 /** Nearly all options of docker take a value. */
 const containers: Launcher = {
   verbs: /^(?:container|run)$/,
-  valued: /^(?!-[itdP]+$|--(?:rm|init|interactive|tty|detach|privileged|read-only|publish-all|quiet)$)-[^=]+$/,
+  valued: new RegExp(
+    '^(?!-[itdP]+$|--(?:rm|init|interactive|tty|detach|privileged|read-only|publish-all|quiet)$)-[^=]+$',
+  ),
 }
 
 const launchers: ReadonlyMap<string, Launcher> = new Map<string, Launcher>([
@@ -69,17 +77,17 @@ export const subjectOf = ([program = '', ...rest]: readonly string[]): Subject =
   const known = launcherOf(program)
   if (known === undefined) return { word: program }
   const { name, launcher: { verbs, valued, naming, code, folder, isInterpreter } } = known
-  let told: Omit<Subject, 'word'> = { launcher: name, isInterpreted: isInterpreter === true }
+  let found: Omit<Subject, 'word'> = { launcher: name, isInterpreted: isInterpreter === true }
   for (let at = 0; at < rest.length; at++) {
     const word = rest[at] ?? ''
     const [, option = word, inline] = /^(--[a-z-]+)=(.*)$/s.exec(word) ?? []
     const value = inline ?? rest[at + 1] ?? ''
     if (code?.test(word)) break
-    if (naming?.test(option)) return { ...told, word: value, option }
-    if (folder?.test(option)) told = { ...told, folder: value }
+    if (naming?.test(option)) return { ...found, word: value, option }
+    if (folder?.test(option)) found = { ...found, folder: value }
     if (folder?.test(word) || valued?.test(word)) at += 1
-    else if (verbs?.test(word)) told = { verb: word, ...told }
-    else if (!word.startsWith('-')) return { ...told, ...subjectOf(rest.slice(at)) }
+    else if (verbs?.test(word)) found = { verb: word, ...found }
+    else if (!word.startsWith('-')) return { ...found, ...subjectOf(rest.slice(at)) }
   }
   return { word: program }
 }
@@ -113,8 +121,8 @@ const plain = (name: string): string => name.replace(/[^A-Za-z0-9_.-]+/g, '-').r
 
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : '')
 
-/** Whether a name is not one that every project has. */
-const telling = (name: string): boolean =>
+/** False for a name that many projects use, such as `index`. */
+const isSpecific = (name: string): boolean =>
   !/^(?:index|main|__main__|bin|dist|build|out|lib|src|start|run|\.{0,2})$/i.test(name)
 
 /** Generic names, which get their owner as a prefix. */
@@ -124,6 +132,6 @@ const nameIn = (word: string): string => {
   const path = word.replaceAll('\\', '/')
   const installed = /.*(?:^|\/)node_modules\/(?!\.bin\/)((?:@[^/]+\/)?[^/]+)/s.exec(path)?.[1]
   const [name = baseName(path), owner] =
-    [baseName(installed ?? path), ...(installed ?? path).split('/').slice(0, -1).reverse()].filter(telling)
+    [baseName(installed ?? path), ...(installed ?? path).split('/').slice(0, -1).reverse()].filter(isSpecific)
   return vague.test(name) && owner !== undefined ? `${owner.replace(/^@/, '')}-${name}` : name
 }

@@ -10,8 +10,8 @@ import { forwardStderr, LastLines } from '#transport/stdio/stderr.js'
 import type { HttpTls } from '#transport/upstream/pool.js'
 
 /**
- * A server process, not yet started. On a terminal it shares our stderr, as its person sees its last words.
- * @param died is told when it ends unasked, or never began, with its last lines of stderr
+ * A server process, not yet started. On a terminal it shares our stderr, where the user sees its last lines.
+ * @param died called when it ended by itself or could not be started, with its last lines of stderr
  */
 export const processOf = (
   server: ProcessServer, limits: FrameLimits, died: (reason: string, lastLines: readonly string[]) => void,
@@ -56,7 +56,7 @@ const usual = {
 
 /**
  * The environment of a server process.
- * @param ours of the relay; on Windows its names know no case: `Path` is `PATH`
+ * @param ours the relay's environment; names are case-insensitive on Windows: `Path` is `PATH`
  */
 export const processEnvironment = (
   { env, inheritEnv = true }: Pick<ProcessServer, 'env' | 'inheritEnv'>,

@@ -1,11 +1,13 @@
-// Checks a value on the tape against a schema that was compiled to a table (src/schema/table). The verdicts follow
-// Kleene's three-valued logic: UNKNOWN stays unknown through all combinations, and the evaluator decides. `format`
-// may be an assertion or not: a text of the format is valid in both cases, and any other text is UNKNOWN.
+// Checks a value on the tape against a schema that was compiled to a table (src/schema/table). The verdicts
+// follow Kleene's three-valued logic: UNKNOWN stays unknown through all combinations, and the evaluator
+// decides. `format` may be an assertion or not: a text of the format is valid in both cases, and any other
+// text is UNKNOWN.
 
 import {
-  ADDITIONAL, ALL_OF, ANY_OF, ARRAY, ARRAY_RULES, BOOLEAN, COMBINATION_COUNT, COMBINATIONS, DECLARED, DECLARED_COUNT, FIRST_COMBINATION,
-  INTEGER, INVALID, IS_REQUIRED, ITEMS, KIND, LISTED_VALUES, MAX_ITEMS, MAX_PROPERTIES, MEMBER_BYTES, MEMBER_SCHEMA, MIN_ITEMS, MIN_PROPERTIES,
-  NAME, NAME_LENGTH, NULL, NUMBER, NUMBER_RULES, OBJECT, OBJECT_RULES, ONE_OF, PREFIX_COUNT, PREFIX_ITEMS, REQUIRED_COUNT, SCHEMA_COUNT,
+  ADDITIONAL, ALL_OF, ANY_OF, ARRAY, ARRAY_RULES, BOOLEAN, COMBINATION_COUNT, COMBINATIONS, DECLARED,
+  DECLARED_COUNT, FIRST_COMBINATION, INTEGER, INVALID, IS_REQUIRED, ITEMS, KIND, LISTED_VALUES, MAX_ITEMS,
+  MAX_PROPERTIES, MEMBER_BYTES, MEMBER_SCHEMA, MIN_ITEMS, MIN_PROPERTIES, NAME, NAME_LENGTH, NULL, NUMBER,
+  NUMBER_RULES, OBJECT, OBJECT_RULES, ONE_OF, PREFIX_COUNT, PREFIX_ITEMS, REQUIRED_COUNT, SCHEMA_COUNT,
   SCHEMAS, STRING, STRING_RULES, TABLE, TEXT, TYPES, UNKNOWN, UNSUPPORTED, VALID,
 } from '../layout'
 import { isSame } from './bytes'
@@ -111,9 +113,11 @@ function ofArray(rules: usize, entry: usize): i32 {
   const positions = load<u32>(rules, PREFIX_COUNT)
   if (rest == 0 && positions == 0) return VALID
   let index: u32 = 0
-  for (let item = entry + ENTRY; item < end && (rest != 0 || index < positions); item = afterValue(item), index++) {
-    const verdict = matches(index < positions ? <usize>load<u32>(rules + (<usize>index << 2), PREFIX_ITEMS) : rest, item)
+  for (let item = entry + ENTRY; item < end && (rest != 0 || index < positions); index++) {
+    const own = index < positions ? <usize>load<u32>(rules + (<usize>index << 2), PREFIX_ITEMS) : rest
+    const verdict = matches(own, item)
     if (verdict != VALID) return verdict
+    item = afterValue(item)
   }
   return VALID
 }
@@ -166,7 +170,9 @@ function ofCombinations(combinations: usize, entry: usize): i32 {
     const kind = load<u32>(at, KIND)
     const schemas = load<u32>(at, SCHEMA_COUNT)
     at += SCHEMAS
-    verdict = kind == ALL_OF ? allOf(at, schemas, entry) : kind == ANY_OF ? anyOf(at, schemas, entry) : kind == ONE_OF ? oneOf(at, schemas, entry) : not(at, entry)
+    if (kind == ALL_OF) verdict = allOf(at, schemas, entry)
+    else if (kind == ANY_OF) verdict = anyOf(at, schemas, entry)
+    else verdict = kind == ONE_OF ? oneOf(at, schemas, entry) : not(at, entry)
     at += <usize>schemas << 2
   }
   depth--

@@ -9,13 +9,13 @@ import { capacity, ENTRY, tape } from './tape'
 /** Numbers of at most this many bytes, with an exponent below 100, are within the range of a double. */
 const LONGEST_NUMBER: usize = 200
 
-/** Texts of more names are left to the incremental parser: a new name costs JSON.parse nearly a microsecond. */
+/** Texts of more names are left to the incremental parser: JSON.parse takes nearly 1 us for a new name. */
 const MAX_NAMES: u32 = 100_000
 
 /**
  * Reads the text that was written, which must be UTF-8.
- * @returns the tape index of its value; 0 unless the text is surely JSON that all parsers read alike: no member twice, no
- * lone surrogate, no number beyond a double, at most `depth` levels
+ * @returns the tape index of its value; 0 unless the text is surely JSON that all parsers read alike: no
+ * member twice, no lone surrogate, no number beyond a double, at most `depth` levels
  */
 export function read(length: i32, depth: i32): usize {
   const end = TEXT + length

@@ -1,8 +1,9 @@
 // Finds the parts of a tool's result that need not be parsed, and writes where they are.
 
 import {
-  BLOCK_DATA, BLOCK_TEXT, FOUND, LONG_BYTES, MAX_BLOCKS, MAX_REPEATS, PLAIN, REPEAT_COUNT, REPEATS, RESOURCE_BLOB, RESOURCE_TEXT,
-  STRING_BYTES, STRING_COUNT, STRINGS, STRUCTURED, STRUCTURED_END, STRUCTURED_START, TEXT,
+  BLOCK_DATA, BLOCK_TEXT, FOUND, LONG_BYTES, MAX_BLOCKS, MAX_REPEATS, PLAIN, REPEAT_COUNT, REPEATS,
+  RESOURCE_BLOB, RESOURCE_TEXT, STRING_BYTES, STRING_COUNT, STRINGS, STRUCTURED, STRUCTURED_END,
+  STRUCTURED_START, TEXT,
 } from '../layout'
 import { isSpace } from './bytes'
 import { ESCAPED, plain } from './strings'
@@ -36,7 +37,8 @@ export function findResult(root: usize): void {
     const wantsStrings = isLong && block < MAX_BLOCKS
     if (!wantsRepeats && !wantsStrings) break
     const text = memberOf(entry, 'text')
-    const likeness = wantsRepeats && text != 0 && firstOf(text) == 0x22 ? compare(text, structured) : DIFFERENT
+    const isText = text != 0 && firstOf(text) == 0x22
+    const likeness = wantsRepeats && isText ? compare(text, structured) : DIFFERENT
     if (likeness != DIFFERENT) {
       store<u32>(FOUND + REPEATS + (<usize>repeats << 2), block)
       store<u32>(FOUND + REPEAT_COUNT, ++repeats)
@@ -121,7 +123,8 @@ function compare(text: usize, value: usize): i32 {
 // @ts-ignore: decorator
 @inline
 function isScalar(one: u32): bool {
-  return one > 0x20 && one != 0x22 && one != 0x2c && one != 0x3a && (one | 0x20) != 0x7b && (one | 0x20) != 0x7d
+  if (one <= 0x20 || one == 0x22 || one == 0x2c || one == 0x3a) return false
+  return (one | 0x20) != 0x7b && (one | 0x20) != 0x7d
 }
 
 /** The character that an escape stands for; 0 for `\u`, which is left to the parser. */

@@ -1,9 +1,9 @@
 // The rules of a schema for numbers and strings, and the values that it lists.
 
 import {
-  ARRAY, BYTE_CLASSES, EXCLUSIVE_MAXIMUM, EXCLUSIVE_MINIMUM, FIRST_STATE, FORMAT, INVALID, MAX_LENGTH, MAXIMUM, MIN_LENGTH, MINIMUM,
-  MULTIPLE_OF, NULL, NUMBER, OBJECT, PATTERN, ROWS, STRING, TABLE, TEXT, UNKNOWN, UNKNOWN_PATTERN, VALID, VALUE, VALUE_BYTES, VALUE_COUNT,
-  VALUE_LENGTH, VALUE_TYPE, VALUES,
+  ARRAY, BYTE_CLASSES, EXCLUSIVE_MAXIMUM, EXCLUSIVE_MINIMUM, FIRST_STATE, FORMAT, INVALID, MAX_LENGTH,
+  MAXIMUM, MIN_LENGTH, MINIMUM, MULTIPLE_OF, NULL, NUMBER, OBJECT, PATTERN, ROWS, STRING, TABLE, TEXT,
+  UNKNOWN, UNKNOWN_PATTERN, VALID, VALUE, VALUE_BYTES, VALUE_COUNT, VALUE_LENGTH, VALUE_TYPE, VALUES,
 } from '../layout'
 import { isSame } from './bytes'
 import { spend } from './check'
@@ -16,11 +16,13 @@ const UNKNOWN_NUMBER: f64 = Infinity
 /** A double holds every number of this many digits exactly. */
 const MAX_DIGITS: i32 = 15
 
-const powers: StaticArray<f64> = [1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15]
+const powers: StaticArray<f64> = [
+  1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+]
 
 /**
- * The double of a number's text, when one division of two exact doubles gives it; UNKNOWN_NUMBER with more digits or
- * an exponent.
+ * The double of a number's text, when one division of two exact doubles gives it; UNKNOWN_NUMBER with more
+ * digits or an exponent.
  */
 function numberOf(at: usize, end: usize): f64 {
   const negative = load<u8>(at) == 0x2d
@@ -60,7 +62,8 @@ export function ofNumber(rules: usize, entry: usize): i32 {
   const value = numberOf(TEXT + load<u32>(entry), TEXT + load<u32>(entry, 4))
   if (value == UNKNOWN_NUMBER) return UNKNOWN
   if (value < load<f64>(rules, MINIMUM) || value > load<f64>(rules, MAXIMUM)) return INVALID
-  if (value <= load<f64>(rules, EXCLUSIVE_MINIMUM) || value >= load<f64>(rules, EXCLUSIVE_MAXIMUM)) return INVALID
+  if (value <= load<f64>(rules, EXCLUSIVE_MINIMUM)) return INVALID
+  if (value >= load<f64>(rules, EXCLUSIVE_MAXIMUM)) return INVALID
   const factor = load<f64>(rules, MULTIPLE_OF)
   if (factor == 0) return VALID
   if (value != Math.floor(value)) return UNKNOWN
@@ -97,7 +100,10 @@ function matchesPattern(automaton: usize, at: usize, end: usize): i32 {
   const classes = automaton + BYTE_CLASSES
   const rows = automaton + ROWS
   let row = <usize>load<u32>(automaton, FIRST_STATE)
-  for (; at < end; at++) row = <usize>load<u32>(row + (rows + <usize>load<u16>(classes + (<usize>load<u8>(at) << 1))))
+  for (; at < end; at++) {
+    const column = <usize>load<u16>(classes + (<usize>load<u8>(at) << 1))
+    row = <usize>load<u32>(row + (rows + column))
+  }
   return load<i32>(rows + row)
 }
 

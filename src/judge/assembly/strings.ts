@@ -22,7 +22,8 @@ export function afterString(at: usize): usize {
     const bytes = v128.load(at)
     // (byte + 1) < 0x21 as a signed number: control characters, DEL and bytes of 0x80 and above.
     const odd = i8x16.lt_s(i8x16.add(bytes, i8x16.splat(1)), i8x16.splat(0x21))
-    const stops = v128.or(v128.or(i8x16.eq(bytes, i8x16.splat(0x22)), i8x16.eq(bytes, i8x16.splat(0x5c))), odd)
+    const ends = v128.or(i8x16.eq(bytes, i8x16.splat(0x22)), i8x16.eq(bytes, i8x16.splat(0x5c)))
+    const stops = v128.or(ends, odd)
     const mask = i8x16.bitmask(stops)
     if (mask == 0) {
       at += 16

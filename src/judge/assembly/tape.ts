@@ -66,7 +66,8 @@ export function memberOf(object: usize, name: string): usize {
 function isNamed(entry: usize, name: string): bool {
   const from = TEXT + load<u32>(entry) + 1
   for (let index = 0; index < name.length; index++) {
-    if (<u32>load<u8>(from + index) != <u32>load<u16>(changetype<usize>(name) + (<usize>index << 1))) return false
+    const wanted = <u32>load<u16>(changetype<usize>(name) + (<usize>index << 1))
+    if (<u32>load<u8>(from + index) != wanted) return false
   }
   return true
 }

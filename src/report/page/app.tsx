@@ -217,7 +217,9 @@ const Empty = ({ summary: { places }, isLive }: { readonly summary: Summary; rea
   const isOfGateway = places.length === 0
   return (
     <section class="card start">
-      <h2>{isLive ? 'No server was used yet' : 'The logs hold no record of the time and servers asked for'}</h2>
+      <h2>
+        {isLive ? 'No server was used yet' : 'The logs hold no record of the time and servers asked for'}
+      </h2>
       {places.length > 0 && (
         <p>{isLive ? 'This page watches' : 'Read were'} <code>{places.join(', ')}</code>.</p>
       )}

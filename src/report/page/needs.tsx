@@ -63,8 +63,8 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
   ])
   const reasons = [
     ...down.map(row => ({
-      name: row.server, state: 'is down', means: [row.reason, ...row.stderr.slice(-1)].join('; its last words: '),
-      fault: 'server' as const, times: row.times, next: stepsFor(row)[0],
+      name: row.server, state: 'is down', fault: 'server' as const, times: row.times, next: stepsFor(row)[0],
+      means: [row.reason, ...row.stderr.slice(-1)].join('; its last words: '),
     })),
     ...held,
   ]
@@ -80,7 +80,8 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
             <li key={`${name} ${state} ${means}`}>
               <b><bdi>{name}</bdi></b> {state}: {means}
               {' '}<em>
-                ({fault !== undefined && `${faults[fault]}, `}{times === 1 ? 'once' : `${whole(times)} times`})
+                ({fault !== undefined && `${faults[fault]}, `}
+                {times === 1 ? 'once' : `${whole(times)} times`})
               </em>
               {next !== undefined && <div class="next">What now: <Step text={next} /></div>}
             </li>

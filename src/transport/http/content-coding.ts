@@ -1,5 +1,6 @@
 import { pipeline, Readable, type Duplex } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
+import { asError } from '#errors.js'
 import type { HttpHeaders } from '../transport.js'
 
 /** @param first the first bytes of the encoded body */
@@ -56,7 +57,7 @@ async function* unpacked(
       yield first
       yield* rest
     } catch (error) {
-      cut = error instanceof Error ? error : new Error('cut', { cause: error })
+      cut = asError(error)
       throw cut
     }
   }

@@ -33,8 +33,11 @@ const responseOwn: ReadonlySet<string> =
  * `X-Sendfile`), change our whole origin (`Strict-Transport-Security`, `Clear-Site-Data`, `NEL`), or send a
  * browser to another URL.
  */
-const acting =
-  /^(?:(?:x-accel|x-sendfile|x-lighttpd|x-litespeed|x-reproxy|surrogate|public-key-pins)(?:-.*)?|clear-site-data|content-location|link|location|nel|refresh|report(?:-to|ing-endpoints)|service-worker-allowed|set-cookie2|strict-transport-security)$/
+const acting = new RegExp(
+  '^(?:(?:x-accel|x-sendfile|x-lighttpd|x-litespeed|x-reproxy|surrogate|public-key-pins)(?:-.*)?|' +
+    'clear-site-data|content-location|link|location|nel|refresh|report(?:-to|ing-endpoints)|' +
+    'service-worker-allowed|set-cookie2|strict-transport-security)$',
+)
 
 /** Headers as undici gives them: names in lower case, repeated ones as an array. */
 export const headersOf = (

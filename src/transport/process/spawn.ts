@@ -3,6 +3,7 @@ import { accessSync, constants as fsConstants, existsSync } from 'node:fs'
 import { constants as osConstants } from 'node:os'
 import { delimiter, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { codeOf } from '#errors.js'
 import type { Exit } from '../transport.js'
 
 const windows = process.platform === 'win32'
@@ -65,7 +66,7 @@ export const canStart = ({ command: [program], env, cwd = process.cwd() }: Comma
 /** Why a command could not be started, in one line. */
 export const startFailure = ({ command: [program], cwd }: CommandLine, error: Error): string => {
   const because = (reason: string) => `cannot start ${JSON.stringify(program)}: ${reason}`
-  switch ('code' in error ? error.code : undefined) {
+  switch (codeOf(error)) {
     case 'ENOENT':
       if (cwd !== undefined && !existsSync(cwd)) {
         return because(`the working directory ${JSON.stringify(cwd)} does not exist`)

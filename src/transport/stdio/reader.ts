@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { asError } from '#errors.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
 import { isReading, oversizedFrame, readFrame } from '#protocol/parse.js'
 import { finished, Gathering, type Gathered } from '../frames.js'
@@ -99,8 +100,7 @@ export class FrameReader {
       if (!this.#paused) this.#stream.resume()
       this.#onFrame(read)
       this.#read()
-    }).catch((error: unknown) =>
-      this.#ended(error instanceof Error ? error : new Error('the frame could not be read')))
+    }).catch((error: unknown) => this.#ended(asError(error)))
   }
 }
 

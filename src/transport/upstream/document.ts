@@ -83,7 +83,8 @@ export const documentFailure = (url: URL, error: unknown): string => `${url.orig
 export const faultOf = ({ protocol, hostname }: URL, mayBePrivate: boolean): string | undefined => {
   const host = hostname.replace(/^\[|\]$/g, '')
   const isLocal = host === 'localhost' || (isIP(host) > 0 && loopback.check(host, familyOf(host)))
-  if (protocol !== 'https:' && !(protocol === 'http:' && isLocal)) return 'a URL must be https, or http on loopback'
+  const isAllowed = protocol === 'https:' || (protocol === 'http:' && isLocal)
+  if (!isAllowed) return 'a URL must be https, or http on loopback'
   if (!mayBePrivate && (isLocal || isPrivate(host))) return 'a URL of a private address is not followed'
   return undefined
 }
