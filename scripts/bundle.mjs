@@ -49,7 +49,8 @@ const oneChunk = {
   },
 }
 await build({ ...command, plugins: [ownImports, oneChunk] })
-await build({ ...common, entryPoints: { 'chunks/worker': 'src/schema/thread/worker.ts', 'chunks/target': 'src/audit/target.ts' } })
+const scripts = { worker: 'src/schema/thread/worker.ts', target: 'src/audit/target.ts', reader: 'src/report/reader.ts' }
+await build({ ...common, entryPoints: Object.fromEntries(Object.entries(scripts).map(([name, file]) => [`chunks/${name}`, file])) })
 await build({ ...common, entryPoints: { 'chunks/library': 'src/index.ts' } })
 
 const types = new Set()

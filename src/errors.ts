@@ -2,6 +2,8 @@
 export const codes = {
   BAD_USAGE: 2,
   BAD_CONFIG: 2,
+  /** A server is not the one that was accepted, or none was. */
+  NOT_ACCEPTED: 2,
   CANNOT_START: 2,
   CANNOT_REACH: 2,
   CANNOT_AUDIT: 2,

@@ -75,7 +75,9 @@ const initializeMs = 10_000
  * @throws the reason
  */
 const tellClient = async (reason: unknown): Promise<never> => {
-  if (!(reason instanceof CustomsError) || reason.code !== 'BAD_CONFIG' || process.stdin.isTTY) throw reason
+  const isOfLock =
+    reason instanceof CustomsError && (reason.code === 'BAD_CONFIG' || reason.code === 'NOT_ACCEPTED')
+  if (!isOfLock || process.stdin.isTTY) throw reason
   const client = stdioClient({ input: process.stdin, output: process.stdout, limits: defaultLimits })
   const answered = new Promise<void>(resolve => {
     setTimeout(resolve, initializeMs)

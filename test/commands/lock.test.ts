@@ -461,14 +461,14 @@ test('a lock that cannot be used is an error for who starts the server', async t
   const written = readFileSync(lock, 'utf8')
   t.equal((await accepted()).legacy.definitions.tools.size, 2)
   await t.rejects(
-    accepted('post'), { code: 'BAD_CONFIG', message: /nothing was accepted of the server "post"/ },
+    accepted('post'), { code: 'NOT_ACCEPTED', message: /nothing was accepted of the server "post"/ },
   )
   writeFileSync(lock, written.replace('Sends mail', 'Sends mails'))
   await t.rejects(accepted(), { code: 'BAD_CONFIG', message: /it was changed after it was accepted/ })
   writeFileSync(lock, written.replace(/"sha256": "[0-9a-f]/, '"sha256": "x'))
   t.match((await accepted()).program, { classes: 'version', isMinor: true })
   await t.rejects(accepted('mail', { version: 'block' }), {
-    code: 'BAD_CONFIG',
+    code: 'NOT_ACCEPTED',
     message: /is not the server that was accepted \(sha256\); to see it and accept it, run: /,
   })
 })

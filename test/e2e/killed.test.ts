@@ -2,7 +2,9 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test as TapTest } from 'tap'
-import { findLogs, readLog } from '#audit/read/logs.js'
+import { readLine } from '#audit/read/line.js'
+import { linesOf } from '#audit/read/lines.js'
+import { findLogs } from '#audit/read/logs.js'
 import { verify } from '#audit/read/verify.js'
 import { member } from '#protocol/unmetered.js'
 import { keysIn } from '../audit/logs.js'
@@ -66,7 +68,12 @@ for (const [name, named] of kinds) {
     const found = await findLogs([logs])
     t.equal(found.length, named ? 1 : kills)
     const recorded = new Set<unknown>()
-    for (const { record } of readLog(found.flat())) if (record) recorded.add(member(record.members, 'id'))
+    for (const file of found.flat()) {
+      for (const { bytes } of linesOf(file)) {
+        const { record } = readLine(bytes)
+        if (record) recorded.add(member(record.members, 'id'))
+      }
+    }
     t.strictSame(left.filter(id => !recorded.has(id)), [])
     t.ok(left.length >= kills, `${left.length} answers`)
     for (const files of found) {

@@ -31,7 +31,7 @@ const open = async (
   const totals = new Totals()
   for (const one of records) totals.take(one)
   const file = join(t.testdir(), 'report.html')
-  writeFileSync(file, await reportPage(totals.summary(Date.UTC(2026, 10, 22), ['/logs'], logs)))
+  writeFileSync(file, await reportPage({ ...totals.summary(Date.UTC(2026, 10, 22), ['/logs']), logs }))
   return show(t, browser, file, { width, scheme, fragment })
 }
 

@@ -250,6 +250,18 @@ t.test('records in any order, and merged from slices, give the same totals', t =
   const parts = window.summary(Date.UTC(2026, 10, 21, 12))
   t.strictSame({ ...parts.all, tools: undefined }, { ...whole.all, tools: undefined })
   t.strictSame(parts.held, whole.held)
+  // As from another thread.
+  const halves = [shuffled.slice(0, 3000), shuffled.slice(3000)].map(half => {
+    const one = new Window(Infinity)
+    for (const each of half) one.take(each, 0)
+    return structuredClone(one.state)
+  })
+  const merged = new Window(Infinity)
+  for (const half of halves) merged.merge(half)
+  const sum = merged.summary(0)
+  for (const part of ['records', 'all', 'servers', 'held', 'health', 'offers'] as const) {
+    t.strictSame(sum[part], whole[part], part)
+  }
   t.end()
 })
 

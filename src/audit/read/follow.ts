@@ -38,14 +38,16 @@ export class Follower {
 
   /**
    * Skips the lines that exist already.
-   * @param isOld whether a file is skipped, by when it was last written, in milliseconds since 1970
+   * @param isSkipped whether a file is skipped, by when it was last written, in milliseconds since 1970
    * @returns for each skipped file, the end of its last whole line, in bytes
    */
-  async skip(isOld: (modified: number) => boolean = () => true): Promise<ReadonlyMap<string, number>> {
+  async skip(
+    isSkipped: (modified: number, file: string) => boolean = () => true,
+  ): Promise<ReadonlyMap<string, number>> {
     const skipped = new Map<string, number>()
     for (const file of await this.#files()) {
       const state = await stateOf(file)
-      if (state === undefined || !isOld(Number(state.modified / 1_000_000n))) continue
+      if (state === undefined || !isSkipped(Number(state.modified / 1_000_000n), file)) continue
       const handle = await openIfThere(file)
       if (handle === undefined) continue
       try {

@@ -1,4 +1,6 @@
-import { isObject, isString, member, parseJson, type JsonObject } from '#protocol/unmetered.js'
+import {
+  isArray, isObject, isString, type Json, type JsonObject, member, parseJson,
+} from '#protocol/unmetered.js'
 import { canonical, sha256 } from '#canonical.js'
 import type { Position } from '../record.js'
 
@@ -58,11 +60,25 @@ const faultOf = (text: string, members: JsonObject, hash: string): string | unde
 /** A record is always written in canonical form: another order, a repeated member or a space is a change. */
 const isCanonical = (text: string, members: JsonObject): boolean => {
   try {
-    return canonical(members) === text
+    // The canonical form is what JSON.stringify writes of members in order (RFC 8785, 3.2.2 and 3.2.3).
+    return isSorted(members) ? JSON.stringify(members) === text : canonical(members) === text
   } catch {
     // Nested deeper than the stack allows, which no record is.
     return false
   }
+}
+
+const isSorted = (value: Json | undefined): boolean => {
+  if (typeof value !== 'object' || value === null) return true
+  if (isArray(value)) return value.every(isSorted)
+  let last: string | undefined
+  // No object of JSON.parse inherits an enumerable member.
+  for (const name in value) {
+    if (last !== undefined && name <= last) return false
+    if (!isSorted(value[name])) return false
+    last = name
+  }
+  return true
 }
 
 const openings = ['bytes', 'client', 'digest', 'error', 'event'].map(name => `{"${name}":`)

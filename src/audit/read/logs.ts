@@ -3,8 +3,8 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { cannotRead } from '#errors.js'
 import { checkpointOf } from '../checkpoint.js'
-import { readLine, type ReadLine, type ReadRecord } from './line.js'
-import { linesOf, type RawLine } from './lines.js'
+import { readLine, type ReadRecord } from './line.js'
+import { linesOf } from './lines.js'
 
 /**
  * The log that a file is part of, by the file's first record: a log is named by the hash of its first record,
@@ -41,13 +41,6 @@ const chainsIn = (parts: readonly Part[]): readonly (readonly string[])[] => {
   const isCopy = ({ seq }: Part, index: number) => sorted[index - 1]?.seq === seq
   return [sorted.filter((part, index) => !isCopy(part, index)), ...sorted.filter(isCopy).map(part => [part])]
     .map(chain => chain.map(({ file }) => file))
-}
-
-/** Reads the lines of a log, file by file. One line at a time is in memory. */
-export function* readLog(files: readonly string[]): Generator<RawLine & ReadLine> {
-  for (const file of files) {
-    for (const line of linesOf(file)) yield { ...line, ...readLine(line.bytes) }
-  }
 }
 
 /** Undefined when the file has no line, or its first line is no record. */

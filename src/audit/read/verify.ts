@@ -3,9 +3,8 @@ import { isString, member } from '#protocol/unmetered.js'
 import { checkpointOf, isSignedBy, lossEvent, ownEvent, type Checkpoint } from '../checkpoint.js'
 import { notedLost } from '../place.js'
 import { beginning, type Position } from '../record.js'
-import type { ReadLine, ReadRecord } from './line.js'
-import type { RawLine } from './lines.js'
-import { readLog } from './logs.js'
+import { readLine, type ReadLine, type ReadRecord } from './line.js'
+import { linesOf, type RawLine } from './lines.js'
 
 export interface Problem {
   readonly file: string
@@ -61,7 +60,7 @@ export interface Expected {
  */
 export const verify = (files: readonly string[], expected: Expected = {}): Verification => {
   const check = new Verifier(files, expected)
-  for (const line of readLog(files)) check.take(line)
+  for (const file of files) for (const line of linesOf(file)) check.take(line, readLine(line.bytes))
   return check.end()
 }
 
@@ -95,7 +94,7 @@ export class Verifier {
     this.#heads = new Set(heads)
   }
 
-  take({ file, number, whole, record, wrong, torn }: RawLine & ReadLine): void {
+  take({ file, number, whole }: RawLine, { record, wrong, torn }: ReadLine): void {
     const reason = wrong ?? (whole ? undefined : 'half-cut: its line end is missing')
     const problem = (why: string): Problem => ({ file, line: number, reason: why })
     if (record === undefined) {

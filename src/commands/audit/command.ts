@@ -2,15 +2,14 @@ import { writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { readPublicKey } from '#audit/checkpoint.js'
 import { ownLogs } from '#audit/place.js'
-import { findLogs, readLog } from '#audit/read/logs.js'
-import { type Verification, Verifier, verify } from '#audit/read/verify.js'
+import { findLogs } from '#audit/read/logs.js'
+import { type Verification, verify } from '#audit/read/verify.js'
 import { badUsage, cannotWrite, CustomsError, pathText } from '#errors.js'
 import { count } from '#inspect/terminal.js'
-import { everything, filterFor } from '#report/filter.js'
+import { everything } from '#report/filter.js'
 import { reportPage } from '#report/html.js'
-import { recordOf } from '#report/record.js'
-import type { LogRow } from '#report/summary.js'
-import { Totals } from '#report/totals/totals.js'
+import { type Part, readAll } from '#report/reading.js'
+import { Window } from '#report/totals/window.js'
 import type { Given } from '../flag.js'
 import { print } from '../output.js'
 import {
@@ -110,34 +109,29 @@ const auditReport = async (
   paths: readonly string[], { wanted, key, output }: ReportFlags,
 ): Promise<number> => {
   const keys = key.map(readPublicKey)
-  const isWanted = filterFor({ ...everything, ...wanted })
-  const logs = await logsIn(paths)
-  const totals = new Totals()
-  const rows: LogRow[] = []
-  let [records, others] = [0, 0]
-  for (const files of logs) {
-    const verifier = new Verifier(files, { keys })
-    for (const line of readLog(files)) {
-      verifier.take(line)
-      const record = line.record && recordOf(line.record.members)
-      if (record === undefined) {
-        others += 1
-        totals.takeUnreadable()
-        continue
-      }
-      records += 1
-      if (isWanted(record)) totals.take(record)
-    }
-    const verification = verifier.end()
-    rows.push({ ok: verification.ok, text: verificationLine(files, verification) })
-  }
-  if (records === 0 && others > 0) {
+  const now = Date.now()
+  // The records of all time.
+  const window = { windowMs: Infinity, now }
+  const logs = (await logsIn(paths)).map(files => ({ files }))
+  const parts =
+    await readAll(logs, { ...window, verify: { keys }, wanted: { ...everything, ...wanted } })
+  const totals = new Window(window.windowMs)
+  for (const part of parts) totals.merge(part.totals)
+  const sum = (of: (part: Part) => number) => parts.reduce((all, part) => all + of(part), 0)
+  const unreadable = sum(part => part.unreadable)
+  if (unreadable > 0 && sum(part => part.records) === 0) {
     throw new CustomsError(
       'CANNOT_AUDIT', `${paths.map(pathText).join(', ')}: no line is a record of an audit log ` +
         '(captures are for mcp-customs replay and learn)',
     )
   }
-  const page = await reportPage(totals.summary(Date.now(), paths, rows))
+  const rows = parts.flatMap(({ verification }, index) => {
+    const { files = [] } = logs[index] ?? {}
+    return verification === undefined
+      ? []
+      : [{ ok: verification.ok, text: verificationLine(files, verification) }]
+  })
+  const page = await reportPage({ ...totals.summary(now, paths), unreadable, logs: rows })
   if (output === '-') {
     await print(page)
     return 0

@@ -8,6 +8,7 @@ import { Follower } from '#audit/read/follow.js'
 import { CustomsError } from '#errors.js'
 import { livePage } from '#report/html.js'
 import { Live } from '#report/live.js'
+import { readAll } from '#report/reading.js'
 import { type LogRecord, recordOfLine } from '#report/record.js'
 import { partsOf, partsOfReading, type Reading } from '#report/summary.js'
 import { Window } from '#report/totals/window.js'
@@ -53,11 +54,12 @@ export const ui = async (folder: string | undefined, { port, windowMs }: UiFlags
 const longRead = 1_000_000
 
 const follow = async (
-  place: string, windowMs: number, { take, changed }: LivePage, stop: AbortSignal,
+  place: string, windowMs: number, page: LivePage, stop: AbortSignal,
 ): Promise<void> => {
+  const { take, changed } = page
   const follower = new Follower([place])
-  await follower.skip(modified => modified < Date.now() - windowMs)
-  for (let isFirst = true; ; isFirst = false) {
+  await readFirst(follower, windowMs, page)
+  for (;;) {
     const total = await follower.unread()
     let done = 0
     for await (const { lines, size } of follower.poll()) {
@@ -66,12 +68,30 @@ const follow = async (
         if (record !== undefined) take(record)
       }
       done += size
-      if (isFirst || total > longRead) changed({ done, total })
+      if (total > longRead) changed({ done, total })
     }
-    if (isFirst || done > 0) changed()
+    if (done > 0) changed()
     await pause(pollMs, undefined, { signal: stop }).catch(() => undefined)
     if (stop.aborted) return
   }
+}
+
+/** Reads what the files hold already. */
+const readFirst = async (
+  follower: Follower, windowMs: number, { merge, changed }: LivePage,
+): Promise<void> => {
+  const now = Date.now()
+  const old = new Set<string>()
+  const ends = await follower.skip((modified, file) => {
+    if (modified < now - windowMs) old.add(file)
+    return true
+  })
+  const logs = [...ends].filter(([file]) => !old.has(file)).map(([file, end]) => ({ files: [file], end }))
+  const total = logs.reduce((sum, { end }) => sum + end, 0)
+  let done = 0
+  const parts = await readAll(logs, { windowMs, now }, bytes => changed({ done: done += bytes, total }))
+  for (const { totals } of parts) merge(totals)
+  changed()
 }
 
 /** A page that shows records as they arrive. */
@@ -80,6 +100,8 @@ export interface LivePage {
   /** The token, to be appended to the listener's address: it grants access to the page. */
   readonly query: string
   readonly take: (record: LogRecord) => void
+  /** Takes the totals of many records. */
+  readonly merge: (totals: Window['state']) => void
   /**
    * Sends what was taken to the viewers.
    * @param reading until a call without it, no total is sent, because it would be one of a part
@@ -115,6 +137,7 @@ export const openLivePage = (windowMs: number, places: readonly string[] = []): 
     routes: pageRoutes({ token, html: () => html, feed: live }),
     query: `?token=${token}`,
     take: record => window.take(record, Date.now()),
+    merge: totals => window.merge(totals),
     changed: progress => {
       reading = progress
       live.changed()

@@ -19,8 +19,8 @@ import { comparableIdentity, identityOf } from './identity.js'
 /**
  * Reads the accepted definitions of a server, which its relay enforces.
  * @param configuration the one that has the server, if any
- * @throws CustomsError BAD_CONFIG when there is no such lock, it does not have the server, or the server is
- * not the accepted one: the message says which command to run
+ * @throws CustomsError that says which command to run: BAD_CONFIG when there is no such lock, or it cannot be
+ * read; NOT_ACCEPTED when the lock does not have the server, or the server is not the accepted one
  */
 export const acceptedOf = async (
   server: ServerConfiguration, { file, isFrozen, trustAccepted, actions }: LockSetting,
@@ -39,7 +39,7 @@ export const acceptedOf = async (
   const { action } = decide(changes, all)
   if (action === 'block') {
     return refuse(toSee)(new CustomsError(
-      'BAD_CONFIG', `${file}: ${JSON.stringify(server.name)} is not the server that was accepted ` +
+      'NOT_ACCEPTED', `${file}: ${JSON.stringify(server.name)} is not the server that was accepted ` +
         `(${changes.map(({ path }) => plain(path.join('.'))).join(', ')})`,
     ))
   }
@@ -51,13 +51,13 @@ export const acceptedOf = async (
 
 /** The error, and the command that mends its cause. */
 const advised = async (
-  { message }: CustomsError, advice: string, ...locked: Parameters<typeof lockWords>
+  { code, message }: CustomsError, advice: string, ...locked: Parameters<typeof lockWords>
 ): Promise<CustomsError> => {
   // Loaded on demand: a relay that starts does not need it.
   const [{ ownWords }, { thisInstallation }] =
     await Promise.all([import('#clients/own-command.js'), import('../context.js')])
   const command = wordsText([...ownWords(thisInstallation()), 'lock', ...lockWords(...locked)])
-  return new CustomsError('BAD_CONFIG', `${message}; ${advice}: ${command}`)
+  return new CustomsError(code, `${message}; ${advice}: ${command}`)
 }
 
 /** The arguments by which `lock` shows a server and asks; they hold no secrets. */
@@ -135,7 +135,7 @@ const acceptedOffer = (accepted: Offer, actions: LockActions): AcceptedOffer => 
   }
 }
 
-/** @throws CustomsError BAD_CONFIG */
+/** @throws CustomsError BAD_CONFIG or NOT_ACCEPTED */
 export const lockedIn = async (file: string, name: string): Promise<Locked> => {
   const found = await readLockFile(file)
   const locked = found?.lock.get(name)
@@ -144,6 +144,6 @@ export const lockedIn = async (file: string, name: string): Promise<Locked> => {
 }
 
 const nothingAccepted = (file: string, found: LockFile | undefined, name: string): CustomsError =>
-  new CustomsError('BAD_CONFIG', found === undefined
-    ? `${file}: there is no such lock file`
-    : `${file}: nothing was accepted of the server ${JSON.stringify(name)}`)
+  (found === undefined
+    ? new CustomsError('BAD_CONFIG', `${file}: there is no such lock file`)
+    : new CustomsError('NOT_ACCEPTED', `${file}: nothing was accepted of the server ${JSON.stringify(name)}`))

@@ -1,6 +1,7 @@
 import { rmSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import { openAudit } from '#audit/sink.js'
+import type { Health } from '#core/event.js'
 import { messageOf } from '#errors.js'
 import { wellIn } from '#gateway/health.js'
 import { type FailedRelay, type RelayedServer, Relays } from '#gateway/processes/relays.js'
@@ -49,10 +50,17 @@ export const openRelays = async (
     log.warn(`${server}: the relay process ${pid ?? ''} has ended: ${reason}; its sessions are over, and ` +
       'another takes its place')
     metrics.relayFailed(server)
+    writeHealth(server, 'relay', reason)
+  }
+  const tellRefused = (server: string, reason: string): void => {
+    log.warn(`${server}: ${reason}`)
+    writeHealth(server, 'refusal', reason)
+  }
+  const writeHealth = (server: string, health: Health, reason: string): void => {
     try {
       audit.write({
         event: 'server/health', from: 'relay', server, session: '', client: undefined, peer: undefined,
-        revision: undefined, verdict: 'log', findings: [], health: 'relay', reason,
+        revision: undefined, verdict: 'log', findings: [], health, reason,
       })
     } catch (failure) {
       metrics.auditFailed()
@@ -66,9 +74,12 @@ export const openRelays = async (
     // Reads the certificates now, so that a failure changes nothing.
     if ('url' in server) tlsOf(server)
     const count = workersOf(server, from.configuration)
-    const { policy, trusted, lock } = one
+    const { policy, trusted, lock, refusal } = one
+    const reason = refusal && `mcp-customs did not start the server: ${refusal.message}`
+    if (reason !== undefined) tellRefused(server.name, reason)
     return {
       name: server.name, kind: 'url' in server ? 'http' : 'stdio', workers: count,
+      refusal: reason === undefined ? undefined : { kind: 'refusal', reason, since: new Date().toISOString() },
       reachable: () => ('url' in server
         ? canConnect(new URL(server.url))
         : Promise.resolve(canStart(commandLineOf(server)))),
@@ -76,7 +87,7 @@ export const openRelays = async (
         const part = { server: server.name, number, count, isOnly }
         return {
           configuration: shareOf(configuration, part),
-          servers: isOffered ? [{ server, policy, trusted, lock }] : [],
+          servers: isOffered && refusal === undefined ? [{ server, policy, trusted, lock }] : [],
           isOnly: from.servers.length === 1,
           number: count === 1 ? undefined : number,
           flags: { logLevel: flags.logLevel, capture: fileOf(flags.capture, part) },

@@ -17,6 +17,7 @@ export const isShared = (
   { configuration, servers }: Setup, isOfFile: boolean, log: Pick<Log, 'warn'>,
 ): boolean => {
   const { audit: { file }, sessions: { max } } = configuration
+  const [refusal] = servers.flatMap(one => one.refusal ?? [])
   const most = Math.max(...servers.map(({ server }) => workersOf(server, configuration)))
   if (!isOfFile && most === 1) return false
   if (most > max) return refuse(`they divide sessions.max among them, which is ${max}`)
@@ -27,6 +28,7 @@ export const isShared = (
     return refuse(`each has an audit log of its own, which ${file === '-' ? 'the standard output' : file} ` +
       'cannot hold apart: name a regular file, or none')
   }
+  if (refusal !== undefined) throw refusal
   if (servers.length > 1) {
     log.warn(`audit: ${file} holds the log of one process: this one judges all servers, and none is ` +
       'contained (name a regular file)')

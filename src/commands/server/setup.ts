@@ -30,6 +30,8 @@ export interface ServerSetup {
   readonly lock?: LockSetting | undefined
   /** The accepted definitions; undefined without a lock. */
   readonly accepted: Accepted | undefined
+  /** Why a gateway does not start the server, while it serves the others: it is not the accepted one. */
+  readonly refusal?: CustomsError | undefined
 }
 
 /**
@@ -53,19 +55,25 @@ export const setUp = async (
   const lockOf = ({ lock }: ServerConfiguration) =>
     (purpose === 'relay' ? lockSetting(flags, lock ?? configuration.lock) : undefined)
   const servers = hasServerFlags ? await withFlags(named, flags, environment) : named
-  return {
-    configuration,
-    servers: await Promise.all(
-      servers.map(async server => ({
-        server,
-        // Later layers win: file, server, flags.
-        policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: !!lockOf(server) }),
-        trusted: await trusts(server),
-        lock: lockOf(server),
-        accepted: await acceptedOf(server, lockOf(server), configuration),
-      })),
-    ),
-  }
+  const setups = await Promise.all(
+    servers.map(async (server): Promise<ServerSetup> => ({
+      server,
+      // Later layers win: file, server, flags.
+      policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: !!lockOf(server) }),
+      trusted: await trusts(server),
+      lock: lockOf(server),
+      ...await acceptedOf(server, lockOf(server), configuration).then(accepted => ({ accepted }), refusalIn),
+    })),
+  )
+  const [first] = setups.flatMap(({ refusal }) => refusal ?? [])
+  if (first !== undefined && setups.every(({ refusal }) => refusal !== undefined)) throw first
+  return { configuration, servers: setups }
+}
+
+/** @throws the error, unless it is about this server alone */
+const refusalIn = (error: unknown): Pick<ServerSetup, 'accepted' | 'refusal'> => {
+  if (!(error instanceof CustomsError) || error.code !== 'NOT_ACCEPTED') throw error
+  return { accepted: undefined, refusal: error }
 }
 
 const lockSetting = (

@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto'
 import type { FrontBackend } from '#transport/front/front.js'
 import { clientOf, Quota } from '#transport/front/quota.js'
+import { refusal, refuse } from '#transport/front/refusal.js'
 import { isModernVersion } from '#transport/http/headers.js'
+import { realTimers } from '#transport/timers.js'
 import { type Condition, type Problem, together } from '../health.js'
 import type { FrontCalls } from './calls.js'
 import { RelayProcess } from './relay-process.js'
@@ -14,6 +16,8 @@ export interface RelayedServer {
   readonly workers: number
   /** The setup of a process. @param number from 1 @param isOffered false: for its present sessions only */
   readonly setup: (number: number, isOffered: boolean) => object
+  /** Why it may not be started; its requests are refused. */
+  readonly refusal?: Problem | undefined
   /** Whether it can be reached, as known without a relay process. */
   readonly reachable: () => Promise<boolean>
 }
@@ -91,6 +95,11 @@ export class Relays implements FrontBackend {
   serve(...[request, response, arrival]: Parameters<FrontBackend['serve']>): void {
     const served = this.#paths.get(arrival.path)
     if (served === undefined) return
+    const { server: { refusal: problem } } = served
+    if (problem !== undefined) {
+      // Clients show the body of a response that says no.
+      return refuse(request, response, refusal(503, problem.reason), realTimers)
+    }
     const { headers, method } = request
     const version = headers['mcp-protocol-version']
     const isModern = isModernVersion(typeof version === 'string' ? version : undefined)
@@ -203,6 +212,7 @@ export class Relays implements FrontBackend {
 
 const conditionOf = async (served: Served): Promise<Condition> => {
   const { server, members } = served
+  if (server.refusal !== undefined) return { isReachable: true, problem: server.refusal }
   if (members.some(({ process }) => process.isDown)) return { isReachable: false }
   const answers = await Promise.all(members.map(({ process }) => process.ask('ready')))
   const known = answers.filter(answer => answer !== undefined)

@@ -59,19 +59,29 @@ export class Group {
     this.#tools.at(nameOf(shownName(record.server), shownName(tool))).take(record, verdict)
   }
 
-  merge(other: Group): void {
-    addAll(this.#calls, other.#calls)
-    this.#messages += other.#messages
-    this.#errors += other.#errors
-    this.#findings += other.#findings
-    this.#sessions += other.#sessions
-    this.#series.merge(other.#series)
-    this.#relay.merge(other.#relay)
-    this.#upstream.merge(other.#upstream)
-    this.#request.merge(other.#request)
-    this.#response.merge(other.#response)
-    this.#tools.merge(other.#tools)
-    this.#rules.merge(other.#rules)
+  get state() {
+    return {
+      calls: this.#calls, messages: this.#messages, errors: this.#errors, findings: this.#findings,
+      sessions: this.#sessions, series: this.#series.state,
+      relay: this.#relay.state, upstream: this.#upstream.state,
+      request: this.#request.state, response: this.#response.state,
+      tools: this.#tools.state, rules: this.#rules.state,
+    }
+  }
+
+  merge(other: Group['state']): void {
+    addAll(this.#calls, other.calls)
+    this.#messages += other.messages
+    this.#errors += other.errors
+    this.#findings += other.findings
+    this.#sessions += other.sessions
+    this.#series.merge(other.series)
+    this.#relay.merge(other.relay)
+    this.#upstream.merge(other.upstream)
+    this.#request.merge(other.request)
+    this.#response.merge(other.response)
+    this.#tools.merge(other.tools)
+    this.#rules.merge(other.rules)
   }
 
   summary(server: string | undefined, periods: Periods): GroupSummary {
@@ -131,13 +141,20 @@ class Tool {
     if (record.response !== undefined) this.#response.add(record.response)
   }
 
-  merge(other: Tool): void {
-    addAll(this.#calls, other.#calls)
-    this.#findings += other.#findings
-    this.#errors += other.#errors
-    this.#relay.merge(other.#relay)
-    this.#upstream.merge(other.#upstream)
-    this.#response.merge(other.#response)
+  get state() {
+    return {
+      calls: this.#calls, findings: this.#findings, errors: this.#errors,
+      relay: this.#relay.state, upstream: this.#upstream.state, response: this.#response.state,
+    }
+  }
+
+  merge(other: Tool['state']): void {
+    addAll(this.#calls, other.calls)
+    this.#findings += other.findings
+    this.#errors += other.errors
+    this.#relay.merge(other.relay)
+    this.#upstream.merge(other.upstream)
+    this.#response.merge(other.response)
   }
 
   summary(key: string): ToolRow {
@@ -169,10 +186,14 @@ class Rule {
     this.#last = Math.max(this.#last, time)
   }
 
-  merge(other: Rule): void {
-    this.#findings += other.#findings
-    addAll(this.#records, other.#records)
-    this.#last = Math.max(this.#last, other.#last)
+  get state() {
+    return { findings: this.#findings, records: this.#records, last: this.#last }
+  }
+
+  merge({ findings, records, last }: Rule['state']): void {
+    this.#findings += findings
+    addAll(this.#records, records)
+    this.#last = Math.max(this.#last, last)
   }
 
   summary(rule: string): RuleRow {

@@ -30,12 +30,19 @@ export class ServerHealth {
     if (time >= this.weight) this.#newest = record
   }
 
-  merge(other: ServerHealth): void {
-    this.#failures += other.#failures
-    this.#series.merge(other.#series)
-    this.#first = Math.min(this.#first, other.#first)
-    this.#answeredAt = Math.max(this.#answeredAt, other.#answeredAt)
-    if (other.weight > this.weight) this.#newest = other.#newest
+  get state() {
+    return {
+      failures: this.#failures, series: this.#series.state, first: this.#first, newest: this.#newest,
+      answeredAt: this.#answeredAt,
+    }
+  }
+
+  merge({ failures, series, first, newest, answeredAt }: ServerHealth['state']): void {
+    this.#failures += failures
+    this.#series.merge(series)
+    this.#first = Math.min(this.#first, first)
+    this.#answeredAt = Math.max(this.#answeredAt, answeredAt)
+    if (newest !== undefined && newest.time > this.weight) this.#newest = newest
   }
 
   /** @returns nothing for a server that did not fail */

@@ -34,9 +34,13 @@ export class HeldGroups {
     this.#at([shownName(record.server), subject, verdict, rule, fault ?? '', path]).take(record, reason)
   }
 
-  merge(other: HeldGroups): void {
-    for (const [key, group] of other.#groups.sorted) this.#at(partsOf(key)).merge(group)
-    this.#left += other.left
+  get state() {
+    return { groups: this.#groups.sorted.map(([key, group]) => [key, group.state] as const), left: this.left }
+  }
+
+  merge({ groups, left }: HeldGroups['state']): void {
+    for (const [key, group] of groups) this.#at(partsOf(key)).merge(group)
+    this.#left += left
   }
 
   /** How many messages are in groups that were dropped. */
@@ -99,14 +103,19 @@ class Group {
     }
   }
 
-  merge(other: Group): void {
-    this.#count += other.#count
-    this.#first = Math.min(this.#first, other.#first)
-    this.#series.merge(other.#series)
-    for (const client of other.#clients) this.#addClient(client)
-    if ((other.#newest?.record.time ?? -Infinity) > (this.#newest?.record.time ?? -Infinity)) {
-      this.#newest = other.#newest
+  get state() {
+    return {
+      count: this.#count, first: this.#first, series: this.#series.state, clients: this.#clients,
+      newest: this.#newest,
     }
+  }
+
+  merge({ count, first, series, clients, newest }: Group['state']): void {
+    this.#count += count
+    this.#first = Math.min(this.#first, first)
+    this.#series.merge(series)
+    for (const client of clients) this.#addClient(client)
+    if ((newest?.record.time ?? -Infinity) > (this.#newest?.record.time ?? -Infinity)) this.#newest = newest
   }
 
   summary(parts: readonly string[], periods: Periods, places: readonly string[]): HeldGroup {

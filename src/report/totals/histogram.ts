@@ -22,10 +22,14 @@ export class Histogram {
     if (value > this.#most) this.#most = value
   }
 
-  merge(other: Histogram): void {
-    for (const [index, count] of other.#classes) addTo(this.#classes, index, count)
-    this.#count += other.#count
-    this.#most = Math.max(this.#most, other.#most)
+  get state() {
+    return { classes: this.#classes, count: this.#count, most: this.#most }
+  }
+
+  merge({ classes, count, most }: Histogram['state']): void {
+    for (const [index, times] of classes) addTo(this.#classes, index, times)
+    this.#count += count
+    this.#most = Math.max(this.#most, most)
   }
 
   spread(): Spread {

@@ -53,11 +53,15 @@ export class Series {
     addAt(this.#at(time), kind, number)
   }
 
-  merge(other: Series): void {
-    if (other.#periods.size === 0) return
-    this.#coarsen(other.#step)
-    this.#extend(other.#first, other.#last)
-    for (const [start, tally] of other.#periods) addAll(this.#at(start), tally)
+  get state() {
+    return { periods: this.#periods, step: this.#step, first: this.#first, last: this.#last }
+  }
+
+  merge({ periods, step, first, last }: Series['state']): void {
+    if (periods.size === 0) return
+    this.#coarsen(step)
+    this.#extend(first, last)
+    for (const [start, tally] of periods) addAll(this.#at(start), tally)
   }
 
   /** @param periods that cover this series */

@@ -1,8 +1,10 @@
-/** An accumulator that can take in another one. */
-export interface Row<Self> {
+/** An accumulator that can take in another one, also one of another thread. */
+export interface Row<Self extends { readonly state: unknown }> {
   /** When the table is full, rows of the least weight are combined. */
   readonly weight: number
-  merge(other: Self): void
+  /** All that it has counted, as data that can be sent to another thread. It must not be changed. */
+  readonly state: unknown
+  merge(other: Self['state']): void
 }
 
 /** The name of a row, from texts that were made safe to show: they are on one line. */
@@ -49,15 +51,20 @@ export class Table<Kept extends Row<Kept>> {
     return [...this.#rows].sort(([one, a], [other, b]) => b.weight - a.weight || (one < other ? -1 : 1))
   }
 
-  merge(other: Table<Kept>): void {
-    for (const [name, row] of other.#rows) this.at(name).merge(row)
-    this.#left += other.#left
-    if (other.#others) this.#combined().merge(other.#others)
+  get state() {
+    const rows = [...this.#rows].map(([name, row]): readonly [string, Kept['state']] => [name, row.state])
+    return { rows, others: this.#others?.state, left: this.#left }
+  }
+
+  merge({ rows, others, left }: Table<Kept>['state']): void {
+    for (const [name, row] of rows) this.at(name).merge(row)
+    this.#left += left
+    if (others !== undefined) this.#combined().merge(others)
   }
 
   #thin(): void {
     for (const [name, row] of this.sorted.slice(Math.floor(this.#maxRows / 2))) {
-      this.#combined().merge(row)
+      this.#combined().merge(row.state)
       this.#rows.delete(name)
       this.#left += 1
     }

@@ -2,7 +2,7 @@ import { type Action, isStop, verdicts } from '#core/findings.js'
 import { ruleNamed } from '#rules/index.js'
 import { isFrom, type LoggedFinding, type LogRecord } from '../record.js'
 import { removedAnnotations, shown, shownName } from '../sentence.js'
-import type { LogRow, OfferRow, Periods, Rows, RuleWords, SessionRow, Summary } from '../summary.js'
+import type { OfferRow, Periods, Rows, RuleWords, SessionRow, Summary } from '../summary.js'
 import { Group } from './group.js'
 import { ServerHealth } from './health.js'
 import { faultOf, faults, HeldGroups } from './held.js'
@@ -17,7 +17,6 @@ const maxMessage = 300
 /** The totals of all records of logs, in bounded memory. Records may come in any order. */
 export class Totals {
   #records = 0
-  #unreadable = 0
   #from = Infinity
   #to = -Infinity
   readonly #servers = new Table(maxServers, () => new Group())
@@ -60,29 +59,32 @@ export class Totals {
     this.#offers.at(key).take(record.time)
   }
 
-  /** Counts a line that is not a record. */
-  takeUnreadable(): void {
-    this.#unreadable += 1
+  /** All that was counted, as data that can be sent to another thread. It must not be changed. */
+  get state() {
+    return {
+      records: this.#records, from: this.#from, to: this.#to,
+      servers: this.#servers.state, held: this.#held.state, sessions: this.#sessions.state,
+      health: this.#health.state, offers: this.#offers.state,
+    }
   }
 
-  merge(other: Totals): void {
-    this.#records += other.#records
-    this.#unreadable += other.#unreadable
-    this.#from = Math.min(this.#from, other.#from)
-    this.#to = Math.max(this.#to, other.#to)
-    this.#servers.merge(other.#servers)
-    this.#held.merge(other.#held)
-    this.#sessions.merge(other.#sessions)
-    this.#health.merge(other.#health)
-    this.#offers.merge(other.#offers)
+  merge(other: Totals['state']): void {
+    this.#records += other.records
+    this.#from = Math.min(this.#from, other.from)
+    this.#to = Math.max(this.#to, other.to)
+    this.#servers.merge(other.servers)
+    this.#held.merge(other.held)
+    this.#sessions.merge(other.sessions)
+    this.#health.merge(other.health)
+    this.#offers.merge(other.offers)
   }
 
   /** @param places files and folders that were read */
-  summary(made: number, places: readonly string[] = [], logs?: readonly LogRow[]): Summary {
+  summary(made: number, places: readonly string[] = []): Summary {
     const all = new Group()
     const groups = this.#servers.sorted
-    for (const [, group] of groups) all.merge(group)
-    if (this.#servers.others) all.merge(this.#servers.others)
+    for (const [, group] of groups) all.merge(group.state)
+    if (this.#servers.others) all.merge(this.#servers.others.state)
     const periods = periodsOf(this.#from, this.#to)
     const held = this.#held.summary(periods, places)
     const total = all.summary(undefined, periods)
@@ -93,7 +95,7 @@ export class Totals {
       from: this.#records === 0 ? undefined : this.#from,
       to: this.#records === 0 ? undefined : this.#to,
       records: this.#records,
-      unreadable: this.#unreadable,
+      unreadable: 0,
       verdicts, periods, places,
       rules: wordsOf(named),
       all: total,
@@ -101,7 +103,7 @@ export class Totals {
       held, health,
       sessions: rowsOf(this.#sessions, maxSessions, row => row.started ?? row.last, periods),
       offers: rowsOf(this.#offers, maxOffers, row => row.last, periods),
-      logs,
+      logs: undefined,
     }
   }
 }
@@ -179,15 +181,22 @@ class Session {
     if (revision !== undefined) this.#revision = shownName(revision)
   }
 
-  merge(other: Session): void {
-    this.#started ??= other.#started
-    this.#ended ??= other.#ended
-    this.#calls += other.#calls
-    this.#held += other.#held
-    this.#findings += other.#findings
-    this.#last = Math.max(this.#last, other.#last)
-    this.#client ||= other.#client
-    this.#revision ||= other.#revision
+  get state() {
+    return {
+      started: this.#started, last: this.#last, ended: this.#ended, client: this.#client,
+      revision: this.#revision, calls: this.#calls, held: this.#held, findings: this.#findings,
+    }
+  }
+
+  merge(other: Session['state']): void {
+    this.#started ??= other.started
+    this.#ended ??= other.ended
+    this.#calls += other.calls
+    this.#held += other.held
+    this.#findings += other.findings
+    this.#last = Math.max(this.#last, other.last)
+    this.#client ||= other.client
+    this.#revision ||= other.revision
   }
 
   summary(key: string): SessionRow {
@@ -218,11 +227,15 @@ class Offer {
     this.#series.add(time, 0)
   }
 
-  merge(other: Offer): void {
-    this.#count += other.#count
-    this.#first = Math.min(this.#first, other.#first)
-    this.#last = Math.max(this.#last, other.#last)
-    this.#series.merge(other.#series)
+  get state() {
+    return { count: this.#count, first: this.#first, last: this.#last, series: this.#series.state }
+  }
+
+  merge({ count, first, last, series }: Offer['state']): void {
+    this.#count += count
+    this.#first = Math.min(this.#first, first)
+    this.#last = Math.max(this.#last, last)
+    this.#series.merge(series)
   }
 
   summary(key: string, periods: Periods): OfferRow {

@@ -23,18 +23,33 @@ export class Window {
     // Records with times in the future would never leave the window.
     if (at < this.#sliceOf(now) - slices || at > this.#sliceOf(now) + 1) return
     if (this.#earlier && at < this.#earlier.until) this.#earlier = undefined
+    this.#slice(at).take(record)
+  }
+
+  /** All that was counted, as data that can be sent to another thread. It must not be changed. */
+  get state() {
+    return [...this.#slices].map(([at, totals]) => [at, totals.state] as const)
+  }
+
+  /** @param slices of a window of the same length */
+  merge(slices: Window['state']): void {
+    for (const [at, totals] of slices) this.#slice(at).merge(totals)
+    this.#earlier = undefined
+  }
+
+  #slice(at: number): Totals {
     let slice = this.#slices.get(at)
     if (slice === undefined) this.#slices.set(at, (slice = new Totals()))
-    slice.take(record)
+    return slice
   }
 
   summary(now: number, places: readonly string[] = []): Summary {
     this.forget(now)
     const totals = new Totals()
     const last = Math.max(...this.#slices.keys())
-    totals.merge(this.#before(last))
+    totals.merge(this.#before(last).state)
     const current = this.#slices.get(last)
-    if (current) totals.merge(current)
+    if (current) totals.merge(current.state)
     return totals.summary(now, places)
   }
 
@@ -50,7 +65,7 @@ export class Window {
   #before(last: number): Totals {
     if (this.#earlier?.until === last) return this.#earlier.totals
     const totals = new Totals()
-    for (const [at, slice] of this.#slices) if (at < last) totals.merge(slice)
+    for (const [at, slice] of this.#slices) if (at < last) totals.merge(slice.state)
     this.#earlier = { until: last, totals }
     return totals
   }
