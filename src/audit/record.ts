@@ -34,6 +34,8 @@ export const sealed = (before: string, after: string, last: Position): Line => {
 
 /** Longest text of a client or server outside of payloads (names, ids, methods), in characters. */
 const longest = 256
+/** Searched before the text is cut: the `@` of an address, which makes its password known, may come later. */
+const maxSearched = 4096
 
 /**
  * The record of an entry, at the position after `last`. The members are written out in canonical order: a
@@ -46,7 +48,7 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
   const full = payloads === 'full'
   const text = full ? (value: string) => JSON.stringify(wellFormed(cut(value))) : nameText
   const clean = full ? wellFormed : scrubbed
-  const found = findings.map(finding => findingText(finding, clean)).join()
+  const found = findings.map(finding => findingText(finding, clean, text)).join()
   const token = peer?.token === undefined ? '' : `,"token":${peer.token}`
   const before =
     bytesOf(entry) +
@@ -56,7 +58,7 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
     `"event":${text(entry.event)},"findings":[${found}],"from":"${entry.from}",`
   const after =
     (health === undefined ? '' : `"health":"${health}",`) +
-    (id === undefined ? '' : `"id":${idText(id, clean)},`) +
+    (id === undefined ? '' : `"id":${idText(id, text)},`) +
     (more === undefined ? '' : `"more":${more},`) +
     (ms === undefined ? '' : `"ms":${microseconds(ms)},`) +
     (payloads === 'redacted' || full ? payloadText(entry, payloads) : '') +
@@ -119,10 +121,11 @@ const both = (name: string, one = '', other = ''): string =>
 
 const findingText = (
   { rule, path, message, mended, tool, prompt, resource }: Finding, clean: (text: string) => string,
+  nameText: (name: string) => string,
 ): string => {
   const spell = (text: string): string => JSON.stringify(clean(text))
   const named = (key: string, name: string | undefined): string =>
-    name === undefined ? '' : `,"${key}":${spell(cut(name))}`
+    name === undefined ? '' : `,"${key}":${nameText(name)}`
   const change = mended === undefined ? '' : `"mended":${spell(mended)},`
   return `{${change}"message":${spell(message)},"path":${spell(path)}${named('prompt', prompt)}` +
     `${named('resource', resource)},"rule":"${rule}"${named('tool', tool)}}`
@@ -145,10 +148,11 @@ export const isoTime = (now: Date): string => {
 }
 
 // A number beyond a double is Infinity, which JSON cannot write.
-const idText = (id: string | number, clean: (text: string) => string): string =>
-  typeof id === 'string' ? JSON.stringify(clean(cut(id))) : Number.isFinite(id) ? String(id) : `"${id}"`
+const idText = (id: string | number, text: (value: string) => string): string =>
+  typeof id === 'string' ? text(id) : Number.isFinite(id) ? String(id) : `"${id}"`
 
-const cut = (text: string): string => (text.length <= longest ? text : `${text.slice(0, longest)}…`)
+const cut = (text: string, length = longest): string =>
+  (text.length <= length ? text : `${text.slice(0, length)}…`)
 
 const scrubbed = (text: string): string => wellFormed(withoutSecrets(text))
 
@@ -157,10 +161,10 @@ const maxNames = 1000
 const names = new Map<string, string>()
 
 const nameText = (name: string): string => {
-  const short = cut(name)
+  const short = cut(name, maxSearched)
   const known = names.get(short)
   if (known !== undefined) return known
-  const text = JSON.stringify(scrubbed(short))
+  const text = JSON.stringify(wellFormed(cut(withoutSecrets(short))))
   if (names.size >= maxNames) names.clear()
   names.set(short, text)
   return text

@@ -70,9 +70,29 @@ const isBasic = (text: string): boolean =>
 /** The text without secrets. They are recognised by their form, or by the name before them. */
 export const withoutSecrets = (text: string): string => {
   const plain = scrub(text)
-  const revealed = normal(plain)
-  // A secret disguised by invisible characters cannot be cut out alone: the whole text is hidden.
-  return revealed === plain || scrub(revealed) === revealed ? plain : hidden
+  // A secret behind invisible characters or escapes cannot be cut out alone: the whole text is hidden.
+  return readingsOf(plain).every(reading => scrub(reading) === reading) ? plain : hidden
+}
+
+/** A text may be part of a JSON text that is a string in another one: so many levels of escapes are undone. */
+const maxLevels = 3
+/** Those of JSON, and those of a JSON Pointer. */
+const escape = /\\u([\da-f]{4})|\\(["\\/bfnrt])|(~[01])/gi
+const escapes: ReadonlyMap<string, string> =
+  new Map([['~0', '~'], ['~1', '/'], ['b', '\b'], ['f', '\f'], ['n', '\n'], ['r', '\r'], ['t', '\t']])
+
+const unescaped = (_: string, code?: string, letter = '', step = letter): string =>
+  (code === undefined ? escapes.get(step) ?? step : String.fromCharCode(parseInt(code, 16)))
+
+/** The other texts that a reader may take it for. */
+const readingsOf = (text: string): readonly string[] => {
+  const readings = [text]
+  for (let level = 0, last = text; level <= maxLevels; level++) {
+    const next = normal(level === 0 ? text : last.replace(escape, unescaped))
+    if (next !== last) readings.push(next)
+    last = next
+  }
+  return readings.slice(1)
 }
 
 const scrub = (text: string): string =>
@@ -94,7 +114,10 @@ const scrubTags = (text: string): string =>
     return `<${name}${shownAttributes}>${data}${content.trim() === '' ? content : hidden}`
   })
 
-/** scheme://user:password@host; the password may contain characters that should have been escaped. */
+/**
+ * scheme://user:password@host; the password may contain characters that should have been escaped. An address
+ * that was cut short has lost its `@`.
+ */
 const scrubUrls = (text: string): string =>
   text.replace(/:\/\/[^\s"'<>]+/g, (run, offset: number) => {
     const [, ...urls] = run.split('://')
@@ -103,8 +126,8 @@ const scrubUrls = (text: string): string =>
       const isWeb = /https?$/.test(before)
       before = url.slice(-5)
       const [user] = /^[^/?#@:]*:/.exec(url) ?? []
-      const hasPort = isWeb && /^\d{1,5}[/?#]/.test(url.slice(user?.length))
-      const hasPassword = user !== undefined && url.includes('@') && !hasPort
+      const hasPort = isWeb && /^\d{1,5}[/?#…]/.test(url.slice(user?.length))
+      const hasPassword = user !== undefined && /@|…$/.test(url) && !hasPort
       if (hasPassword) return `://${hidden}@${url.slice(url.lastIndexOf('@') + 1)}`
       return `://${url.replace(/^[^/?#@]+@/, `${hidden}@`)}`
     }).join('')
@@ -116,9 +139,10 @@ const pair = new RegExp(
   '["\'`]?([\\w.-]{1,100})["\'`]?[\\s,;]{1,64}' +
     '["\'`]?(?:value|val|content|data|default)["\'`]?\\s{0,64}(?:=>|:=|[:=])\\s{0,64}', 'iy',
 )
-// The second alternative is a quotation in a quotation. Python writes b'…', C# @"…".
+// The second alternative is a quotation in a quotation: it ends as it began, or with the outer one. Python
+// writes b'…', C# @"…".
 const quoted =
-  /[bru@$]{0,2}(?:"(?:[^"\\]|\\[\s\S])*(?:"|$)|\\+"[^"]*(?:"|$)|'[^']*(?:'|$)|`[^`]*(?:`|$))/iy
+  /[bru@$]{0,2}(?:"(?:[^"\\]|\\[\s\S])*(?:"|$)|(\\+)"[\s\S]*?(?:(?<!\\)\1?"|$)|'[^']*(?:'|$)|`[^`]*(?:`|$))/iy
 /** A YAML block scalar: every indented line. */
 const block = /[|>][-+\d]{0,2}[ \t]*(?:\r?\n(?:[ \t]+[^\r\n]*|(?=\r?\n)))+/y
 /** RFC 9110, section 11.4: a list of parameters follows the scheme. */

@@ -3,24 +3,32 @@ import type { Envelope, Frame, FrameLimits, Message } from '#protocol/frame.js'
 import { anonymousError, idOf } from '#protocol/message.js'
 import { parseFrame } from '#protocol/parse.js'
 import type { NotedFrame } from './line.js'
+import { headersOf, keyIn, type Payload } from './payload.js'
 
-/**
- * The frame as a capture keeps it.
- * @param bytes the frame's bytes, redacted if the capture is
- * @param headers the headers that are kept
- */
-export const noted = (
-  { message, faults, otherKeys, envelope }: Frame, bytes: Buffer, headers: Readonly<Record<string, string>>,
-): NotedFrame => ({
-  ...(isUtf8(bytes) ? { text: bytes.toString() } : { base64: bytes.toString('base64') }),
-  kind: message.kind,
-  key: 'key' in message ? message.key : undefined,
-  keys: message.kind === 'unusable' ? message.keys : otherKeys,
-  faults: faults.length === 0 ? undefined : faults,
-  status: envelope?.response?.status,
-  headers: envelope?.headers && headers,
-  sse: envelope?.event,
-})
+/** The frame as a capture keeps it. */
+export const noted = (frame: Frame, payload: Payload): NotedFrame => {
+  const { message, faults, otherKeys, envelope } = frame
+  const keys = message.kind === 'unusable' ? message.keys : otherKeys
+  return {
+    ...textOf(frame, payload),
+    kind: message.kind,
+    key: 'key' in message && message.key !== undefined ? keyIn(message.key, payload) : undefined,
+    keys: keys?.map(key => keyIn(key, payload)),
+    faults: faults.length === 0 ? undefined : faults.map(({ kind, path, message }) =>
+      ({ kind, path: payload.text(path), message: payload.text(message) })),
+    status: envelope?.response?.status,
+    headers: envelope?.headers && headersOf(envelope, payload),
+    sse: envelope?.event && payload.text(envelope.event),
+  }
+}
+
+/** The bytes of a frame as text or, if they are no UTF-8, as base64. */
+export const textOf = (
+  frame: Frame, payload: Payload,
+): { readonly text: string } | { readonly base64: string } => {
+  const bytes = payload.bytes(frame)
+  return isUtf8(bytes) ? { text: bytes.toString() } : { base64: bytes.toString('base64') }
+}
 
 export const bytesOf = ({ text, base64 }: Pick<NotedFrame, 'text' | 'base64'>): Buffer =>
   text === undefined ? Buffer.from(base64 ?? '', 'base64') : Buffer.from(text)

@@ -1,96 +1,102 @@
+import { isUtf8 } from 'node:buffer'
 import { redact } from '#audit/redact.js'
 import { hidden, isSecretKey } from '#audit/secret-names.js'
 import { withoutSecrets } from '#audit/secrets.js'
 import type { Finding } from '#core/rule.js'
 import { edit, type Edit } from '#protocol/edit.js'
 import type { Envelope, Frame } from '#protocol/frame.js'
+import type { IdKey } from '#protocol/json-rpc.js'
+import { idOf } from '#protocol/message.js'
+import type { Path } from '#protocol/scan.js'
 import {
-  equal, isArray, isObject, isString, member, unmetered, weigh, type Json, type JsonObject,
+  equal, isArray, isObject, isString, member, parseJson, weigh, type Json, type JsonObject,
 } from '#protocol/unmetered.js'
 
 /** How a capture keeps traffic: whole, or redacted. */
 export interface Payload {
   bytes(frame: Frame): Buffer
-  headers(envelope: Envelope | undefined): Readonly<Record<string, string>>
-  finding(finding: Finding): Finding
+  /** A name, a reason or the like, outside of frames. */
+  readonly text: (text: string) => string
 }
 
-/** Keeps everything but credentials, which are written to no file. */
-export const whole: Payload = {
-  bytes: ({ bytes }) => bytes,
-  headers: envelope => headersOf(envelope, value => value),
-  finding: finding => findingWith(finding, text => text),
-}
-
-/** The members that a capture keeps: of an element of a list, the path says which it is. */
-const findingWith = ({ rule, path, message, mended }: Finding, shown: (text: string) => string): Finding => ({
-  rule, path: shown(path), message: shown(message), ...(mended !== undefined && { mended: shown(mended) }),
-})
+/** Keeps everything but credentials in headers, which are written to no file. */
+export const whole: Payload = { bytes: ({ bytes }) => bytes, text: text => text }
 
 /** Leaves out secrets, recognised as in the audit log. A frame without secrets is kept byte for byte. */
 export const redacted: Payload = {
-  bytes: frame => {
-    const edits = frame.faults.length > 0 ? undefined : editsOf(frame)
-    // A malformed or ambiguous frame has no single reading to search: its text is searched.
-    if (edits === undefined) return Buffer.from(scrubbed(frame.bytes.toString('latin1')), 'latin1')
-    return edits.length === 0 ? frame.bytes : edit(frame.bytes, edits)
+  bytes: ({ bytes, faults }) => {
+    // Read anew from the bytes: the frame's message leaves out members that JSON-RPC does not know.
+    const value = parseJson(bytes.toString())
+    const edits = isObject(value) ? editsOf(value) : isArray(value) ? value.flatMap(editsOfMember) : []
+    const kept = edits.length === 0 ? bytes : edit(bytes, edits)
+    // A malformed or ambiguous frame has no single reading to search: its text is searched as well.
+    return faults.length > 0 || value === undefined ? scrubbed(kept) : kept
   },
-  headers: envelope => headersOf(envelope, withoutSecrets),
-  finding: finding => findingWith(finding, withoutSecrets),
+  text: withoutSecrets,
 }
+
+/** The members that a capture keeps: of an element of a list, the path says which it is. */
+export const findingOf = ({ rule, path, message, mended }: Finding, { text }: Payload): Finding =>
+  ({ rule, path: text(path), message: text(message), ...(mended !== undefined && { mended: text(mended) }) })
+
+/** A request's id as a key, redacted as in the frame. */
+export const keyIn = (key: IdKey, { text }: Payload): IdKey => {
+  const id = idOf(key)
+  const clean = isString(id) ? text(id) : id
+  return clean === id ? key : JSON.stringify(clean)
+}
+
+/** The headers of MCP, which the core reads, without credentials. */
+export const headersOf = (
+  { headers = new Map<string, string>() }: Envelope, { text }: Payload,
+): Readonly<Record<string, string>> =>
+  Object.fromEntries([...headers].filter(([name]) => name.startsWith('mcp-') && !isSecretKey(name))
+    .map(([name, value]) => [name, text(value)]))
 
 /** Longest value that is searched for secrets, as in the audit log: the search delays the next message. */
 const longest = 256 * 1024
 
-const scrubbed = (text: string): string =>
-  (text.length > longest ? `[${text.length} bytes]` : withoutSecrets(text))
-
-/** Members that a replay needs: they are kept, only their texts are searched for secrets. */
-const ofProtocol: ReadonlySet<string> = new Set([
-  'tools', 'prompts', 'resources', 'resourceTemplates', 'capabilities', 'clientInfo', 'serverInfo',
-  'protocolVersion', 'supportedVersions', 'nextCursor', 'cursor', 'name', 'requestId', 'progressToken',
-  'progress', 'total', 'taskId', 'task', 'status', 'ttlMs', 'isError', 'resultType', 'requestedSchema',
-  'code',
-  'level',
-])
-
-/** The edits that redact a frame; undefined for a frame that was not parsed. */
-const editsOf = ({ message }: Frame): readonly Edit[] | undefined => {
-  switch (message.kind) {
-    case 'request':
-    case 'notification':
-      return editsIn('params', message.params && unmetered(message.params))
-    case 'result':
-      return editsIn('result', unmetered(message.result))
-    case 'error':
-      return editsIn('error', unmetered(message.error))
-    case 'batch': {
-      const edits = message.members.map(editsOf)
-      return edits.every(isThere)
-        ? edits.flatMap((each, index) => each.map(one => ({ ...one, path: [index, ...one.path] })))
-        : undefined
-    }
-    case 'page':
-    case 'unusable':
-      return undefined
-  }
+const scrubbed = (bytes: Buffer): Buffer => {
+  if (bytes.length > longest) return Buffer.from(`[${bytes.length} bytes]`)
+  const encoding = isUtf8(bytes) ? 'utf8' : 'latin1'
+  return Buffer.from(withoutSecrets(bytes.toString(encoding)), encoding)
 }
 
-const isThere = <Value>(value: Value | undefined): value is Value => value !== undefined
+/** Members that a replay needs are kept, and only their texts are searched: these hold definitions, */
+const definitions: ReadonlySet<string> =
+  new Set(['tools', 'prompts', 'resources', 'resourceTemplates', 'requestedSchema', 'task'])
+/** and these are texts and numbers. */
+const scalars: ReadonlySet<string> = new Set([
+  'protocolVersion', 'nextCursor', 'cursor', 'name', 'requestId', 'progressToken',
+  'progress', 'total', 'taskId', 'status', 'ttlMs', 'isError', 'resultType', 'code', 'level',
+])
 
-const editsIn = (top: string, held: JsonObject | undefined): readonly Edit[] =>
-  Object.entries(held ?? {}).flatMap(([key, value = null]): Edit[] => {
-    const kept = redactMember(key, value)
-    return equal(kept, value) ? [] : [{ path: [top, key], replace: JSON.stringify(kept) }]
+/** Members of a message that have members of their own. */
+const bodies: ReadonlySet<string> = new Set(['params', 'result', 'error'])
+
+/** The edits that redact a message. */
+const editsOf = (message: JsonObject): readonly Edit[] =>
+  Object.entries(message).flatMap(([key, held = null]): readonly Edit[] => {
+    if (isString(held)) return editAt([key], held, withoutSecrets(held))
+    if (!bodies.has(key) || !isObject(held)) return editAt([key], held, withoutPayload(key, held))
+    return Object.entries(held)
+      .flatMap(([name, value = null]) => editAt([key, name], value, redactMember(name, value)))
   })
+
+const editsOfMember = (message: Json, index: number): readonly Edit[] =>
+  (isObject(message) ? editsOf(message).map(one => ({ ...one, path: [index, ...one.path] })) : [])
+
+const editAt = (path: Path, value: Json, kept: Json): readonly Edit[] =>
+  (equal(kept, value) ? [] : [{ path, replace: JSON.stringify(kept) }])
 
 const redactMember = (key: string, value: Json): Json => {
   if (key === '_meta') return withoutMeta(value)
-  if (!ofProtocol.has(key)) return withoutPayload(key, value)
-  return isString(value) ? value : withoutTextSecrets(value, { left: longest })
+  if (definitions.has(key)) return withoutTextSecrets(value, { left: longest })
+  if (!scalars.has(key) || isObject(value) || isArray(value)) return withoutPayload(key, value)
+  return withoutTextSecrets(value, { left: longest })
 }
 
-/** Searches texts for secrets until the budget is spent; longer texts behind it are left out. Names stay. */
+/** Searches texts for secrets until the budget is spent; longer texts behind it are left out. */
 const withoutTextSecrets = (value: Json, budget: { left: number }, isSecret = false): Json => {
   if (isString(value)) {
     budget.left -= value.length
@@ -98,16 +104,25 @@ const withoutTextSecrets = (value: Json, budget: { left: number }, isSecret = fa
   }
   if (isArray(value)) return value.map(one => withoutTextSecrets(one, budget, isSecret))
   if (!isObject(value)) return value
-  // A schema may suggest a password, in `default` for example.
   return Object.fromEntries(Object.entries(value).map(([key, held = null]) => {
-    if (isSecret && suggestions.has(key)) return [key, hidden]
-    return [key, identities.has(key) ? held : withoutTextSecrets(held, budget, isSecretKey(key))]
+    if (key === '_meta') return [key, withoutMeta(held)]
+    // A schema may suggest a password, in `default` for example.
+    const isNamed = isSecretKey(key)
+    if (isSecret ? suggestions.has(key) : isNamed && isString(held)) return [withoutSecrets(key), hidden]
+    const isValue = samples.has(key) || (texts.has(key) && !isString(held))
+    if (key === 'enum' && isArray(held)) return [key, held.map(redactValue)]
+    const kept = isValue ? redactValue(held) : withoutTextSecrets(held, budget, isNamed)
+    return [withoutSecrets(key), kept]
   }))
 }
 
-/** Members whose texts are kept: a replay needs them to tell tools and tasks apart. */
-const identities: ReadonlySet<string> = new Set(['name', 'taskId'])
+const redactValue = (value: Json): Json => (isString(value) ? withoutSecrets(value) : redact(value))
+
 const suggestions: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'examples', 'value'])
+/** Members of a schema that hold a value. */
+const samples: ReadonlySet<string> = new Set(['default', 'examples', 'const'])
+/** Members of a definition that should be texts. */
+const texts: ReadonlySet<string> = new Set(['name', 'title', 'description', 'statusMessage', 'taskId', 'uri', 'uriTemplate', 'src'])
 
 /** Longest text that is always kept, after a search, in characters: names and types are shorter. */
 const shortest = 128
@@ -121,15 +136,7 @@ const withoutPayload = (key: string, value: Json): Json => {
 
 const withoutMeta = (value: Json): Json => {
   if (!isObject(value)) return value
-  const isKept = (key: string) => key === 'progressToken' || key.startsWith('io.modelcontextprotocol/')
-  return Object.fromEntries(Object.entries(value)
-    .map(([key, held = null]) => [key, isKept(key) ? held : withoutPayload(key, held)]))
+  return Object.fromEntries(Object.entries(value).map(([key, held = null]) => [
+    withoutSecrets(key), scalars.has(key) ? redactMember(key, held) : withoutPayload(key, held),
+  ]))
 }
-
-/** The headers of MCP, which the core reads, without credentials. */
-const headersOf = (
-  envelope: Envelope | undefined, shown: (value: string) => string,
-): Readonly<Record<string, string>> =>
-  Object.fromEntries([...(envelope?.headers ?? [])]
-    .filter(([name]) => name.startsWith('mcp-') && !isSecretKey(name))
-    .map(([name, value]) => [name, shown(value)]))

@@ -1,13 +1,12 @@
-import { isUtf8 } from 'node:buffer'
 import type { Effect, Entry, Event } from '#core/event.js'
 import type { Accepted } from '#core/accepted.js'
 import type { RelayOptions } from '#core/options.js'
-import type { Frame } from '#protocol/frame.js'
+import { isString } from '#protocol/unmetered.js'
 import type {
   CapturedLock, CaptureLimits, Decision, CapturedEvent, Captured, Line, Opening, Ruling, Sent,
 } from './line.js'
-import { noted } from './noted-frame.js'
-import { type Payload, redacted, whole } from './payload.js'
+import { noted, textOf } from './noted-frame.js'
+import { findingOf, keyIn, type Payload, redacted, whole } from './payload.js'
 
 export interface RecorderOptions {
   readonly payloads: Opening['payloads']
@@ -87,13 +86,22 @@ export class Recorder {
 
   #happened(event: Event): CapturedEvent {
     if (event.type === 'checked') return { type: event.type, check: event.check }
-    if (event.type !== 'frame-received') {
-      return 'exchange' in event ? { ...event, exchange: event.exchange.name } : event
-    }
-    const { type, from, exchange: { name: exchange }, frame } = event
-    return {
-      type, from, exchange,
-      frame: noted(frame, this.#payload.bytes(frame), this.#payload.headers(frame.envelope)),
+    const payload = this.#payload
+    const exchange = 'exchange' in event ? event.exchange.name : ''
+    switch (event.type) {
+      case 'frame-received':
+        return { type: event.type, from: event.from, exchange, frame: noted(event.frame, payload) }
+      case 'request-lost':
+        return { ...event, exchange, key: keyIn(event.key, payload), reason: payload.text(event.reason) }
+      case 'undelivered':
+        return { ...event, key: keyIn(event.key, payload) }
+      case 'server-gone':
+      case 'session-ended':
+        return { ...event, reason: payload.text(event.reason) }
+      case 'exchange-ended':
+        return { ...event, exchange }
+      case 'timer-fired':
+        return event
     }
   }
 
@@ -111,15 +119,10 @@ const lockOf = ({ written, isFrozen, isTrusted, actions, program }: Accepted): C
 
 export const payloadOf = (payloads: Opening['payloads']): Payload => (payloads === 'full' ? whole : redacted)
 
-export const decisionOf = ({ event, tool, id, verdict, findings }: Entry, payload: Payload): Decision =>
-  ({ event, tool, id, verdict, findings: findings.map(one => payload.finding(one)) })
-
-export const textOf = (
-  frame: Frame, payload: Payload,
-): { readonly text: string } | { readonly base64: string } => {
-  const bytes = payload.bytes(frame)
-  return isUtf8(bytes) ? { text: bytes.toString() } : { base64: bytes.toString('base64') }
-}
+export const decisionOf = ({ event, tool, id, verdict, findings }: Entry, payload: Payload): Decision => ({
+  event: payload.text(event), tool: tool && payload.text(tool), id: isString(id) ? payload.text(id) : id,
+  verdict, findings: findings.map(one => findingOf(one, payload)),
+})
 
 const listed = <One>(list: readonly One[]): readonly One[] | undefined =>
   (list.length === 0 ? undefined : list)

@@ -95,6 +95,7 @@ export class Distinct {
       return this.#strings.size > before
     }
     const hash = hashOf(value, budget, 0)
+    budget.spend(30)
     const alike = this.#others.get(hash)
     if (alike === undefined) this.#others.set(hash, [value])
     else if (alike.some(other => equal(other, value, budget))) return false
