@@ -58,6 +58,34 @@ t.test('docs/commands.md has every command, and every option of wrap and serve',
   t.end()
 })
 
+t.test('a page names each option of each command', t => {
+  const text = pages.map(read).join('\n')
+  for (const { name, flags } of commands) {
+    for (const [option, { short }] of Object.entries(flags)) {
+      const names = short === undefined ? `--${option}` : `(?:--${option}|-${short})`
+      t.match(text, new RegExp(`(?<![\\w-])${names}(?![\\w-])`), `${name} --${option}`)
+    }
+  }
+  t.end()
+})
+
+t.test('a command on a page has the options that it is shown with', t => {
+  let shown = 0
+  for (const page of pages) {
+    for (const [line, words = ''] of read(page).matchAll(/mcp-customs((?: (?!-- )[^\s`|#]+)+)/g)) {
+      const command = [...commands].sort((one, other) => other.name.length - one.name.length)
+        .find(({ name }) => words.startsWith(` ${name} `))
+      if (command === undefined) continue
+      for (const [, option = ''] of words.matchAll(/ --([a-z][\w-]*)/g)) {
+        shown++
+        t.ok(option === 'help' || option in command.flags, `${page}: ${line}`)
+      }
+    }
+  }
+  t.ok(shown > 20, 'examples are found')
+  t.end()
+})
+
 t.test('the README links to every page of docs', t => {
   t.strictSame(docs.filter(page => !linksOf('README.md').some(link => link.startsWith(page))), [])
   t.end()

@@ -1,9 +1,7 @@
-import { type FSWatcher, watch } from 'node:fs'
-import { basename, dirname, resolve } from 'node:path'
 import { type Log, openLog } from '#audit/log.js'
 import type { Follower } from '#audit/sink.js'
 import type { Configuration } from '#config/configuration.js'
-import { CustomsError, messageOf } from '#errors.js'
+import { CustomsError } from '#errors.js'
 import type { Condition } from '#gateway/health.js'
 import { explained } from '#rules/index.js'
 import { countingMetrics, type Metrics, noMetrics } from '#telemetry/metrics.js'
@@ -18,6 +16,7 @@ import { endAt, Lifetime } from './relay/lifetime.js'
 import { recordsFor } from './serve/audits.js'
 import { frontSettingsFor, openFront } from './serve/front.js'
 import { openGateway } from './serve/gateway.js'
+import { needRestart, onChange } from './serve/reload.js'
 import { isShared } from './serve/share.js'
 import { setUp, type Setup } from './server/setup.js'
 import { commandLineOf } from './server/upstream.js'
@@ -85,7 +84,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
     await served.reload(changed)
     front.reload(settings)
     for (const doubt of doubts) log.warn(doubt)
-    if (late.length > 0) log.warn(restartFor(late))
+    if (late.length > 0) log.warn(`${late.join(', ')}: changed, which takes a restart`)
   }
   try {
     const url = await front.listen()
@@ -188,88 +187,4 @@ const strangersAt = (listen: Configuration['listen']): string | undefined => {
     return (listen.mode & 0o002) === 0 ? undefined : `${listen.socket} is open to every user of this machine`
   }
   return loopback.has(listen.host) ? undefined : `${listen.host} is open to the network`
-}
-
-/** Editors write a file in several steps: wait for the last of a burst. */
-const quietMs = 200
-
-/** The changed settings that need a restart, by their names in the file. */
-const needRestart = (before: Configuration, after: Configuration): readonly string[] => {
-  const differ = (one: unknown, other: unknown) => JSON.stringify(one) !== JSON.stringify(other)
-  return Object.entries({
-    listen: differ(before.listen, after.listen),
-    workers: before.workers !== after.workers,
-    admin: differ(before.admin, after.admin),
-    tls: (before.tls === undefined) !== (after.tls === undefined),
-    'tls.clientCa': (before.tls?.clientCa === undefined) !== (after.tls?.clientCa === undefined),
-    'audit.file': before.audit.file !== after.audit.file,
-    'audit.targets': differ(before.audit.targets, after.audit.targets),
-    'audit.onFailure': before.audit.onFailure !== after.audit.onFailure,
-    telemetry: differ(before.telemetry, after.telemetry) ||
-      differ([...before.telemetry.headers], [...after.telemetry.headers]),
-  }).flatMap(([key, differs]) => (differs ? [key] : []))
-}
-
-/** @param late settings by their names in the file */
-const restartFor = (late: readonly string[]): string =>
-  `${late.join(', ')}: changed, which takes a restart`
-
-/**
- * Reloads the configuration on SIGHUP and when its file changes. A configuration that cannot be read changes
- * nothing, and is logged.
- * @returns a function that stops it; its promise resolves when no configuration is being read
- */
-export const onChange = (
-  file: string, reload: () => Promise<void>, log: Log, metrics: Pick<Metrics, 'reloaded'> = noMetrics,
-): (() => Promise<void>) => {
-  let last: Promise<void> = Promise.resolve()
-  let isStopped = false
-  const run = (): void => {
-    if (isStopped) return
-    last = last.then(reload).then(
-      () => {
-        metrics.reloaded('ok')
-        log.info('the configuration was read again')
-      },
-      (error: unknown) => {
-        metrics.reloaded('failed')
-        log.warn(`the configuration was not read again, the old one stays: ${messageOf(error)}`)
-      },
-    )
-  }
-  let timer: NodeJS.Timeout | undefined
-  const stopWatching = watchFile(resolve(file), () => {
-    clearTimeout(timer)
-    timer = setTimeout(run, quietMs)
-  }, error => log.warn(`${file} is not watched, a change of it is read on SIGHUP only: ${messageOf(error)}`))
-  // This listener is never removed: without one, SIGHUP would kill the process while it ends.
-  process.on('SIGHUP', run)
-  return () => {
-    isStopped = true
-    clearTimeout(timer)
-    stopWatching()
-    return last
-  }
-}
-
-/**
- * Watches a file. Systems limit the number of watches, so failing is not fatal.
- * @param failed called when watching could not begin, or cannot go on
- */
-const watchFile = (path: string, changed: () => void, failed: (error: unknown) => void): (() => void) => {
-  let watcher: FSWatcher | undefined
-  try {
-    // The folder is watched because a file that is replaced (an editor's rename, a mounted ConfigMap's link)
-    // is a new file.
-    watcher = watch(dirname(path), (_event, name) => {
-      if (name === null || name === basename(path) || name === '..data') changed()
-    })
-    watcher.on('error', error => {
-      watcher?.close()
-      failed(error)
-    })
-  } catch (error) {
-    failed(error)
-  }
-  return () => watcher?.close()
 }

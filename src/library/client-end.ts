@@ -7,7 +7,7 @@ import type { IdKey } from '#protocol/json-rpc.js'
 import type { Transport, TransportEvent } from '#transport/transport.js'
 
 /** An SDK message with its extra data. */
-export interface SdkMessage {
+interface SdkMessage {
   readonly message: unknown
   /** `extra` of a received message, `options` of one to send. */
   readonly extra: unknown
@@ -17,7 +17,7 @@ export interface SdkMessage {
  * Maps frames back to SDK messages, so that an unchanged message comes out as the same object. The key is the
  * frame's envelope, which the relay keeps on any frame that it makes of this one.
  */
-export class MessageMap<Kind extends SdkMessage> {
+class MessageMap<Kind extends SdkMessage> {
   readonly #limits: FrameLimits
   readonly #sent = new WeakMap<Envelope, { readonly bytes: Buffer; readonly original: Kind }>()
 

@@ -12,7 +12,7 @@ interface StreamOptions {
   readonly onRequestStreamEnd?: (() => void) | undefined
 }
 
-export interface ServerEndEvents {
+interface ServerEndEvents {
   error(error: unknown): void
   closed(): void
 }

@@ -123,7 +123,7 @@ export const decodeHeaderValue = (text: string): string | undefined => {
 }
 
 /** A tool's parameter that clients repeat in a header (2026-07-28, Custom Headers from Tool Parameters). */
-export interface ParamHeader {
+interface ParamHeader {
   /** In lower case, with its prefix: `mcp-param-region`. */
   readonly header: string
   /** The keys that lead from `params.arguments` to the value. */
@@ -132,7 +132,7 @@ export interface ParamHeader {
 }
 
 /** An `x-mcp-header` that breaks the rules; a tool that has one must not be offered over HTTP. */
-export interface HeaderProblem {
+interface HeaderProblem {
   /** JSON Pointer into the schema, to the annotation; keys from the wire as `step` shows them. */
   readonly path: string
   readonly message: string
@@ -212,7 +212,7 @@ const headerOf = (
 }
 
 /** A media type as HTTP headers and content blocks have it, in lower case. */
-export interface MediaType {
+interface MediaType {
   readonly type: string
   readonly parameters: readonly string[]
   /** Values, without quotation marks, of every parameter that a reader could take for `charset`. */

@@ -99,7 +99,7 @@ export const omit = (object: JsonObject, key: string): JsonObject =>
     : object
 
 /** Steps for one frame, in all rules together. A step is about 25 ns: one element, or 64 bytes of text. */
-export const frameShare = 4_000_000
+const frameShare = 4_000_000
 
 /** Steps after which the event loop is handed back to other sessions. */
 export const turnShare = 400_000

@@ -43,7 +43,7 @@ export type Link = Found<'icon' | 'website' | 'uri', Json>
 export type Outcome = Found<'outcome', Json>
 
 /** A request inside another message, or the params of one. */
-export type Requested = Found<'request' | 'elicitation', JsonObject>
+type Requested = Found<'request' | 'elicitation', JsonObject>
 
 /** What a search found, by the rules that judge it. */
 export interface Collected {

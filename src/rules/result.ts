@@ -149,7 +149,7 @@ export const jsonTextsOf = (result: JsonObject, meter: Meter): readonly JsonText
   })
 
 /** The texts of a result that are JSON and disagree with structuredContent. */
-export const disagreeing = (
+const disagreeing = (
   result: JsonObject,
   structured: Json,
   { repeats, structuredText }: Pick<Answer, 'repeats' | 'structuredText'>,

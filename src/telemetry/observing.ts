@@ -17,7 +17,7 @@ export interface Tracing {
   done(operation: Operation, session: ObservedSession): void
 }
 
-export interface ObservingOptions {
+interface ObservingOptions {
   readonly metrics: Metrics
   readonly tracing?: Tracing | undefined
   /** Called once, with the reason of the first failure. Traffic goes on. */

@@ -25,7 +25,7 @@ import type { Registry } from './registry.js'
 import type { OtlpSettings, Signal } from './signals.js'
 import { contextOf, tracingWith } from './traces.js'
 
-export interface OpenTelemetryOptions {
+interface OpenTelemetryOptions {
   readonly settings: OtlpSettings
   readonly signals: readonly Signal[]
   readonly version: string

@@ -57,7 +57,7 @@ const cachedVersion = async (entry: ServerEntry, file: ClientFile): Promise<stri
 }
 
 /** The word with the version that would run now. */
-export const pinFor = ({ word, now, exact, pinned }: EntryPackage): Pin | undefined => {
+const pinFor = ({ word, now, exact, pinned }: EntryPackage): Pin | undefined => {
   if (exact !== undefined || now === undefined) return undefined
   const option = /^(--[a-z]+=)/.exec(word)?.[1] ?? ''
   return { from: word, to: `${option}${pinned(now)}` }

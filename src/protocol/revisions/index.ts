@@ -8,7 +8,7 @@ import type { Definition, Method, Place, Traits } from './definition.js'
 import { anything, blockOf, integer, namesOf, oneOf, shapeOf, text, type Shape } from './shape.js'
 
 /** What differs between revisions, as the rules need it. */
-export interface RevisionTraits extends Pick<Traits, 'modern' | 'batches'> {
+interface RevisionTraits extends Pick<Traits, 'modern' | 'batches'> {
   readonly contentTypes: ReadonlySet<string>
   readonly samplingTypes: ReadonlySet<string>
   readonly hasOutputSchemas: boolean

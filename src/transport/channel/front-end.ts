@@ -9,7 +9,8 @@ import { endUnread, refusal, refusalBody, refuse, type Refusal } from '../front/
 import type { FrontResponse } from '../front/request.js'
 import { realTimers } from '../timers.js'
 import { type Calls, Channel, type Message } from './calls.js'
-import type { OpenHead, ResponseHead, Vitals } from './relay-end.js'
+import type { OpenHead, ResponseHead } from './exchange.js'
+import type { Vitals } from './relay-end.js'
 import { type Kind, windowBytes, Wire } from './wire.js'
 
 /** An admitted request, for a relay process to serve. */

@@ -7,7 +7,7 @@ import { atEndOfTurn } from '../timers.js'
  *
  * The front owns HTTP: it admits a request and gives it an exchange number. The relay process runs the
  * endpoints (`front/endpoints.ts`) as a single process would, but its requests and responses come over the
- * channel (`relay-end.ts`); `front-end.ts` connects them with Node's.
+ * channel (`relay-end.ts`, `exchange.ts`); `front-end.ts` connects them with Node's.
  *
  * A frame is a length (4 bytes), a kind (1), the number of its exchange (4) and its payload. From the front:
  *   open (head), body, bodyEnd, gone (the HTTP response is over), unread (the client may not have got it)

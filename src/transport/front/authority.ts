@@ -41,7 +41,7 @@ const wellKnown = '/.well-known/oauth-protected-resource'
  * The public URL of an endpoint: the `resource` of its metadata, and the audience of its tokens.
  * @param path such as `/files/mcp`; the audience may end with it already
  */
-export const resourceUrl = ({ audience }: ProtectedResource, path: string): string =>
+const resourceUrl = ({ audience }: ProtectedResource, path: string): string =>
   new URL(audience).pathname.endsWith(path) ? audience : audience + path
 
 /** The path of the endpoint that a request asks the metadata of; undefined for any other request. */

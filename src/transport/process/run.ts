@@ -6,7 +6,7 @@ import { type CommandLine, describeExit, spawnGroup, startFailure } from './spaw
 const maxOutput = 100_000
 
 /** What a command printed, or why it failed, in one line. */
-export type Ran = { readonly stdout: string } | { readonly failure: string }
+type Ran = { readonly stdout: string } | { readonly failure: string }
 
 /** Runs a command to its end, with nothing on its input. When late, it is killed with all that it started. */
 export const run = async (commandLine: CommandLine, timeoutMs: number): Promise<Ran> => {

@@ -5,7 +5,7 @@ import type { Transport, TransportEvent } from '../transport.js'
 import { FrameReader } from './reader.js'
 import { LineWriter } from './writer.js'
 
-export interface StdioClientOptions {
+interface StdioClientOptions {
   /** Written by the client: stdin of this process. */
   readonly input: Readable
   /** Read by the client: stdout of this process. */

@@ -2,7 +2,7 @@ import { ChurnMap } from '#core/memory.js'
 import type { Timers } from '#transport/timers.js'
 import { Quota } from '../quota.js'
 
-export interface SessionsOptions {
+interface SessionsOptions {
   /** Most sessions at a time. */
   readonly max: () => number
   /** A session ends after this time without an open exchange, in milliseconds. */
