@@ -113,7 +113,8 @@ t.test('a named file has one writer: another relay is told so', async t => {
     if (one.child !== child) {
       t.equal(
         one.said,
-        `the audit log ${file} cannot be written: process ${child?.pid} on ${hostname()} is writing it, and a log that is named has one writer`,
+        `the audit log ${file} cannot be written: process ${child?.pid} on ${hostname()} is writing it, ` +
+          'and a log that is named has one writer',
       )
     }
   }

@@ -50,14 +50,16 @@ t.test('a full disk is an error, never a silence', {
 }, async t => {
   const audit = await open('/dev/full')
   t.throws(() => audit.write(called), {
-    code: 'CANNOT_AUDIT', message: 'the audit log /dev/full cannot be written: the disk is full: make room (ENOSPC)',
+    code: 'CANNOT_AUDIT', message: 'the audit log /dev/full cannot be written: the disk is full: make ' +
+      'room (ENOSPC)',
   })
   t.throws(() => audit.write(called), { code: 'CANNOT_AUDIT' })
   audit.close()
   const descriptor = openSync('/dev/full', 'w')
   const stream = await open('-', { stream: descriptor })
   t.throws(() => stream.write(called), {
-    code: 'CANNOT_AUDIT', message: 'the audit log on the standard stream cannot be written: the disk is full: make room (ENOSPC)',
+    code: 'CANNOT_AUDIT', message: 'the audit log on the standard stream cannot be written: the disk is ' +
+      'full: make room (ENOSPC)',
   })
   stream.close()
   closeSync(descriptor)
@@ -131,7 +133,8 @@ t.test('a record that did not fit leaves no trace, and the next one follows the 
     'sh', ['-c', 'ulimit -f 8; exec "$0" --input-type=module -e "$1"', process.execPath, script],
     { encoding: 'utf8' },
   )
-  t.match(stdout, `the audit log ${file} cannot be written: the file would be longer than the system allows (EFBIG)`)
+  t.match(stdout, `the audit log ${file} cannot be written: the file would be longer than the system ` +
+    'allows (EFBIG)')
   t.match(verify([file]), { ok: true, records: 2, open: { sessions: 0 } })
 })
 

@@ -101,7 +101,8 @@ t.test('a transport that is not there is an error of the configuration', async t
     [{ target: 'no-such-transport', options: {}, from: '/etc/customs.yaml' }], told().options,
   ), {
     code: 'BAD_CONFIG',
-    message: '/etc/customs.yaml: audit.targets: there is no module "no-such-transport" (it has to be installed beside mcp-customs or the file)',
+    message: '/etc/customs.yaml: audit.targets: there is no module "no-such-transport" (it has to be ' +
+      'installed beside mcp-customs or the file)',
   })
 })
 

@@ -166,7 +166,8 @@ t.test('a pinned package is written with its version, and uninstall takes that o
     t.equal(later.text, text, `${name}: the same for a server that was wrapped before`)
   }
   const odd = '{"mcpServers": {"one": {"command": "npx", "args": ["ser\\u0076er"]}}}'
-  t.notMatch(planInstall(source(odd), installing({ pinOf })).text, '1.2.3', 'a spelling that could not be restored')
+  t.notMatch(planInstall(source(odd), installing({ pinOf })).text, '1.2.3', 'a spelling that could not be ' +
+    'restored')
 })
 
 t.test('what would pass a shell of Windows in another form is left alone', async t => {

@@ -261,7 +261,8 @@ t.test('packages without a version are named, and pinned when a person agrees or
   const confirm = (question: string) => questions.push(question) > 0
   t.equal(await install({ ...desktop, all: true }, on({ confirm })), 0)
   t.match(questions, [
-    'Keep these packages at the version that they have now (files: @a/files@2.0.0, git: git-server[cli]==0.5)?',
+    'Keep these packages at the version that they have now (files: @a/files@2.0.0, git: ' +
+      'git-server[cli]==0.5)?',
     /^Write this to /,
   ])
   const installed = readFileSync(join(home, claude), 'utf8')

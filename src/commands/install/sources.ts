@@ -48,7 +48,8 @@ export const chooseFiles = async (
 
 const labelOf = async (found: Found, machine: Machine): Promise<string> => {
   const problem = await fileProblem(found, machine)
-  return `${found.client?.title ?? ''}  ${pathText(found.file)}${problem === undefined ? '' : ` (${problem})`}`
+  return `${found.client?.title ?? ''}  ` +
+    `${pathText(found.file)}${problem === undefined ? '' : ` (${problem})`}`
 }
 
 /** The files that the flags name, for `--check`: without `--client`, all that exist. */

@@ -56,7 +56,8 @@ t.test('a Unix socket without a listener is replaced; one in use, or another fil
   await start(t, { act: echo, address: { socket, mode: 0o600 } })
   t.match(await ask(socket), { status: 200 })
   const second = () => frontWith({ address: { socket, mode: 0o600 }, limits, endpoints: new Map() }).listen()
-  await t.rejects(second(), { code: 'CANNOT_START', message: new RegExp(`cannot listen on unix:${socket}: the address is in use: .*EADDRINUSE`) })
+  await t.rejects(second(), { code: 'CANNOT_START', message: new RegExp(`cannot listen on unix:${socket}: ` +
+    'the address is in use: .*EADDRINUSE') })
   t.match(await ask(socket), { status: 200 }, 'the first goes on')
   const file = at(t)
   writeFileSync(file, 'kept')

@@ -511,7 +511,7 @@ t.test('the process ends with the last session, and another can begin meanwhile'
   t.equal(children.length, 2, 'a session that is over starts nothing')
 })
 
-t.test('of those who hurry the end the most urgent one isPausing', t => {
+t.test('of those who hurry the end the most urgent one decides', t => {
   const { ears, first, children } = setUp(2)
   first().port.send(exchange('a'), ask('1'))
   const close = (...urgencies: readonly number[]) => {
@@ -522,7 +522,7 @@ t.test('of those who hurry the end the most urgent one isPausing', t => {
   t.end()
 })
 
-t.test('a process that does not read isPausing back those who write, until it reads or is gone', async t => {
+t.test('a process that does not read holds back those who write, until it reads or is gone', async t => {
   const { ears: [a, b], child } = setUp(2)
   t.equal(a?.port.send(exchange('one'), ask('1')), true)
   child().free = false
@@ -537,7 +537,7 @@ t.test('a process that does not read isPausing back those who write, until it re
 
 const holdMs = 1000
 
-t.test('a session that does not read isPausing the others up for a while, and never more than half of the time', async t => {
+t.test('a session that does not read pauses the others for a while, and never more than half of the time', async t => {
   const { ears: [a, b], child, timers, clock } = setUp(2)
   a?.port.send(exchange('one'), ask('1'))
   a?.port.pause(stdioExchange)
@@ -560,7 +560,7 @@ t.test('a session that does not read isPausing the others up for a while, and ne
   t.equal(child().paused, false)
   clock.now += 10 * holdMs
   a?.port.pause(stdioExchange)
-  t.equal(child().paused, false, 'who never reads isPausing nobody up again')
+  t.equal(child().paused, false, 'who never reads pauses nobody again')
   a?.port.resume(stdioExchange)
   clock.now += holdMs
   a?.port.pause(stdioExchange)
