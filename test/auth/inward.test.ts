@@ -62,13 +62,17 @@ const challengeOf = (response: Response): string => response.headers.get('www-au
 
 void t.test('a real issuer\'s tokens let clients in, and the subject is on record', async t => {
   const issuer = await realIssuer(t, 'read admin')
-  const relay = await gateway(t, { auth: { issuer, audience }, server: { tools: { delete_all: { scopes: ['admin'] } } } })
+  const relay = await gateway(t, {
+    auth: { issuer, audience }, server: { tools: { delete_all: { scopes: ['admin'] } } },
+  })
   const missing = await relay.post(undefined, initialize)
   t.equal(missing.status, 401)
   t.equal(challengeOf(missing), `Bearer resource_metadata="${metadataUrl}"`)
   const metadata = await fetch(`${relay.url}/.well-known/oauth-protected-resource/files/mcp`)
   t.equal(metadata.headers.get('access-control-allow-origin'), '*')
-  t.same(await metadata.json(), { resource, authorization_servers: [issuer], bearer_methods_supported: ['header'] })
+  t.same(await metadata.json(), {
+    resource, authorization_servers: [issuer], bearer_methods_supported: ['header'],
+  })
   t.equal((await fetch(`${relay.url}/.well-known/oauth-protected-resource/nowhere`)).status, 401)
 
   const reader = await tokenOf(issuer, resource, 'read')
@@ -91,7 +95,9 @@ void t.test('a real issuer\'s tokens let clients in, and the subject is on recor
   const wrong = await relay.post(other, initialize)
   t.equal(wrong.status, 401, 'a token for another endpoint')
   t.match(challengeOf(wrong), 'error="invalid_token"')
-  t.equal((await relay.post(await tokenOf(issuer, audience), initialize)).status, 200, 'one for the whole relay')
+  t.equal(
+    (await relay.post(await tokenOf(issuer, audience), initialize)).status, 200, 'one for the whole relay',
+  )
 
   relay.relay.child.kill('SIGTERM')
   await relay.relay.exit
@@ -100,7 +106,9 @@ void t.test('a real issuer\'s tokens let clients in, and the subject is on recor
   const subject = { client_id: 'robot', iss: issuer, sub: 'robot' }
   for (const record of records) if (record.event !== 'http/refused') t.match(record, { subject })
   const written = JSON.stringify(records) + relay.relay.stderr()
-  for (const token of [reader, more, other]) t.notOk(written.includes(token.slice(-40)), 'no token is written')
+  for (const token of [reader, more, other]) {
+    t.notOk(written.includes(token.slice(-40)), 'no token is written')
+  }
 })
 
 void t.test('a token that was not issued for this relay, or not by its issuer, is refused', async t => {
@@ -111,7 +119,9 @@ void t.test('a token that was not issued for this relay, or not by its issuer, i
   const now = Math.floor(Date.now() / 1000)
   t.equal(await statusOf(await issuer.token(good)), 200)
   t.equal(await statusOf(await issuer.token({ ...good, scope: undefined, scp: ['mcp', 'x'] })), 200, 'scp')
-  t.equal(await statusOf(await issuer.token({ ...good, aud: ['https://x', `HTTPS://GATEWAY.example.com/files/mcp/`] })), 200)
+  t.equal(await statusOf(await issuer.token({
+    ...good, aud: ['https://x', `HTTPS://GATEWAY.example.com/files/mcp/`],
+  })), 200)
   const [key] = issuer.keys
   if (key === undefined) throw new Error('no key')
   const pem = await exportSPKI(await importJWK({ ...key, alg: 'RS256' }, 'RS256', { extractable: true }) as never)
@@ -120,7 +130,10 @@ void t.test('a token that was not issued for this relay, or not by its issuer, i
   const [head = '', payload = ''] = (await issuer.token(good)).split('.')
   const bad: readonly (readonly [name: string, token: string])[] = [
     ['another audience', await issuer.token({ ...good, aud: 'https://elsewhere.example.com' })],
-    ['an audience that only begins like ours', await issuer.token({ ...good, aud: `${audience}.evil.example` })],
+    [
+      'an audience that only begins like ours',
+      await issuer.token({ ...good, aud: `${audience}.evil.example` }),
+    ],
     ['no audience', await issuer.token({ scope: 'mcp' })],
     ['another issuer', await issuer.token({ ...good, iss: 'https://elsewhere.example.com' })],
     ['the issuer with a slash', await issuer.token({ ...good, iss: `${issuer.url}/` })],
@@ -179,7 +192,9 @@ void t.test('metadata of another issuer, or keys at a private address, are not b
 
 void t.test('a session belongs to the subject that began it, whichever token it shows', async t => {
   const issuer = await ForgingIssuer.open(t)
-  const relay = await gateway(t, { auth: { issuer: issuer.url, audience, tokens: { ci: 'ci-token-of-the-file' } } })
+  const relay = await gateway(t, {
+    auth: { issuer: issuer.url, audience, tokens: { ci: 'ci-token-of-the-file' } },
+  })
   const begun = await relay.post(await issuer.token({ aud: audience }), initialize)
   const session = { 'mcp-session-id': begun.headers.get('mcp-session-id') ?? '' }
   t.equal((await relay.post(await issuer.token({ aud: audience, jti: '2' }), list, session)).status, 200)

@@ -19,7 +19,9 @@ t.test('a recorder that fails is dropped, and the session continues', async t =>
     },
   }
   const warnings: string[] = []
-  const log = { ...openLog('silent', () => undefined), warn: (message: string) => void warnings.push(message) }
+  const log = {
+    ...openLog('silent', () => undefined), warn: (message: string) => void warnings.push(message),
+  }
   const server = {
     name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined,
     url: 'https://a.example/', headers: new Map(), tls: undefined,

@@ -309,7 +309,9 @@ t.test('versions are asked of the registries that npm and uv use, and a registry
   t.equal(await newestVersion('npm', '@a/files', elsewhere), '2.1.0', 'by npm\'s own file')
   t.equal(await newestVersion('npm', 'b', elsewhere), undefined, 'nobody is there')
 
-  const home = homeWith(t, { '.cursor/mcp.json': '{"mcpServers":{"f":{"command":"npx","args":["@a/files@2.0.0"]}}}' })
+  const home = homeWith(t, {
+    '.cursor/mcp.json': '{"mcpServers":{"f":{"command":"npx","args":["@a/files@2.0.0"]}}}',
+  })
   const env = { HOME: home, XDG_CONFIG_HOME: undefined, npm_config_registry: `${base}/npm` }
   t.match(await run(t, ['install', '--check', '--client', 'cursor'], env), {
     code: 0, stdout: /\n {4}@a\/files 2\.0\.0: version 2\.1\.0 is there\n$/,

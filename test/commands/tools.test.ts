@@ -49,7 +49,9 @@ t.test('the last list of each server counts, in all its pages', async t => {
   const { stdout } = await run(t, ['tools', 'files', '--logs', file], plain)
   t.match(stdout, /^files {2}3 tools, 1 missing, 1 changed {2}desk 1\.0, 2026-11-21 12:00:0\d\n/)
   t.match(stdout, /✗ gone {2}missing\n {6}tool\/drift: .*[^]*~ odd {2}changed\n[^]*removed \/x[^]*✓ read, write\n$/)
-  t.match((await run(t, ['tools', 'many', '--logs', file], plain)).stdout, /^many {2}301 tools, [^]*and 1 more/)
+  t.match(
+    (await run(t, ['tools', 'many', '--logs', file], plain)).stdout, /^many {2}301 tools, [^]*and 1 more/,
+  )
   const { stdout: json } = await run(t, ['tools', '--json', '--logs', file], plain)
   t.match(JSON.parse(json), [
     { server: 'files', tools: { gone: { state: 'missing' }, odd: { state: 'changed' }, read: { state: 'same' } } },

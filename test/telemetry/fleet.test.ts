@@ -155,7 +155,9 @@ const ordinary = async (t: Test, folder: string): Promise<string> => {
     everything: server('everything', 'stdio'), filesystem: server('filesystem', folder), memory: server('memory'),
   }
   const config = join(folder, 'customs.json')
-  writeFileSync(config, JSON.stringify({ version: 1, admin: '127.0.0.1:0', audit: { file: 'none' }, servers }))
+  writeFileSync(
+    config, JSON.stringify({ version: 1, admin: '127.0.0.1:0', audit: { file: 'none' }, servers }),
+  )
   const { relay, url } = await serve(t, ['--config', config, '--log-level', 'info'])
   for (const [name, call] of Object.entries(calls)) {
     const client = new HttpClient(`${url}/${name}/mcp`)

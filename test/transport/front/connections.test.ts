@@ -109,7 +109,10 @@ t.test('IPv6 addresses of one network count as one client', t => {
       .map(address => clientOf({ address, token: undefined, subject: undefined }))
     t.equal(first === second, same, `${one} and ${other}`)
   }
-  t.notSame(clientOf({ address: '::1', token: 0, subject: undefined }), clientOf({ address: '::1', token: 1, subject: undefined }))
+  t.notSame(
+    clientOf({ address: '::1', token: 0, subject: undefined }),
+    clientOf({ address: '::1', token: 1, subject: undefined }),
+  )
   t.end()
 })
 

@@ -306,7 +306,9 @@ t.test('Expect: 100-continue is answered with 100 only when the head is accepted
 })
 
 t.test('only pages of an allowed origin may read responses (CORS)', async t => {
-  const { port } = await start(t, { act: echo, allowOrigins: ['https://app.example.com'], tokens: [{ token: 'good' }] })
+  const { port } = await start(t, {
+    act: echo, allowOrigins: ['https://app.example.com'], tokens: [{ token: 'good' }],
+  })
   const origin = 'https://app.example.com'
   const preflight = await ask(port, {
     method: 'OPTIONS',
@@ -487,7 +489,9 @@ t.test('listen returns the address', async t => {
 
 t.test('new settings apply at once, also to open streams', async t => {
   const { port, front, session } =
-    await start(t, { act: echo, tokens: [{ token: 'leaked' }, { token: 'kept' }], allowHosts: ['old.example'] })
+    await start(t, {
+      act: echo, tokens: [{ token: 'leaked' }, { token: 'kept' }], allowHosts: ['old.example'],
+    })
   const as = (token: string, host = 'localhost') => ({ ...post, host, authorization: `Bearer ${token}` })
   const begun = await ask(port, { headers: as('kept'), body: initialize() })
   const id = String(begun.headers['mcp-session-id'])
