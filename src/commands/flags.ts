@@ -19,7 +19,7 @@ export const sharedFlags = {
       describe: 'send this header to the URL; ${env:NAME} stands for a variable',
     },
     ca: {
-      type: 'string', value: 'FILE', describe: 'believe these authorities (PEM) instead of the usual ones',
+      type: 'string', value: 'FILE', describe: 'trust these authorities (PEM) instead of the usual ones',
     },
     env: {
       type: 'string', value: 'NAME=VALUE', multiple: true,
@@ -35,7 +35,7 @@ export const sharedFlags = {
       type: 'string', value: 'ID=ACTION', multiple: true,
       describe: 'another action for one rule: off, log, demote, mend or block',
     },
-    trust: { type: 'boolean', describe: 'believe the annotations of this server' },
+    trust: { type: 'boolean', describe: 'trust the annotations of this server' },
     'trust-list': { type: 'string', value: 'FILE', describe: 'file that lists the trusted servers' },
   }),
   ...about('Log', {
@@ -67,7 +67,7 @@ export const relayFlags = {
     },
     frozen: { type: 'boolean', describe: 'judge calls by the lock alone, before anything is listed' },
     'trust-accepted': {
-      type: 'boolean', describe: 'believe the annotations in the lock also where they were accepted by --yes',
+      type: 'boolean', describe: 'trust the annotations in the lock also where they were accepted by --yes',
     },
   }),
   ...about('Requests', {
