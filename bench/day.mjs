@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { numbersFrom } from './random.mjs'
 
 const [given, seconds = '60'] = process.argv.slice(2)
 if (given === undefined) throw new Error('usage: day.mjs FOLDER [SECONDS]')
@@ -33,14 +34,7 @@ const clock = `
   }`
 const env = { ...process.env, XDG_STATE_HOME: folder, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(clock)}` }
 
-/** mulberry32. */
-let state = 21
-const random = () => {
-  state = (state + 0x6d2b79f5) | 0
-  let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-  mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-  return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-}
+const random = numbersFrom(21)
 const oneOf = list => list[Math.floor(random() * list.length)]
 
 const cli = here('../dist/cli.js')

@@ -11,6 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { findLogs } from '../dist/audit/read/logs.js'
 import { verify } from '../dist/audit/read/verify.js'
+import { numbersFrom } from './random.mjs'
 
 const rounds = Number(process.argv[2] ?? 50)
 const seed = Number(process.argv[3] ?? Date.now() % 1e6)
@@ -19,14 +20,8 @@ const server = fileURLToPath(new URL('../test/fixtures/lying/mortal-server.mjs',
 /** The longest that an end may take, in milliseconds: its grace, and twice the time of a server. */
 const longest = 15_000
 
-/** mulberry32: the same kills for the same seed, as far as clocks allow. */
-let state = seed
-const random = () => {
-  state = (state + 0x6d2b79f5) | 0
-  let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-  mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-  return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-}
+/** The same kills for the same seed, as far as clocks allow. */
+const random = numbersFrom(seed)
 const upTo = most => Math.floor(random() * (most + 1))
 const oneOf = list => list[upTo(list.length - 1)]
 

@@ -10,18 +10,12 @@ import { defaultLimits } from '../dist/config/configuration.js'
 import { promotionOf } from '../dist/core/tool-results.js'
 import { LearntTool } from '../dist/learn/tool.js'
 import { createSchemaChecker } from '../dist/schema/index.js'
+import { numbersFrom } from './random.mjs'
 
 const calls = Number(process.argv[2] ?? 200)
 const resolve = name => createRequire(import.meta.url).resolve(`@modelcontextprotocol/server-${name}/dist/index.js`)
 
-// Always the same numbers (mulberry32).
-let seed = 20261122
-const random = () => {
-  seed = (seed + 0x6d2b79f5) | 0
-  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
-  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-  return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-}
+const random = numbersFrom(20261122)
 const below = most => Math.floor(random() * most)
 const pick = list => list[below(list.length)]
 const words = 'alpha beta gamma delta a longer phrase with several words and 12 numbers; éü 日本 {"json":true}'.split(' ')

@@ -2,6 +2,7 @@
 // file for each server. After `npm run build`: node bench/records.mjs FOLDER [COUNT (1000000)]
 import { mkdirSync, openSync, closeSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { numbersFrom } from './random.mjs'
 
 const load = path => import(new URL(`../dist/${path}`, import.meta.url).href)
 const { beginning, nextLine } = await load('audit/record.js')
@@ -9,14 +10,7 @@ const { beginning, nextLine } = await load('audit/record.js')
 const [folder, count = '1000000'] = process.argv.slice(2)
 if (folder === undefined || folder.startsWith('-')) throw new Error('usage: records.mjs FOLDER [COUNT]')
 
-/** mulberry32: numbers in [0, 1) that are the same on every run. */
-let state = 2026
-const random = () => {
-  state = (state + 0x6d2b79f5) | 0
-  let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-  mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-  return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
-}
+const random = numbersFrom(2026)
 const pick = list => list[Math.floor(random() * list.length)]
 /** Most are near the median, a few are far above it. */
 const spread = median => median * Math.exp(1.1 * (random() + random() + random() - 1.5))
