@@ -1,6 +1,6 @@
 import t from 'tap'
 import { problemsOf } from '#clients/examine.js'
-import { readEntries } from '#clients/plan.js'
+import { readEntries } from '#clients/steps.js'
 import { recognizer, program } from './wanted.js'
 
 const there = [

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { clients } from '#clients/known.js'
-import { isChange, planInstall, planUninstall, type Plan, type Wrapped } from '#clients/plan.js'
+import { planInstall, planUninstall, type Wrapped } from '#clients/plan.js'
+import { isChange, type Plan } from '#clients/steps.js'
 import { describePlan } from '#commands/install/command.js'
 import { plainStyle } from '#inspect/terminal.js'
 import { installing, program, removing } from './wanted.js'

@@ -3,12 +3,12 @@ import { isAbsolute, resolve } from 'node:path'
 import { diffLines } from 'diff'
 import type { ServerEntry } from '#clients/entry.js'
 import { type Launcher, launcherFor } from '#clients/own-command.js'
-import {
-  type Change, isChange, pinnedEntry, type Plan, planInstall, planUninstall, readEntries, type Step,
-  type Wanted,
-} from '#clients/plan.js'
+import { planInstall, planUninstall } from '#clients/plan.js'
 import { addNotes, readRecord, recordFile, removeNotes } from '#clients/record.js'
 import { save } from '#clients/save.js'
+import {
+  type Change, isChange, pinnedEntry, type Plan, readEntries, type Step, type Wanted,
+} from '#clients/steps.js'
 import type { Pin } from '#clients/wrap.js'
 import { readPolicy } from '#config/policy-file.js'
 import { pathText, visible, wordsText } from '#errors.js'

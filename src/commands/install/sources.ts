@@ -3,7 +3,7 @@ import {
   fileProblem, everyFile, filesOf, type Found, projectFileAt, projectFilesOf, truePath, findFile,
 } from '#clients/find.js'
 import { clients, type Machine } from '#clients/known.js'
-import type { Source } from '#clients/plan.js'
+import type { Source } from '#clients/steps.js'
 import { readText } from '#clients/save.js'
 import { suggestion } from '#config/check.js'
 import { badUsage, CustomsError, pathText } from '#errors.js'

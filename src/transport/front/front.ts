@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ChurnMap } from '#core/memory.js'
 import { realTimers, type Timers } from '../timers.js'
+import { logAccess, type Served } from './access-log.js'
 import { Arrival } from './arrival.js'
 import { metadataOf, metadataText } from './authority.js'
 import { Connections } from './connections.js'
@@ -42,21 +42,6 @@ export interface HttpFrontOptions extends FrontSettings {
   /** Called at the end of every request. */
   readonly served?: (served: Served) => void
   readonly timers?: Timers
-}
-
-/** A line of an access log. It contains no secrets. */
-export interface Served {
-  readonly method: string
-  /** Without the query. */
-  readonly path: string
-  readonly status: number
-  readonly ms: number
-  /** Bytes of the response that were written, with its head. */
-  readonly bytes: number
-  /** A hash of the session id, which is a secret. */
-  readonly session: string | undefined
-  /** The client's address. */
-  readonly peer: string
 }
 
 /** The time for the last responses of sessions that were told to end, in milliseconds. */
@@ -257,28 +242,6 @@ export class HttpFront {
     // A connection that was in use when we stopped accepting becomes idle only now.
     setImmediate(() => this.#server.closeIdleConnections())
   }
-}
-
-/** @param served called at the end of the request */
-const logAccess = (
-  request: IncomingMessage, response: ServerResponse, { path, address }: Arrival,
-  served: (line: Served) => void,
-): void => {
-  const began = performance.now()
-  const { socket } = response
-  const before = socket?.bytesWritten ?? 0
-  response.once('close', () => {
-    const id = response.getHeader('mcp-session-id') ?? request.headers['mcp-session-id']
-    served({
-      method: request.method ?? '',
-      path,
-      status: response.statusCode,
-      ms: Math.round((performance.now() - began) * 10) / 10,
-      bytes: Math.max(0, (socket?.bytesWritten ?? before) - before),
-      session: typeof id === 'string' ? createHash('sha256').update(id).digest('hex').slice(0, 8) : undefined,
-      peer: address,
-    })
-  })
 }
 
 const ignore = () => {}

@@ -1,0 +1,185 @@
+import { CustomsError } from '#errors.js'
+import { parseDocument } from './document.js'
+import { entriesOf, type Server, type ServerEntry } from './entry.js'
+import type { Client } from './known.js'
+import { maskedEntry } from './mask.js'
+import { innermost, type Recognizer } from './own-command.js'
+import { noteFor, type Note } from './record.js'
+import { splice, type Document, type Splice } from './tree.js'
+import { isWrapped, unwrapEdits, type KeyNames } from './unwrap.js'
+import type { Pin, Spelling } from './wrap.js'
+
+/** A client's file and its text. */
+export interface Source {
+  /** The path that is shown to the user. */
+  readonly file: string
+  /** The path without symbolic links. */
+  readonly real: string
+  readonly text: string
+  readonly client: Client | undefined
+  /** The project's folder, when only the servers of one project are wanted. */
+  readonly scope?: string | undefined
+}
+
+/** The decision about one server. */
+export type Step = Change | Kept
+
+export interface Change {
+  readonly kind: 'wrap' | 'rewrap' | 'unwrap'
+  readonly entry: ServerEntry
+  /** The entry before and after, with its secrets masked. */
+  readonly before: string
+  readonly after: string
+  /** Notes for the user. */
+  readonly advice: readonly string[]
+  readonly spelling: Spelling
+}
+
+interface Kept {
+  /** `done`: nothing to do. `left`: it could not be done. */
+  readonly kind: 'done' | 'left'
+  readonly entry: ServerEntry
+  readonly reason: string
+}
+
+export const isChange = (step: Step): step is Change => 'after' in step
+
+export interface Plan {
+  readonly source: Source
+  /** The new text of the file. */
+  readonly text: string
+  readonly steps: readonly Step[]
+}
+
+export interface Wanted {
+  readonly isWanted: (entry: ServerEntry) => boolean
+  readonly notes: readonly Note[]
+  readonly recognizer: Recognizer
+}
+
+/** The servers of a file, or of the wanted project. @throws CustomsError BAD_CONFIG if it cannot be read */
+export const readEntries = (source: Source, recognizer: Recognizer): readonly ServerEntry[] =>
+  entriesIn(source, parseDocument(source.file, source.text), recognizer)
+
+const entriesIn = (
+  { client, scope }: Source, document: Document, recognizer: Recognizer,
+): readonly ServerEntry[] =>
+  entriesOf(document, client, recognizer).filter(entry =>
+    scope === undefined || (entry.scope !== undefined && slashed(entry.scope) === slashed(scope)))
+
+// Clients on Windows write folders with either kind of slash.
+const slashed = (path: string): string => path.replaceAll('\\', '/')
+
+/** What to do with an entry. */
+export type Decision =
+  | {
+    readonly kind: Change['kind']; readonly splices: readonly Splice[]; readonly spelling?: Spelling;
+    readonly advice: readonly string[]
+  }
+  | { readonly kind: Kept['kind']; readonly reason: string }
+
+type Decide = (document: Document, entry: ServerEntry, spelling: Spelling | undefined) => Decision
+
+/**
+ * Takes the entries one after the other: each change is made in the text that the one before has left, and
+ * only if it can be undone.
+ */
+export const planWith = (source: Source, wanted: Wanted, decide: Decide): Plan => {
+  const steps: Step[] = []
+  let document = parseDocument(source.file, source.text)
+  for (const { path } of entriesIn(source, document, wanted.recognizer).filter(wanted.isWanted)) {
+    const taken = takeStep(source, document, wanted, path, decide)
+    if (taken === undefined) continue
+    steps.push(taken.step)
+    document = taken.document
+  }
+  return { source, text: document.text, steps }
+}
+
+const takeStep = (
+  source: Source, document: Document, wanted: Wanted, path: readonly string[], decide: Decide,
+): { step: Step; document: Document } | undefined => {
+  const entry = find(source, document, wanted, path)
+  if (entry === undefined) return undefined
+  const known = noteFor(wanted.notes, source.real, path)?.spelling
+  const decision = decide(document, entry, known)
+  if ('reason' in decision) return { step: { ...decision, entry }, document }
+  const { kind, splices, spelling = known ?? {}, advice } = decision
+  const changed = read(source.file, splice(document.text, splices))
+  const next = changed && find(source, changed, wanted, path)
+  const sound = changed !== undefined && next !== undefined
+    && isSound(kind, document.text, entry, changed, next, spelling, keyNamesOf(source))
+  if (!sound) {
+    return { step: {
+      kind: 'left', entry,
+      reason: 'could not be changed so that it can be undone byte for byte: change it by hand',
+    }, document }
+  }
+  return {
+    step: {
+      kind, entry, before: maskedEntry(document, entry.member), after: maskedEntry(changed, next.member),
+      advice, spelling,
+    },
+    document: changed,
+  }
+}
+
+const find = (
+  source: Source, document: Document, { recognizer }: Wanted, path: readonly string[],
+): ServerEntry | undefined =>
+  entriesIn(source, document, recognizer).find(one => sameWords(one.path, path))
+
+const read = (file: string, text: string): Document | undefined => {
+  try {
+    return parseDocument(file, text)
+  } catch (error) {
+    if (error instanceof CustomsError) return undefined
+    throw error
+  }
+}
+
+/** Reads the changed text: the entry has the wanted words, and unwrapping restores the old bytes. */
+const isSound = (
+  kind: Change['kind'], text: string, before: ServerEntry, document: Document, { server }: ServerEntry,
+  spelling: Spelling, keyNames: KeyNames,
+): boolean => {
+  if (server.kind === 'unknown' || before.server.kind === 'unknown') return false
+  if (kind === 'unwrap') {
+    return sameWords(wordsOf(server), repinned(targetOf(before.server), spelling.pin?.to, spelling.pin?.from))
+      && !(server.kind === 'command' && isWrapped(server))
+  }
+  if (server.kind !== 'command' || !isWrapped(server)) return false
+  const expected = repinned(targetOf(before.server), spelling.pin?.from, spelling.pin?.to)
+  if (!sameWords(targetOf(server), expected)) return false
+  const back = kind === 'wrap' && unwrapEdits(document, server, spelling, keyNames)
+  return kind === 'rewrap' || (typeof back === 'object' && splice(document.text, back) === text)
+}
+
+/** A server that can be wrapped. */
+export type KnownServer = Exclude<Server, { kind: 'unknown' }>
+
+export const wordsOf = (server: KnownServer): readonly string[] =>
+  (server.kind === 'command' ? server.words : [server.url.value.text])
+
+/** The words of the server's own command, without our command in front of them. */
+const targetOf = (server: KnownServer): readonly string[] =>
+  server.kind === 'command' && server.own ? server.words.slice(innermost(server.own).target) : wordsOf(server)
+
+const repinned = (words: readonly string[], from?: string, to?: string): readonly string[] => {
+  const at = from === undefined ? -1 : words.lastIndexOf(from)
+  return words.map((word, index) => (index === at ? to ?? word : word))
+}
+
+/** The entry as it will start its server. */
+export const pinnedEntry = (entry: ServerEntry, pin: Pin | undefined): ServerEntry => {
+  const { server } = entry
+  return pin === undefined || server.kind !== 'command'
+    ? entry
+    : { ...entry, server: { ...server, words: repinned(server.words, pin.from, pin.to) } }
+}
+
+export const sameWords = (a: readonly string[], b: readonly string[]): boolean =>
+  a.join('\0') === b.join('\0')
+
+export const keyNamesOf = ({ client }: Source): KeyNames =>
+  client ?? { url: 'url', type: 'http', headers: 'headers' }
