@@ -226,15 +226,14 @@ class Upgrade {
     if (schemas.length > 0) made.set('dependentSchemas', Object.fromEntries(schemas))
   }
 
-  /** The same reference, its pointer on the way that leads there now. */
+  /** The same reference; a pointer in it leads to the place that its target has now. */
   #reference(reference: string, base: string): string {
     const hash = reference.indexOf('#')
     const uri = hash < 0 ? reference : reference.slice(0, hash)
     const fragment = hash < 0 ? '' : reference.slice(hash + 1)
     const there = uri === '' ? base : resolved(uri, base)
     const target = this.#resources.get(there)
-    // Whoever refers to a meta-schema of its dialect needs one that knows that dialect; what is never read
-    // may refer to nothing.
+    // It leads out of the document (to the meta-schema of an older dialect, for example), or to nothing.
     if (
       target === undefined ||
       !(fragment === '' || fragment.startsWith('/') || this.#anchors.has(`${there}#${fragment}`))
@@ -284,12 +283,12 @@ class Upgrade {
 
 const formOf = (keyword: string) => jsonSchemaKeywords.get(keyword)?.schemas
 
-/** It may stand beside a `$ref` that stands alone, and in a dialect that did not know it yet. */
+/** It asserts nothing, so it is kept beside a legacy `$ref`, and in a dialect that did not define it. */
 const isAnnotation = (keyword: string): boolean => jsonSchemaKeywords.get(keyword)?.asserts !== undefined
 
 const exclusive = { maximum: 'exclusiveMaximum', minimum: 'exclusiveMinimum' } as const
 
-/** Where both are there each stays: 2020-12 still knows the old name as one for schemas to refer to. */
+/** In a schema with both names, `definitions` keeps its name: references may lead into it in 2020-12 too. */
 const definitionsIn = (schema: JsonObject): string =>
   Object.hasOwn(schema, '$defs') ? 'definitions' : '$defs'
 

@@ -46,7 +46,7 @@ const parsed = (text: string): Json => {
   return value
 }
 
-/** A schema that is too much to be read is one again, so that this result is cached as well. */
+/** A schema that exceeds the budget also gives a `Reading`, so that this result is cached as well. */
 const readWithin = ({ schema, subschemas }: Task, budget: Budget): Reading => {
   try {
     return read(parsed(schema.text), subschemas, budget, workerDepth)
