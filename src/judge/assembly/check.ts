@@ -10,8 +10,8 @@ import {
   NUMBER_RULES, OBJECT, OBJECT_RULES, ONE_OF, PREFIX_COUNT, PREFIX_ITEMS, REQUIRED_COUNT, SCHEMA_COUNT,
   SCHEMAS, STRING, STRING_RULES, TABLE, TEXT, TYPES, UNKNOWN, UNSUPPORTED, VALID,
 } from '../layout'
-import { isSame } from './bytes'
 import { isInteger, isListed, ofNumber, ofString } from './scalars'
+import { isSame } from './strings'
 import { afterValue, ENTRY, firstOf, lengthOf } from './tape'
 
 const MAX_DEPTH: i32 = 500

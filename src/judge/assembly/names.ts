@@ -1,7 +1,7 @@
 // Whether an object has a member twice.
 
 import { HEADS, MEMBERS, MEMBER_SLOTS, TEXT } from '../layout'
-import { isSame } from './bytes'
+import { isSame } from './strings'
 import { afterValue, ENTRY, lengthOf } from './tape'
 
 /** Objects of more members are left to the parser. */

@@ -1,9 +1,8 @@
 // Reads a JSON text strictly, and writes the tape.
 
 import { MAX_OPEN, OPEN, PADDING, TEXT } from '../layout'
-import { isSpace } from './bytes'
 import { hasDistinctNames } from './names'
-import { afterString, beginPlain, ESCAPED } from './strings'
+import { afterString, beginPlain, ESCAPED, isSpace } from './strings'
 import { capacity, ENTRY, tape } from './tape'
 
 /** Numbers of at most this many bytes, with an exponent below 100, are within the range of a double. */

@@ -5,8 +5,7 @@ import {
   RESOURCE_BLOB, RESOURCE_TEXT, STRING_BYTES, STRING_COUNT, STRINGS, STRUCTURED, STRUCTURED_END,
   STRUCTURED_START, TEXT,
 } from '../layout'
-import { isSpace } from './bytes'
-import { ESCAPED, plain } from './strings'
+import { ESCAPED, isSpace, plain } from './strings'
 import { afterValue, endOf, ENTRY, firstOf, memberOf } from './tape'
 
 /** How a text repeats a value. */

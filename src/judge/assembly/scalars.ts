@@ -5,9 +5,8 @@ import {
   MAXIMUM, MIN_LENGTH, MINIMUM, MULTIPLE_OF, NULL, NUMBER, OBJECT, PATTERN, ROWS, STRING, TABLE, TEXT,
   UNKNOWN, UNKNOWN_PATTERN, VALID, VALUE, VALUE_BYTES, VALUE_COUNT, VALUE_LENGTH, VALUE_TYPE, VALUES,
 } from '../layout'
-import { isSame } from './bytes'
 import { spend } from './check'
-import { ESCAPED } from './strings'
+import { ESCAPED, isSame } from './strings'
 import { lengthOf } from './tape'
 
 /** No number of JSON has this value. */

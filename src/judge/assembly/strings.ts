@@ -1,4 +1,4 @@
-// The inside of strings.
+// The inside of strings, and comparisons of bytes.
 
 import { HIDDEN } from '../layout'
 
@@ -118,4 +118,24 @@ function trail(at: usize, index: usize): i32 {
 function note(code: i32): void {
   const bit = code < 0x10000 ? code : 0x10000 + (code >> 8)
   if ((load<u8>(HIDDEN + (bit >> 3)) >> <u8>(bit & 7)) & 1) plain = false
+}
+
+/** Whether a byte is white space of JSON. */
+// @ts-ignore: decorator
+@inline
+export function isSpace(one: u32): bool {
+  return one <= 0x20 && (one == 0x20 || one == 0x0a || one == 0x0d || one == 0x09)
+}
+
+/** Whether two texts are the same. Up to seven bytes behind each are read. */
+// @ts-ignore: decorator
+@inline
+export function isSame(a: usize, b: usize, length: i32): bool {
+  while (length >= 8) {
+    if (load<u64>(a) != load<u64>(b)) return false
+    a += 8
+    b += 8
+    length -= 8
+  }
+  return length == 0 || (load<u64>(a) ^ load<u64>(b)) << (64 - ((<u64>length) << 3)) == 0
 }
