@@ -32,7 +32,8 @@ const levelOf: Readonly<Record<Verdict, Level>> =
   { pass: 'debug', log: 'info', mend: 'info', demote: 'warn', block: 'warn' }
 
 /** What findings of a rule mean, and what to do. */
-type Explain = (rule: string) => { readonly means: string; readonly next: readonly string[] } | undefined
+type Explain = (rule: string, server: string) =>
+  { readonly means: string; readonly next: readonly string[] } | undefined
 
 type Say = (severity: Level, fields: object, message: string, details?: readonly string[]) => void
 
@@ -67,7 +68,7 @@ export const openLog = (
       // Every tool of every server that is not trusted loses its annotations: that alone is no warning.
       const news = findings.find(({ rule }) => rule !== 'tool/annotations')
       const told = findings.slice(0, maxFindings).map(scrubbed)
-      const explained = news && explain(news.rule)
+      const explained = news && explain(news.rule, server)
       const fields = {
         event, from, server, session,
         tool: nameIn(tool),

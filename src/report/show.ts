@@ -87,7 +87,7 @@ const painted = (verdict: Verdict | undefined, style: Style): ((text: string) =>
 
 const details = (record: LogRecord, file: string, number: number | undefined): readonly string[] => {
   const { client, revision, id, peer, phase, error, reason, ms, serverMs, findings, more, seq } = record
-  const { health, stderr } = record
+  const { health, server, stderr } = record
   const facts: readonly (readonly [string, string | number | undefined])[] = [
     ['event', record.tool === undefined ? undefined : record.event],
     ['asked by', record.from === 'client' ? undefined : record.from],
@@ -105,7 +105,7 @@ const details = (record: LogRecord, file: string, number: number | undefined): r
     ...findings.map(findingText),
     ...(more > 0 ? [`and ${more} more`] : []),
     ...[...new Set(findings.map(({ rule }) => rule))].flatMap(rule => {
-      const { means = '', next = [] } = explained(rule) ?? {}
+      const { means = '', next = [] } = explained(rule, server) ?? {}
       return means === '' ? [] : [`${rule}: ${means}`, ...next.map(step => `  → ${step}`)]
     }),
     `${place}${seq === undefined ? '' : ` (record ${seq})`}`,

@@ -96,8 +96,8 @@ export const toolsText = (
   return [
     `${style.title(shownName(server))}  ${counts.join(', ')}  ` +
       style.dim(`${client === undefined ? '' : `${shownName(client)}, `}${dayOf(time)} ${clockOf(time)}`),
-    ...missing.flatMap(one => reasonLines(one, style.bad, width)),
-    ...changed.flatMap(one => reasonLines(one, style.warn, width)),
+    ...missing.flatMap(one => reasonLines(server, one, style.bad, width)),
+    ...changed.flatMap(one => reasonLines(server, one, style.warn, width)),
     ...others.flatMap(finding => wrap(`the list: ${whyOf(finding)}`, width - 4).map(line => `  ${line}`)),
     ...(names === '' ? [] : wrap(`${symbols.same} ${names}`, width - 4).map(line => `  ${line}`)),
     ...(bare === 0
@@ -107,7 +107,8 @@ export const toolsText = (
 }
 
 const reasonLines = (
-  [name, { state, findings }]: readonly [string, ToolState], paint: (text: string) => string, width: number,
+  server: string, [name, { state, findings }]: readonly [string, ToolState],
+  paint: (text: string) => string, width: number,
 ): readonly string[] => {
   const head = `${symbols[state]} ${shownName(name)}  ${state}`
   const rules = [...new Map(findings.map(finding => [finding.rule, finding])).values()]
@@ -115,7 +116,7 @@ const reasonLines = (
     `  ${paint(head)}`,
     ...rules.flatMap(finding => [
       ...wrap(whyOf(finding), width - 6).map(line => `      ${line}`),
-      ...(explained(finding.rule)?.next.slice(0, 1) ?? [])
+      ...(explained(finding.rule, server)?.next.slice(0, 1) ?? [])
         .flatMap(step => wrap(`→ ${step}`, width - 6).map(line => `      ${line}`)),
     ]),
   ]

@@ -75,9 +75,9 @@ const onceLocked = { locked: 'block', otherwise: 'log' } as const
 const checked = { needsCheck: true } as const
 const nobody = { fault: 'nobody' } as const
 const accept =
-  'Accept what the server offers, once you have read it: `mcp-customs lock --client NAME`, or ' +
-  '`mcp-customs lock COMMAND`'
-const beware = { steps: ['Find out why the characters are there, before you use the tool or the text'] }
+  'Accept what the server offers, once you have read it: `mcp-customs lock --server SERVER` (of a gateway, ' +
+  'with `--config FILE`)'
+const beware = { steps: ['Find out why the characters are there before you use it, or remove the server'] }
 
 /** The table of rules, in the order in which findings are reported. */
 export const rules: readonly Row[] = [
@@ -362,10 +362,15 @@ export const ruleNamed = (name: string): Row | undefined => known.get(name)
 /** A text in Markdown, for a terminal or a log. */
 export const inText = (markdown: string): string => markdown.replaceAll('`', '')
 
-/** What findings of a rule mean, and what to do, as text. @returns undefined for a rule of a later version */
-export const explained = (name: string): Pick<Row, 'means' | 'next'> | undefined => {
+/**
+ * What findings of a rule mean, and what to do, as text.
+ * @param server its name takes the place of `SERVER` in commands, unless a shell could misread it
+ * @returns undefined for a rule of a later version
+ */
+export const explained = (name: string, server = ''): Pick<Row, 'means' | 'next'> | undefined => {
   const row = known.get(name)
-  return row && { means: row.means, next: row.next.map(inText) }
+  const subject = /^\w[\w.@-]{0,127}$/.test(server) ? server : 'SERVER'
+  return row && { means: row.means, next: row.next.map(step => inText(step.replace('SERVER', subject))) }
 }
 
 export const isRuleName = (name: string): name is RuleName => known.has(name)

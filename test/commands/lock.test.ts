@@ -338,6 +338,16 @@ test('the servers of a client are locked, under mcp-customs or not', async t => 
   })
   t.match(await locking(['--client', file, '--yes', '--server', 'plain', '--lock', lock], []), { code: 0 })
   t.same(keys(lock), ['plain'])
+  const ofClient = join(folder, '.cursor', 'mcp.json')
+  mkdirSync(join(folder, '.cursor'))
+  writeFileSync(ofClient, JSON.stringify({ mcpServers: { plain, held: servers.held } }))
+  t.teardown(() => rmSync(join(folder, '.cursor'), { recursive: true }))
+  const byName = (name: string) => locking(['--yes', '--server', name], [], undefined, [])
+  t.match(
+    await byName('held'), { code: 0, stderr: /wrote .*elsewhere\.json/ },
+    'without --client, the server is found in the files of all clients',
+  )
+  t.match(await byName('plain'), { code: 2, stderr: /no such server \(there is: held\)/ }, 'it has no lock')
   const cases: [readonly string[], RegExp][] = [
     [['--client', file, '--server', 'plane'], /--server "plane": no such server; did you mean "plain"\?/],
     [['--client', file, '--server', 'strange'], /has neither a command nor a URL\n$/],

@@ -107,3 +107,44 @@ t.test('a remote server that refuses every request is recorded once', async t =>
   t.match(healthIn(audit), [{ server: 'remote', health: 'refusal', reason: /refused/ }])
   t.equal(healthIn(audit).length, 1)
 })
+
+t.test('a server that stops answering is recorded as silent until it answers', async t => {
+  const [folder, audit] = [scratch(t), join(scratch(t), 'audit.ndjson')]
+  const [file, config] = [join(folder, 'silent.mjs'), join(folder, 'customs.json')]
+  writeFileSync(file, `
+    import { createInterface } from 'node:readline'
+    const tool = { name: 'look', inputSchema: { type: 'object' } }
+    let calls = 0
+    createInterface({ input: process.stdin }).on('line', line => {
+      const { id, method } = JSON.parse(line)
+      if (id === undefined || (method === 'tools/call' && (calls += 1) < 3)) return
+      const result = method === 'initialize'
+        ? { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
+        : method === 'tools/list' ? { tools: [tool] } : { content: [] }
+      console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
+    })
+  `)
+  writeFileSync(config, JSON.stringify({
+    version: 1, limits: { requestMs: 3000 }, audit: { file: audit },
+    servers: { weather: { command: [process.execPath, file] } },
+  }))
+  const relay = start(t, process.execPath, [cli, 'wrap', '--config', config])
+  const ask = async (id: number, method: string, params: object = {}): Promise<unknown> => {
+    relay.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+    return JSON.parse(await relay.next())
+  }
+  relay.send(initialize)
+  t.match(JSON.parse(await relay.next()), { result: {} })
+  t.match(await ask(1, 'tools/list'), { result: { tools: [{ name: 'look' }] } })
+  const silent = [2, 3].map(id => ask(id, 'tools/call', { name: 'look' }))
+  for (const answer of await Promise.all(silent)) t.match(answer, { error: { code: -31002 } })
+  t.match(await ask(4, 'tools/call', { name: 'look' }), { id: 4, result: { content: [] } })
+  t.match(healthIn(audit), [
+    { server: 'weather', health: 'silence', verdict: 'log', reason: /did not answer|no answer/ },
+    { server: 'weather', health: 'restored', reason: /^the server answers again, after: / },
+  ])
+  t.equal(healthIn(audit).length, 2, 'silence is told once')
+  t.match(relay.stderr(), /weather: .*(?:did not answer|no answer)/, 'the person at the terminal is told as well')
+  relay.child.stdin?.end()
+  await relay.exit
+})

@@ -187,6 +187,10 @@ t.test('a server is down from its last failure until it answers', t => {
   })
   const answered = (time: number) => record({ time })
   const states = (records: readonly LogRecord[]) => summaryOf(records).health
+  t.match(
+    states([failed(2, 'exit'), record({ time: 3, server: 'weather', serverMs: 5, error: -31001 })]),
+    [{ isDown: true }], 'the call that was lost with the server is no answer of it',
+  )
   t.strictSame(states([answered(1)]), [])
   t.match(states([answered(1), failed(2, 'exit', ['a', 'b\u001b[2J']), failed(3, 'silence')]), [
     { server: 'weather', health: 'silence', reason: 'silence at 3', isDown: true, count: 2, first: 2, last: 3 },

@@ -14,7 +14,7 @@ import { readFlags, relayFlags, type SharedFlags } from '../flags.js'
 import type { ToLock } from '../lock/command.js'
 import type { LockFlags } from '../lock/flags.js'
 import { setUp, type Setup } from '../server/setup.js'
-import { chooseFiles, type ClientFile } from './sources.js'
+import { chooseFiles, type ClientFile, readableFiles } from './sources.js'
 
 /**
  * Sets up the server of a client's entry as `wrap` would.
@@ -74,19 +74,25 @@ export const lockWord = (lock: string, { shared, folder }: ClientFile): string =
 }
 
 /**
- * The servers of a client's configuration, wrapped or not. Disabled and unreadable entries are skipped with a
- * remark.
+ * The servers of a client's configuration, wrapped or not; without a client, those of all clients of this
+ * machine that have a lock. Disabled and unreadable entries are skipped with a remark.
  * @param server the only one that is wanted
  * @throws CustomsError
  */
 export const clientServers = async (
-  client: string, server: string | undefined, { project, file: given }: LockFlags, { machine, tell }: Context,
+  server: string | undefined, { client, project, file: given }: LockFlags, { machine, tell }: Context,
 ): Promise<readonly ToLock[]> => {
-  const files = await chooseFiles({ client, project }, machine, undefined)
+  const files = client === undefined
+    ? await readableFiles(machine)
+    : await chooseFiles({ client, project }, machine, undefined)
   const recognizer = recognizerOf(await readRecord(recordFile(machine)))
   const entries = (files ?? []).flatMap(file => readEntries(file, recognizer).map(entry => ({ file, entry })))
+    .filter(({ entry }) => client !== undefined || lockWordOf(entry) !== undefined)
   const wanted = entries.filter(({ entry: { name } }) => server === undefined || name === server)
   if (wanted.length === 0) {
+    if (client === undefined && entries.length === 0) {
+      return badUsage('which server? give a command, a URL, --client NAME, or --config FILE')
+    }
     if (server === undefined) return badUsage(`${client}: has no servers`)
     return noSuchServer(server, entries.map(({ entry: { name } }) => name))
   }

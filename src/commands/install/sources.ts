@@ -61,6 +61,12 @@ export const allFiles = async (flags: ClientFlags, machine: Machine): Promise<re
   return flags.client === undefined ? findAll(flags, machine) : named(flags.client, flags, machine)
 }
 
+/** The files of all known clients that can be read. */
+export const readableFiles = async (machine: Machine): Promise<readonly ClientFile[]> => {
+  const found = await everyFile(machine)
+  return (await Promise.all(found.map(one => readFound(one).catch(() => [])))).flat()
+}
+
 const findAll = async ({ project }: ClientFlags, machine: Machine): Promise<readonly Found[]> => {
   if (project === undefined) return everyFile(machine)
   const some = clients.filter(({ projectFile }) => projectFile !== undefined)

@@ -100,8 +100,10 @@ const filesOf = (drafts: readonly Draft[]): string => drafts.map(({ file }) => f
 const serversOf = async (
   flags: SharedFlags, target: Target, own: LockFlags, context: Context,
 ): Promise<readonly ToLock[]> => {
-  if (own.client !== undefined) {
-    return (await import('../install/servers.js')).clientServers(own.client, flags.server, own, context)
+  const isNameOnly =
+    flags.server !== undefined && (flags.config ?? target.command ?? target.url ?? target.file) === undefined
+  if (own.client !== undefined || isNameOnly) {
+    return (await import('../install/servers.js')).clientServers(flags.server, own, context)
   }
   const { configuration, servers } = await setUp(flags, target, 'inspect', true)
   return servers.map(setup => {

@@ -58,20 +58,26 @@ export const Copied = ({ text }: { readonly text: string }) => {
   )
 }
 
-/** A step that the reader can take. Commands are between backquotes. */
-export const Step = ({ text }: { readonly text: string }) => (
-  <>{text.split('`').map((part, index) => (index % 2 === 0 ? part : <Copied key={index} text={part} />))}</>
-)
+/** A step that the reader can take. Commands are between backquotes; in them, SERVER is the server's name. */
+export const Step = ({ text, server }: { readonly text: string; readonly server: string }) => {
+  const named = /^\w[\w.@-]{0,127}$/.test(server) ? text.replace('SERVER', server) : text
+  return (
+    <>{named.split('`').map((part, index) => (index % 2 === 0 ? part : <Copied key={index} text={part} />))}</>
+  )
+}
 
 /** What to do about the findings of a rule. */
-export const Steps = ({ rule }: { readonly rule: RuleWords | undefined }) => {
+export const Steps = ({ rule, server }: {
+  readonly rule: RuleWords | undefined
+  readonly server: string
+}) => {
   if (rule === undefined || rule.next.length === 0) return null
   return (
     <>
       <h3>What you can do</h3>
       <ul class="steps">
         {rule.next.map(step => (
-          <li key={step}><Step text={step} /></li>
+          <li key={step}><Step text={step} server={server} /></li>
         ))}
       </ul>
     </>

@@ -92,7 +92,7 @@ const Group = ({ row, summary, range }: {
         {clients.length > 0 &&
           <>; {clients.length === 1 ? 'client' : 'clients'} <bdi>{clients.join(', ')}</bdi></>}
       </Facts>
-      <Steps rule={summary.rules[rule]} />
+      <Steps rule={summary.rules[rule]} server={server} />
       <h3>The newest</h3>
       <ul class="findings">
         {newest.findings.map((finding, index) => <li key={index}><bdi>{finding}</bdi></li>)}

@@ -1,4 +1,4 @@
-import type { Fault, HeldGroup, RuleWords, Summary } from '../summary.js'
+import type { Fault, HealthRow, HeldGroup, RuleWords, Summary } from '../summary.js'
 import { count, whole } from '../units.js'
 import { Step } from './card.js'
 import { countsIn, inRange, type Range } from './filter.js'
@@ -32,7 +32,7 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
   const broken = summary.logs?.filter(({ ok }) => !ok).length ?? 0
   const failed = inRange(summary.health, server, range)
   const down = failed.filter(({ isDown }) => isDown)
-  const back = failed.length - down.length
+  const back = failed.filter(({ isDown }) => !isDown)
   const offers = inRange(summary.offers.rows, server, range)
   const namesOf = (rows: typeof offers) => new Set(rows.map(row => `${row.server} ${row.name}`))
   const missing = namesOf(offers.filter(row => row.isMissing))
@@ -42,7 +42,7 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
   const said = [
     broken > 0 && `${count(broken, 'log')} of ${summary.logs?.length ?? 0} ${was(broken)} changed`,
     down.length > 0 && `${count(down.length, 'server')} ${down.length === 1 ? 'is' : 'are'} down`,
-    back > 0 && `${count(back, 'server')} failed and ${back === 1 ? 'is' : 'are'} back`,
+    back.length > 0 && `${count(back.length, 'server')} failed and ${back.length === 1 ? 'is' : 'are'} back`,
     missing.size > 0 && `${least}${count(missing.size, 'tool')} ${was(missing.size)} withheld`,
     changed > 0 && `${least}${count(changed, 'definition')} changed`,
     blocked > 0 && `${count(blocked, 'call')} ${was(blocked)} blocked`,
@@ -63,10 +63,14 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
   ])
   const reasons = [
     ...down.map(row => ({
-      name: row.server, state: 'is down', fault: 'server' as const, times: row.times, next: stepsFor(row)[0],
-      means: [row.reason, ...row.stderr.slice(-1)].join('; its last words: '),
+      server: row.server, name: row.server, state: 'is down', means: wordsOf(row),
+      fault: 'server' as const, times: row.times, next: stepsFor(row)[0],
     })),
     ...held,
+    ...back.map(row => ({
+      server: row.server, name: row.server, state: 'failed, and has answered since', means: wordsOf(row),
+      fault: undefined, times: row.times, next: undefined,
+    })),
   ]
   const isBad = broken > 0 || reasons.some(({ fault }) => fault === 'server')
   const more = Math.max(0, reasons.length - named)
@@ -76,14 +80,14 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
       <h2>{said.length === 0 ? `Nothing needs you. ${passed}.` : `${sentenceOf(said)}.`}</h2>
       {reasons.length > 0 && (
         <ul>
-          {reasons.slice(0, named).map(({ name, state, means, fault, times, next }) => (
+          {reasons.slice(0, named).map(({ server: of, name, state, means, fault, times, next }) => (
             <li key={`${name} ${state} ${means}`}>
               <b><bdi>{name}</bdi></b> {state}: {means}
               {' '}<em>
                 ({fault !== undefined && `${faults[fault]}, `}
                 {times === 1 ? 'once' : `${whole(times)} times`})
               </em>
-              {next !== undefined && <div class="next">What now: <Step text={next} /></div>}
+              {next !== undefined && <div class="next">What now: <Step text={next} server={of} /></div>}
             </li>
           ))}
         </ul>
@@ -98,12 +102,16 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
   )
 }
 
+const wordsOf = ({ reason, stderr }: HealthRow): string =>
+  [reason, ...stderr.slice(-1)].join('; its last words: ')
+
 const was = (number: number): string => (number === 1 ? 'was' : 'were')
 
 const sentenceOf = (parts: readonly string[]): string =>
   (parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1) ?? ''}`)
 
 interface Reason {
+  readonly server: string
   readonly name: string
   /** What became of it: `was blocked`. */
   readonly state: string
@@ -125,7 +133,7 @@ const reasonsOf = ({ rules }: Summary, rows: readonly Named[]): readonly Reason[
     const name = subject === '' || subject === '…' ? server : `${server}.${subject}`
     const { means = words, next = [] } = rules[rule] ?? {}
     const key = `${name} ${state} ${means}`
-    const reason = reasons.get(key) ?? { name, state, means, fault, next: next[0], times: 0 }
+    const reason = reasons.get(key) ?? { server, name, state, means, fault, next: next[0], times: 0 }
     reasons.set(key, { ...reason, times: reason.times + times })
   }
   return [...reasons.values()].sort((a, b) =>

@@ -111,7 +111,7 @@ export const Health = ({ summary, server, range }: StateProps) => {
                   <pre><bdi>{row.stderr.join('\n')}</bdi></pre>
                 </>
               )}
-              <Steps rule={{ means: row.reason, next: stepsFor(row) }} />
+              <Steps rule={{ means: row.reason, next: stepsFor(row) }} server={row.server} />
             </Reason>
           </li>
         ))}
@@ -144,7 +144,7 @@ export const Withheld = ({ summary, server, range }: StateProps) => {
               words={`${row.rule}${row.path === '' ? '' : ` at ${row.path}`}: ${row.message}`}
             >
               <Facts row={row} />
-              <Steps rule={summary.rules[row.rule]} />
+              <Steps rule={summary.rules[row.rule]} server={row.server} />
             </Reason>
           </li>
         ))}

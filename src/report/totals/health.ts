@@ -1,3 +1,4 @@
+import { errorCode } from '#protocol/json-rpc.js'
 import type { LogRecord } from '../record.js'
 import { shown } from '../sentence.js'
 import type { HealthRow, Periods } from '../summary.js'
@@ -21,8 +22,10 @@ export class ServerHealth {
   }
 
   take(record: LogRecord): void {
-    const { time, health, serverMs } = record
-    if (serverMs !== undefined || health === 'restored') this.#answeredAt = Math.max(this.#answeredAt, time)
+    const { time, health, serverMs, error } = record
+    // A request that was lost with the server has an error of the relay's, and a time.
+    const isAnswer = serverMs !== undefined && error !== errorCode.gone && error !== errorCode.late
+    if (isAnswer || health === 'restored') this.#answeredAt = Math.max(this.#answeredAt, time)
     if (health === undefined || health === 'restored') return
     this.#failures += 1
     this.#first = Math.min(this.#first, time)
