@@ -1,6 +1,6 @@
 // Simulates the week of a desktop user: seven servers behind `install --lock`, and 500 calls. Three servers are official packages, four come
-// by `npx NAME@latest` from a registry of this script's own. On the third day one of those has a new version that describes a tool
-// otherwise, on the fourth one has a new version with another tool, on the fifth one crashes. Whenever a tool is gone, or a server does not
+// by `npx NAME@latest` from a registry of this script's own. At the second start of the client one of those has a new version that describes a
+// tool otherwise, at the third one has a new version with another tool, at the fourth one crashes. Whenever a tool is gone, or a server does not
 // start, the user runs the command that was shown. Prints what happened; the exit code is 1 where something is not as users need it.
 // After `npm run build`: node bench/week.mjs [FOLDER] [CALLS (500)]
 import { spawn, spawnSync } from 'node:child_process'
@@ -108,7 +108,8 @@ const asks = {
   ...Object.fromEntries(Object.entries(first).map(([name, tools]) => [name, Object.keys(tools).map(tool => [tool, { text: 'a' }])])),
 }
 const servers = Object.keys(asks)
-const days = 7
+// Five starts of the client in a week.
+const days = 5
 const count = { calls: 0, good: 0, blocked: [], errors: [], dead: [], silentlyDead: [], questions: [], crash: '' }
 /** The tools that a user knows and looks for. */
 const wanted = new Map(servers.map(name => [name, new Set(asks[name].map(([tool]) => tool))]))
@@ -116,7 +117,7 @@ const wanted = new Map(servers.map(name => [name, new Set(asks[name].map(([tool]
 /** One session of a server, as the client starts it. @returns why it did not go well */
 const session = async (name, day, number) => {
   const { command, args, env: own } = JSON.parse(readFileSync(config, 'utf8')).mcpServers[name]
-  const crash = name === 'mail' && day === 5
+  const crash = name === 'mail' && day === 4
   const transport = new StdioClientTransport({ command, args, env: { ...env, ...own, ...(crash && { WEEK_CRASH: '1' }) }, stderr: 'pipe' })
   let stderr = ''
   transport.stderr.on('data', bytes => (stderr += bytes))
@@ -146,12 +147,12 @@ const session = async (name, day, number) => {
   return { missing: [...wanted.get(name)].filter(tool => !names.has(tool)), names }
 }
 
-/** The first command between backquotes that accepts: what the user is shown, and runs. */
-const shownCommand = text => /`mcp-customs (lock [^`]+)`/.exec(text.replace(/\s+/g, ' '))?.[1] ?? /(lock --client .+)$/m.exec(text)?.[1]
+/** The command that the user is shown, and runs. */
+const shownCommand = text => /\b(lock --(?:client|config|server) [^\n(]+)/.exec(text)?.[1].trim()
 
 for (let day = 1; day <= days; day += 1) {
-  if (day === 3) publish('week-notes', '1.1.0', second.notes)
-  if (day === 4) publish('week-tasks', '1.1.0', second.tasks)
+  if (day === 2) publish('week-notes', '1.1.0', second.notes)
+  if (day === 3) publish('week-tasks', '1.1.0', second.tasks)
   const each = Math.round(Number(calls) / days / servers.length)
   const extra = day === days ? Math.max(0, Number(calls) - count.calls - each * servers.length) : 0
   // Two servers are started at a time.
@@ -162,12 +163,12 @@ for (let day = 1; day <= days; day += 1) {
   }))
   for (const [name, { refusal, missing = [] }] of results) {
     const told = refusal ?? ''
-    const offered = day >= 4 && name === 'tasks' && !count.questions.some(({ server }) => server === name)
+    const offered = day >= 3 && name === 'tasks' && !count.questions.some(({ server }) => server === name)
     if (refusal === undefined && missing.length === 0 && !offered) continue
     // The user looks what is wrong, and finds the command.
     const { stdout } = await run([process.execPath, cli, 'tools', name])
     const command = shownCommand(told) ?? shownCommand(stdout)
-    const { code } = command === undefined ? { code: undefined } : await run([process.execPath, cli, ...command.replace(/^.*?lock/, 'lock').split(/\s+/), '--yes'])
+    const { code } = command === undefined ? { code: undefined } : await run([process.execPath, cli, ...command.split(/\s+/), '--yes'])
     count.questions.push({ server: name, day, missing, command, code, shown: told || stdout.trim() })
   }
   console.log(`day ${day}: ${count.calls} calls, ${count.questions.length} questions`)

@@ -35,7 +35,7 @@ export const unknownTool = (
 ): Frame => {
   const told = name === '' ? '(the call names none)' : clip(name)
   const drifted =
-    '; it is not what was accepted any more: the operator may look at it with "mcp-customs lock"'
+    '; it is not what was accepted any more: "mcp-customs tools" tells the user why, and how to accept it'
   const message = `Unknown tool: ${told}${wasAccepted ? drifted : ''}`
   return errorAnswer(
     asker, errorCode.invalidParams, message, meant === undefined ? undefined : { didYouMean: clip(meant) },

@@ -116,13 +116,8 @@ export const duplicate: Powers = {
 
 /** Drift from the definition that the operator has accepted. */
 const ofLock: Powers = {
-  onDrift: ({ kind, drift: { classes, isMinor }, path, about }) => [
-    {
-      ...about, path, isMinor,
-      message: `the ${kind} is not what was accepted (${classes}): ` +
-        'look at it with "mcp-customs lock --check", accept it with "mcp-customs lock"',
-    },
-  ],
+  onDrift: ({ kind, drift: { classes, isMinor }, path, about }) =>
+    [{ ...about, path, isMinor, message: `the ${kind} is not what was accepted (${classes})` }],
 }
 
 /** Drift from the session's first list. It stays the baseline, so that a second poisoned list is found. */

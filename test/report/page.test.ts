@@ -158,7 +158,7 @@ t.test('the page in a browser', { skip }, async t => {
     const { page } = await open(t, browser, [record(), crashed, poisoned, called])
     const text = (await page.locator('.needs').innerText()).replace(/\s+/g, ' ')
     t.match(text, /^1 server is down, 1 tool was withheld and 1 call was blocked\. tickets is down: /)
-    t.match(text, /exit code 3; its last words: No module named requests \(the server’s fault, once\) What now: See/)
+    t.match(text, /exit code 3; its last words: No module named requests \(the server’s fault, once\) What now: Restart the client/)
     t.match(text, /evil\.add was withheld: .*hidden instructions/)
     t.notMatch(text, /client’s mistake/, 'a call of a withheld tool is no reason of its own')
     t.match(await textsOf(page, '.card h2'), ['Servers that failed', 'Withheld tools', 'Held back'])

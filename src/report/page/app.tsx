@@ -296,7 +296,8 @@ interface TilesProps extends Pick<HeaderProps, 'summary' | 'filter' | 'change' |
 
 const Tiles = ({ group, summary, range, filter, change }: TilesProps) => {
   const { calls, all } = countsIn(group, range, summary)
-  const sessions = range.isAll ? `in ${count(group.sessions, 'session')}` : ' '
+  const errors = group.errors > 0 ? `, ${count(group.errors, 'error')}` : ''
+  const sessions = range.isAll ? `in ${count(group.sessions, 'session')}${errors}` : ' '
   const tiles = summary.verdicts.map((verdict, index) => ({ verdict, number: calls[index] ?? 0 }))
     // Calls are mended only when the operator asks for it.
     .filter(({ verdict, number }) => verdict !== 'mend' || number > 0)

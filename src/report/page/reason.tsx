@@ -122,11 +122,11 @@ export const Health = ({ summary, server, range }: StateProps) => {
 
 /** What the reader can do about a server that failed. */
 export const stepsFor = ({ health, isDown }: HealthRow): readonly string[] => [
+  isDown ? 'Restart the client, which starts its servers again' : 'Nothing, unless it happens again',
   ...(health === 'exit' || health === 'refusal'
-    ? ['See what the server’s command, or its address, does by itself: `mcp-customs inspect COMMAND`']
+    ? ['If it fails again, see what the server does by itself: `mcp-customs inspect COMMAND`']
     : []),
   ...(health === 'silence' ? ['See whether the server still runs, or raise `limits.requestMs`'] : []),
-  isDown ? 'Then restart the client, which starts its servers again' : 'Nothing, unless it happens again',
 ]
 
 /** Tools, prompts and resources that clients do not get, and why. */
