@@ -60,6 +60,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   errors: [],
   canonical: [],
   'operator-file': ['errors'],
+  claim: ['errors', 'canonical', 'protocol'],
   judge: ['judge'],
   protocol: ['protocol', 'judge'],
   core: ['core', 'protocol'],
@@ -67,9 +68,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   rules: ['rules', 'mend', 'core', 'protocol'],
   schema: ['schema', 'core', 'protocol', 'judge'],
   lock: ['lock', 'core', 'protocol', 'errors', 'canonical'],
-  audit: ['audit', 'core', 'protocol', 'errors', 'canonical', 'operator-file'],
+  audit: ['audit', 'core', 'protocol', 'errors', 'canonical', 'operator-file', 'claim'],
   transport: ['transport', 'core', 'protocol', 'errors'],
-  auth: ['auth', 'transport', 'core', 'protocol', 'errors'],
+  auth: ['auth', 'transport', 'core', 'protocol', 'errors', 'claim'],
   config: ['config', 'rules', 'errors', 'operator-file'],
   telemetry: ['telemetry', 'gateway', 'audit', 'core', 'protocol', 'errors'],
   admin: ['admin', 'telemetry', 'gateway', 'core', 'protocol', 'errors'],
@@ -216,6 +217,8 @@ const unmetered = new Map([
   ['auth/issuer.ts', 'a document of the issuer, of 512 KB at most'],
   ['auth/client/discovery.ts', 'a document of the issuer, of 512 KB at most'],
   ['auth/client/registration.ts', 'a document of the issuer, of 512 KB at most'],
+  ['auth/client/store.ts', 'a file of our own'],
+  ['claim.ts', 'a file of our own'],
 ])
 
 t.test('JSON from the wire is walked with a meter', { timeout: 120_000 }, t => {

@@ -1,6 +1,6 @@
 import { closeSync, rmSync, statfsSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { reasonOf } from '#errors.js'
-import type { Claim } from './claim.js'
+import type { Claim } from '#claim.js'
 import { cannotAudit, Output } from './output.js'
 import { lossNote } from './place.js'
 import { isoTime } from './record.js'

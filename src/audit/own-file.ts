@@ -1,6 +1,6 @@
 import { futimesSync, openSync, rmSync } from 'node:fs'
 import { codeOf } from '#errors.js'
-import { isRunning } from './claim.js'
+import { isRunning } from '#claim.js'
 import { LogFile, type OpenedFile, type Rotation } from './log-file.js'
 import { filesStamped, notedLost, stamped } from './place.js'
 

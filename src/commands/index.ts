@@ -5,6 +5,7 @@ import { inspectFlags, readInspectFlags, readInspectTarget, saved } from './insp
 import { installFlags, readInstallFlags, readUninstallFlags, uninstallFlags } from './install/flags.js'
 import { learnFlags, readLearnFlags, readReplayFlags, replayFlags } from './learn/flags.js'
 import { lockFlags, readLockFlags } from './lock/flags.js'
+import { loginFlags, logoutFlags, readLoginFlags, readLogoutFlags } from './login/flags.js'
 
 /** A command. Its module is loaded when it runs. */
 export interface Command {
@@ -198,6 +199,32 @@ export const commands: readonly Command[] = [
     run: async (given, { words: [folder] }) => {
       const flags = readUiFlags(given)
       return (await import('./audit/ui.js')).ui(folder, flags)
+    },
+  },
+  {
+    name: 'login',
+    usage: ['[options] URL', '[options] --config FILE [--server NAME]', '--status [--json]'],
+    describe: 'log in at a server that asks for OAuth, before a relay does it; --status lists the logins',
+    examples: ['login https://mcp.example.com/mcp', 'login --no-browser https://mcp.example.com/mcp'],
+    flags: loginFlags,
+    words: { least: 0, most: 1 },
+    server: false,
+    run: async (given, rest) => {
+      const flags = readLoginFlags(given, rest)
+      return (await import('./login/command.js')).login(readFlags(loginFlags, given), flags, readTarget(rest))
+    },
+  },
+  {
+    name: 'logout',
+    usage: ['URL', '--all'],
+    describe: 'end a login: its tokens are revoked, where the issuer can, and forgotten',
+    examples: ['logout https://mcp.example.com/mcp', 'logout --all'],
+    flags: logoutFlags,
+    words: { least: 0, most: 1 },
+    server: false,
+    run: async (given, rest) => {
+      const url = readLogoutFlags(given, rest)
+      return (await import('./login/command.js')).logout(url)
     },
   },
   {

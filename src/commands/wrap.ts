@@ -21,6 +21,7 @@ import {
 } from './relay/guard.js'
 import { endAt, Lifetime } from './relay/lifetime.js'
 import { openTelemetry, patientUrgency } from './relay/telemetry.js'
+import { authorizerOf } from './server/login.js'
 import { setUp } from './server/setup.js'
 import { processOf, tlsOf } from './server/upstream.js'
 
@@ -55,7 +56,8 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
   lifetime.add(() => witness?.close())
   lifetime.add(() => guard.close())
   if ('url' in setup.server) {
-    await run(await remoteSession(guard, client, setup.server, limits), lifetime)
+    const warn = (message: string) => log.warn(`${name}: ${message}`)
+    await run(await remoteSession(guard, client, setup.server, limits, warn), lifetime)
     return 0
   }
   const server = processOf(setup.server, limits, (reason, lastLines) => {
@@ -99,13 +101,15 @@ const tellClient = async (reason: unknown): Promise<never> => {
 
 /** The HTTP client is loaded only for a remote server: other relays start sooner without it. */
 const remoteSession = async (
-  guard: Guard, client: Transport, server: RemoteServer, limits: FrameLimits,
+  guard: Guard, client: Transport, server: RemoteServer, limits: FrameLimits, warn: (message: string) => void,
 ): Promise<Session> => {
-  const { httpSession } = await import('#transport/upstream/session/session.js')
+  const [{ httpSession }, authorizer] = await Promise.all([
+    import('#transport/upstream/session/session.js'), authorizerOf(server, warn),
+  ])
   const tls = tlsOf(server)
   const { url, headers } = server
   return openSession(guard, client, inputSchemaOf =>
-    httpSession({ url: new URL(url), headers, limits, inputSchemaOf, ...(tls && { tls }) }),
+    httpSession({ url: new URL(url), headers, limits, inputSchemaOf, authorizer, ...(tls && { tls }) }),
   )
 }
 

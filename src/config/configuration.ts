@@ -1,3 +1,4 @@
+import type { LoginSettings } from '#auth/client/user-login.js'
 import type { NamePatterns, ToolSetting } from '#core/options.js'
 import { readAddress, type Address, type SocketAddress } from './address.js'
 import { defaults } from './generated/defaults.js'
@@ -109,6 +110,13 @@ export interface RemoteServer extends AnyServer {
   /** Response headers that are forwarded although they affect intermediaries in front of the relay. */
   readonly passHeaders?: readonly string[] | undefined
   readonly tls: ServerTls | undefined
+  /** OAuth towards the server; undefined: a user logs in where the server asks for it. */
+  readonly login?: ServerLogin | undefined
+}
+
+export interface ServerLogin extends LoginSettings {
+  /** `serve`: one login for all clients. */
+  readonly shared: boolean
 }
 
 /** Paths of PEM files. */

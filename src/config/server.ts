@@ -2,7 +2,7 @@ import type { ToolSetting } from '#core/options.js'
 import { isObject, type JsonObject } from '#protocol/unmetered.js'
 import { readServerUrl } from './address.js'
 import { checked } from './check.js'
-import type { Limits, LockSetting, ServerConfiguration, ServerTls } from './configuration.js'
+import type { Limits, LockSetting, ServerConfiguration, ServerLogin, ServerTls } from './configuration.js'
 import { readData } from './file.js'
 import { isHeaders, isVariables } from './generated/checks.js'
 import type * as Written from './generated/types.js'
@@ -31,6 +31,7 @@ export const readServer = async (
       url: readServerUrl(url, [...keys, 'url']),
       headers: readHeaders(headers, [...keys, 'headers']),
       ...(passHeaders && { passHeaders }),
+      ...(written.auth && { login: readLogin(written.auth, keys, source) }),
     }
   }
   return {
@@ -39,6 +40,21 @@ export const readServer = async (
     env: new Map(Object.entries(env)),
     inheritEnv: inheritEnv === false ? [] : inheritEnv,
     cwd: cwd === undefined ? undefined : pathFrom(source, cwd),
+  }
+}
+
+const readLogin = (
+  { grant, issuer, privateKey, loginMs = 300_000, shared = false, ...client }: Written.Login, keys: Keys,
+  source: Source,
+): ServerLogin => {
+  const isOwn = grant === undefined
+    ? (client.clientSecret ?? privateKey) !== undefined : grant === 'client_credentials'
+  if (isOwn && client.clientId === undefined) return fail([...keys, 'auth', 'grant'], 'needs a clientId')
+  return {
+    ...client, grant: isOwn ? 'client' : 'user', loginMs, shared,
+    issuer: issuer === undefined ? undefined : readServerUrl(issuer, [...keys, 'auth', 'issuer']),
+    privateKey: privateKey === undefined || privateKey.includes('-----BEGIN')
+      ? privateKey : pathFrom(source, privateKey),
   }
 }
 

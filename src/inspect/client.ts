@@ -11,6 +11,11 @@ import type { Transport, TransportEvent } from '#transport/transport.js'
 export type Answer = ((Omit<Result, 'result'> & { readonly result: JsonObject })
   | ErrorResponse) & { readonly size: number }
 
+interface Waiting {
+  readonly settle: (answer: Answer) => void
+  readonly timer: NodeJS.Timeout
+}
+
 /**
  * An MCP client in this process, as the client's end of a session: its requests and their responses pass the
  * relay like any other. It declares no capabilities.
@@ -18,7 +23,7 @@ export type Answer = ((Omit<Result, 'result'> & { readonly result: JsonObject })
 export class InspectClient implements Transport {
   readonly #limits: FrameLimits
   readonly #exact: boolean
-  readonly #waiting = new Map<Id, (answer: Answer) => void>()
+  readonly #waiting = new Map<Id, Waiting>()
   #onEvent: (event: TransportEvent) => void = () => {}
   #lastId = 0
   #closed = false
@@ -48,9 +53,14 @@ export class InspectClient implements Transport {
         resolve(answer)
       }
       const timer = setTimeout(settle, ms)
-      this.#waiting.set(id, settle)
+      this.#waiting.set(id, { settle, timer })
       this.#say({ jsonrpc: '2.0', id, method, params })
     })
+  }
+
+  /** The server waits for a user, who has to log in: the longest wait begins anew. */
+  bePatient(): void {
+    for (const { timer } of this.#waiting.values()) timer.refresh()
   }
 
   notify(method: string): void {
@@ -61,7 +71,7 @@ export class InspectClient implements Transport {
     switch (message.kind) {
       case 'result':
       case 'error':
-        this.#waiting.get(message.id)?.({
+        this.#waiting.get(message.id)?.settle({
           ...unmeteredIn(this.#exact ? exactly(message, bytes) : message), size: bytes.length,
         })
         break
@@ -85,7 +95,7 @@ export class InspectClient implements Transport {
 
   close(): Promise<void> {
     this.#closed = true
-    for (const [id, settle] of this.#waiting) settle(gone(id))
+    for (const [id, { settle }] of this.#waiting) settle(gone(id))
     return Promise.resolve()
   }
 

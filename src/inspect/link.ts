@@ -23,6 +23,8 @@ export interface LinkOptions {
   readonly audit: (entry: Entry) => void
   /** Opens a new connection: for a stdio server, a new process. */
   readonly openServer: (...known: Parameters<OpenServer>) => ServerEnd
+  /** Calls a listener every second while a user has to log in. @returns ends that */
+  readonly waiting?: ((told: () => void) => () => void) | undefined
   /** Numbers in results keep all digits (see `markLongNumbers`). */
   readonly exact?: boolean | undefined
 }
@@ -71,6 +73,7 @@ export const openLink = (options: LinkOptions): Link => {
     inputSchemaOf => (server = openServer(inputSchemaOf)),
   )
   session.start()
+  const stopWaiting = options.waiting?.(() => client.bePatient())
   return {
     client,
     session,
@@ -79,6 +82,7 @@ export const openLink = (options: LinkOptions): Link => {
       return server?.failure
     },
     async close() {
+      stopWaiting?.()
       session.stop()
       const { failure } = await session.ended
       if (failure !== undefined) throw failure

@@ -16,8 +16,10 @@ import { nearest, traitsOf } from '#protocol/revisions/index.js'
 import { createSchemaChecker } from '#schema/index.js'
 import { stdioServer } from '#transport/stdio/server.js'
 import { LastLines } from '#transport/stdio/stderr.js'
+import type { Authorizer } from '#transport/upstream/authorized.js'
 import type { SharedFlags } from '../flags.js'
 import { identityOf } from '../lock/identity.js'
+import { authorizerOf } from '../server/login.js'
 import type { ServerSetup } from '../server/setup.js'
 import { commandLineOf, targetOf, tlsOf } from '../server/upstream.js'
 import { version } from '../version.js'
@@ -54,7 +56,9 @@ export const inspectServer = async (
   const tail = new LastLines()
   const waiting = isQuiet ? undefined : spinner(process.stderr, process.env)
   const interruption = interruptible()
+  const warn = (message: string) => process.stderr.write(`mcp-customs: ${server.name}: ${message}\n`)
   try {
+    const authorizer = 'url' in server && !saved ? await authorizerOf(server, warn) : undefined
     const inspection = await inspect({
       ...own,
       name: server.name,
@@ -66,7 +70,10 @@ export const inspectServer = async (
       listMs: limits.listMs,
       probeMs: Math.min(own.timeoutMs, longestProbe),
       audit: entry => log.write(entry, audit.payloads),
-      openServer: saved ? () => new SavedServer(saved, limits) : await serverOpener(server, limits, tail),
+      openServer: saved
+        ? () => new SavedServer(saved, limits)
+        : await serverOpener(server, limits, tail, authorizer),
+      ...(authorizer && { waiting: (told: () => void) => authorizer.waiting(told) }),
       progress: doing => waiting?.say(`${server.name}: ${doing}`),
       opened: interruption.opened,
     })
@@ -110,11 +117,13 @@ const serverOpener = async (
   server: ServerConfiguration,
   limits: FrameLimits,
   tail: LastLines,
+  authorizer: Authorizer | undefined,
 ): Promise<(...known: Parameters<OpenServer>) => ServerEnd> => {
   if ('url' in server) {
     const { httpSession } = await import('#transport/upstream/session/session.js')
     const tls = tlsOf(server)
-    const options = { url: new URL(server.url), headers: server.headers, limits, stopMs, ...(tls && { tls }) }
+    const { url, headers } = server
+    const options = { url: new URL(url), headers, limits, stopMs, authorizer, ...(tls && { tls }) }
     return inputSchemaOf => httpSession({ ...options, inputSchemaOf })
   }
   const options = { ...commandLineOf(server), limits, stopMs }

@@ -1,9 +1,7 @@
 import type { Log } from '#audit/log.js'
 import type { Follower } from '#audit/sink.js'
 import type { Capture } from '#capture/capture.js'
-import type {
-  Configuration, ProcessServer, RemoteServer, ServerConfiguration,
-} from '#config/configuration.js'
+import type { Configuration, ProcessServer, RemoteServer } from '#config/configuration.js'
 import { type ServerHealth, wellIn } from '#gateway/health.js'
 import { type Connector, Upstream, Upstreams } from '#gateway/upstreams.js'
 import type { FrameLimits } from '#protocol/frame.js'
@@ -20,6 +18,7 @@ import {
 import type { Lifetime } from '../relay/lifetime.js'
 import { openTelemetry, patientUrgency, type Telemetry } from '../relay/telemetry.js'
 import type { ServerSetup, Setup } from '../server/setup.js'
+import { authorizerOf, mayLogIn } from '../server/login.js'
 import { commandLineOf, processOf, tlsOf } from '../server/upstream.js'
 import { Audits, refusalsTo } from './audits.js'
 import { endpointsSettingsOf } from './front.js'
@@ -142,10 +141,12 @@ const upstreamOf = async (
   const place =
     { server: name, toClient: http, toServer: connectionTo('url' in server ? server.url : undefined) }
   const health = healthOf(server, { audit, log, metrics })
-  const connector = await connectorFor(server, configuration.limits, isAlone, (reason, hasStarted, lines) => {
-    log.warn(`${name}: ${reason}`)
-    health.ended(reason, hasStarted, lines)
-  })
+  const connector = await ('url' in server
+    ? remote(server, configuration, isAlone, message => log.warn(`${name}: ${message}`))
+    : local(server, configuration.limits, (reason, hasStarted, lines) => {
+      log.warn(`${name}: ${reason}`)
+      health.ended(reason, hasStarted, lines)
+    }))
   const witnesses = { audit, log, metrics, observe: telemetry.observe?.(place), witness: capture, health }
   return new Upstream({
     health,
@@ -172,12 +173,6 @@ const asHttpServer = (setup: ServerSetup): ServerSetup =>
     ? setup
     : { ...setup, policy: new Map([...setup.policy, ['wire/http', 'block']]) }
 
-/** How the sessions of `serve` reach a server. @param isAlone no other is offered beside it */
-const connectorFor = (
-  server: ServerConfiguration, limits: FrameLimits, isAlone: boolean, ended: ServerHealth['ended'],
-): Promise<Connector> | Connector =>
-  'url' in server ? remote(server, limits, isAlone) : local(server, limits, ended)
-
 /**
  * Each session has its own process, because a handshake binds a process to one client; all stateless clients
  * share one, because a process that was used without a handshake may refuse one later.
@@ -198,13 +193,18 @@ const local = (server: ProcessServer, limits: FrameLimits, ended: ServerHealth['
   }
 }
 
-/** The HTTP client is loaded only for a remote server. */
-const remote = async (server: RemoteServer, limits: FrameLimits, isAlone: boolean): Promise<Connector> => {
-  const [{ HttpUpstream }, { httpServer }] = await Promise.all([
+/** The HTTP client is loaded only for a remote server. @param isAlone no other server is offered beside it */
+const remote = async (
+  server: RemoteServer, { limits, listen }: Configuration, isAlone: boolean, warn: (message: string) => void,
+): Promise<Connector> => {
+  const [{ HttpUpstream }, { AuthorizedUpstream }, { httpServer }] = await Promise.all([
     import('#transport/upstream/pool.js'),
+    import('#transport/upstream/authorized.js'),
     import('#transport/upstream/forward.js'),
   ])
-  const upstream = new HttpUpstream(new URL(server.url), tlsOf(server))
+  const authorizer = mayLogIn(server, listen) ? await authorizerOf(server, warn) : undefined
+  const [url, tls] = [new URL(server.url), tlsOf(server)]
+  const upstream = authorizer ? new AuthorizedUpstream(url, tls, authorizer) : new HttpUpstream(url, tls)
   const { headers, name } = server
   const passHeaders = new Set(server.passHeaders?.map(header => header.toLowerCase()))
   const cookiePath = isAlone ? undefined : `/${name}/`

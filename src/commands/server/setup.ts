@@ -178,7 +178,10 @@ const fromTarget = (
     names: named?.names,
     lock: named?.lock,
   }
-  if (url !== undefined) return { ...common, url: asServerUrl(url), headers: new Map(), tls: undefined }
+  if (url !== undefined) {
+    const login = named !== undefined && 'url' in named ? named.login : undefined
+    return { ...common, url: asServerUrl(url), headers: new Map(), tls: undefined, login }
+  }
   // A saved list is not started: its name stands for the command.
   const [program, ...args] = file === undefined ? (command ?? []) : [file]
   if (program === undefined || program === '') return badUsage('no command after --')

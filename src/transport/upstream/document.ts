@@ -23,9 +23,11 @@ interface DocumentRequest extends Reach {
   readonly authorization?: string
 }
 
-/** Longest document, in bytes, and longest wait for it, in milliseconds. */
+/** Longest document, in bytes. */
 const maxBytes = 512 * 1024
+/** Longest wait, in milliseconds, for a document, and for the answer to a request that cannot be repeated. */
 const documentMs = 5000
+const postMs = 20_000
 
 /**
  * Fetches a document. The URL may come from somebody who is not trusted (SSRF): it must be https, or http on
@@ -65,9 +67,11 @@ export const guardedFetch = (reach: Reach): GuardedFetch => async (url, { method
 const fetchBytes = async (url: URL, { mayBePrivate }: Reach, ask: Omit<HttpAsk, 'signal'>) => {
   const refused = faultOf(url, mayBePrivate)
   if (refused !== undefined) throw new HttpFailure(refused)
+  const isPost = ask.method === 'POST'
   const upstream = new HttpUpstream(url, mayBePrivate ? {} : { lookup: publicOnly })
   try {
-    const reply = await upstream.request({ ...ask, signal: AbortSignal.timeout(documentMs) })
+    const signal = AbortSignal.timeout(isPost ? postMs : documentMs)
+    const reply = await upstream.request({ ...ask, signal })
     const body = await wholeBody(reply, maxBytes, new Latch())
     if (body !== undefined && body.kind !== 'whole') throw new HttpFailure('the document is too long')
     return { status: reply.status, headers: reply.headers, bytes: body?.bytes }

@@ -1,10 +1,12 @@
 import { stdioExchange, type Exchange } from '#core/event.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
-import { isString, member } from '#protocol/json.js'
+import { parseFrame } from '#protocol/parse.js'
+import { isObject, isString, member } from '#protocol/json.js'
 import { isCancellation } from '#protocol/message.js'
 import { isModernRequest, type InputSchemaOf } from '#transport/http/headers.js'
 import { Latch } from '#transport/timers.js'
 import type { Transport, TransportEvent } from '#transport/transport.js'
+import { AuthorizedUpstream, type Authorizer } from '../authorized.js'
 import { HttpSide, type Call } from '../calls.js'
 import { bodyKind, type Cursor } from '../messages.js'
 import { failureOf, HttpUpstream, type HttpReply, type HttpTls } from '../pool.js'
@@ -17,6 +19,8 @@ import { backoff, HttpResponses, listen, refusedWith, type Backoff } from './res
 export interface HttpSessionOptions {
   readonly url: URL
   readonly tls?: HttpTls
+  /** Gets tokens, where the server asks for them. */
+  readonly authorizer?: Authorizer | undefined
   /** The operator's headers, by lower-case name, for every request. */
   readonly headers: ReadonlyMap<string, string>
   readonly limits: FrameLimits
@@ -46,12 +50,16 @@ class UpstreamSession extends HttpSide {
   #turn: Promise<unknown> = Promise.resolve()
   #renewal: Promise<boolean> | undefined
   #legacy: LegacySse | undefined
+  readonly #stopWaiting: (() => void) | undefined
+  #waits = 0
   #onEvent: (event: TransportEvent) => void = () => {}
 
   constructor(options: HttpSessionOptions) {
     super(options.stopMs)
     this.#options = options
-    this.#upstream = new HttpUpstream(options.url, options.tls)
+    const { url, tls, authorizer } = options
+    this.#upstream = authorizer ? new AuthorizedUpstream(url, tls, authorizer) : new HttpUpstream(url, tls)
+    this.#stopWaiting = authorizer?.waiting(message => this.#tellWaiting(message))
     this.#handshake = new HttpHandshake(this.#upstream, options.headers, options.inputSchemaOf)
     this.#responses = new HttpResponses({
       limits: options.limits,
@@ -96,6 +104,7 @@ class UpstreamSession extends HttpSide {
   #end(reason: string): void {
     this.#report({ type: 'ended', reason })
     this.#closing.abort()
+    this.#stopWaiting?.()
     this.#legacy?.close()
     for (const call of this.calls.all()) call.abort()
   }
@@ -110,6 +119,20 @@ class UpstreamSession extends HttpSide {
     if (!call) return this.#handshake.agreed === undefined && !this.#legacy
     if (isModernRequest(call.frame)) call.abort()
     return isModernRequest(call.frame)
+  }
+
+  /** A user has to log in: requests that asked for progress hear of it, so that the client is patient. */
+  #tellWaiting(message: string): void {
+    this.#waits += 1
+    if (this.#waits % secondsPerProgress !== 1) return
+    for (const { exchange, frame } of this.calls.all()) {
+      const meta = frame.message.kind === 'request' ? member(frame.message.params, '_meta') : undefined
+      const progressToken = isObject(meta) ? member(meta, 'progressToken') : undefined
+      if (!isString(progressToken) && typeof progressToken !== 'number') continue
+      const params = { progressToken, progress: this.#waits, message }
+      const told = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })
+      this.#report({ type: 'frame', exchange, frame: parseFrame(Buffer.from(told), this.#options.limits) })
+    }
   }
 
   async #deliver(call: Call): Promise<void> {
@@ -222,6 +245,8 @@ class UpstreamSession extends HttpSide {
     if (!this.#closing.signal.aborted) this.#onEvent(event)
   }
 }
+
+const secondsPerProgress = 5
 
 /** 404 (2025-11-25, session management); restarted servers on the official SDK answer 400 with an error. */
 const hasLostSession = ({ status }: HttpReply, error: Frame | undefined): boolean => {

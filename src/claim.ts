@@ -6,7 +6,9 @@ import { sha256 } from '#canonical.js'
 import { codeOf } from '#errors.js'
 import { isObject, isString, member, parseJson } from '#protocol/unmetered.js'
 import { clip } from '#protocol/quote.js'
-import { cannotAudit } from './output.js'
+
+/** Another process has the claim. */
+export class Claimed extends Error {}
 
 /** This process's exclusive right to write a file. */
 export interface Claim {
@@ -43,28 +45,28 @@ process.once('exit', () => claims.forEach((_, lock) => giveBack(lock)))
  * the old claim is stale. It decides that by the wall clock, which may be set back. It removes a stale claim
  * without reading whose it is by then. Its exit handler (signal-exit) acts on signals that the relay passes
  * on.
- * @throws CustomsError CANNOT_AUDIT while another owner lives; the system's error when it cannot write
+ * @throws Claimed while another owner lives; the system's error when it cannot write
  */
 export const claim = async (file: string): Promise<Claim> => {
   const text = JSON.stringify({ id: randomUUID(), ...self() })
   const lock = `${file}.lock`
-  await take(file, lock, text)
+  await take(lock, text)
   return { renew: () => renew(lock, text), release: () => giveBack(lock) }
 }
 
-const take = async (file: string, lock: string, text: string): Promise<void> => {
+const take = async (lock: string, text: string): Promise<void> => {
   while (!create(lock, text)) {
-    const found = read(file, lock)
+    const found = read(lock)
     if (found === undefined) continue
     const owner = ownerOf(found)
     if (await lives(lock, owner)) {
       const who = owner === undefined ? 'another relay' : `process ${owner.pid} on ${clip(owner.host)}`
-      throw cannotAudit(file, `${who} is writing it, and a log that is named has one writer`)
+      throw new Claimed(`${who} is writing it`)
     }
     // The right to remove this dead claim is claimed too, so that its successor is not removed by mistake.
     const burial = `${lock}.${sha256(found).slice(0, 16)}`
-    await take(file, burial, text)
-    if (read(file, lock) === found) rmSync(lock, { force: true })
+    await take(burial, text)
+    if (read(lock) === found) rmSync(lock, { force: true })
     giveBack(burial)
   }
   claims.set(lock, text)
@@ -85,7 +87,7 @@ const renew = (lock: string, text: string): string | undefined => {
 
 function giveBack(lock: string): void {
   const text = claims.get(lock)
-  if (claims.delete(lock) && read(lock, lock) === text) rmSync(lock, { force: true })
+  if (claims.delete(lock) && read(lock) === text) rmSync(lock, { force: true })
 }
 
 const create = (lock: string, text: string): boolean => {
@@ -103,13 +105,13 @@ const longest = 4096
 
 /**
  * Undefined when the claim was released meanwhile.
- * @throws CustomsError CANNOT_AUDIT when the file is no claim, such as a dangling link or a pipe
+ * @throws Claimed when the file is no claim, such as a dangling link or a pipe
  */
-const read = (file: string, lock: string): string | undefined => {
+const read = (lock: string): string | undefined => {
   const state = lstatSync(lock, { throwIfNoEntry: false })
   if (state === undefined) return undefined
   if (!state.isFile() || state.size > longest) {
-    throw cannotAudit(file, `${lock} is no claim of a relay: remove it`)
+    throw new Claimed(`${lock} is no claim of a relay: remove it`)
   }
   try {
     return readFileSync(lock, 'utf8')

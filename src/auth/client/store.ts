@@ -1,0 +1,223 @@
+import { hash, randomUUID } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { JWK } from 'jose'
+import { Claimed, claim, type Claim } from '#claim.js'
+import { isArray, isObject, isString, member, parseJson, type Json, type JsonObject } from '#protocol/unmetered.js'
+import { serverMetadata, type AuthorizationServer } from './discovery.js'
+import type { Client, Method } from './registration.js'
+import type { Begun, Tokens } from './requests.js'
+
+/** The login at one server, as it is kept in a file. */
+export interface Stored {
+  /** The MCP server. */
+  readonly url: string
+  readonly resource: string
+  /** The issuer's metadata, as it was when the user logged in. */
+  readonly server: AuthorizationServer
+  readonly client: Client
+  /** The scopes that were asked for. */
+  readonly requested: readonly string[]
+  readonly tokens?: Tokens | undefined
+  /** The refresh token was sent at this time, and the answer is not here: the issuer may have used it up. */
+  readonly sentAt?: number | undefined
+  /** The private key that the tokens are bound to. */
+  readonly dpop?: JWK | undefined
+  /** A login that a user has begun: a successor of this process can finish it. */
+  readonly pending?: Pending | undefined
+}
+
+export interface Pending extends Begun {
+  readonly startedAt: number
+}
+
+/** In milliseconds. */
+const pollMs = 100
+
+/** The file of one login. It is changed only by the process that has claimed it. */
+export class LoginFile {
+  readonly #path: string
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  read(): Stored | undefined {
+    try {
+      return storedIn(parseJson(readFileSync(this.#path, 'utf8')))
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Durable and atomic: whoever reads finds the old state or the new one. */
+  async write(stored: Stored): Promise<void> {
+    const temporary = `${this.#path}.${randomUUID()}.new`
+    try {
+      const handle = await open(temporary, 'wx', 0o600)
+      try {
+        await handle.writeFile(JSON.stringify(stored))
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+      await rename(temporary, this.#path)
+    } catch (error) {
+      await rm(temporary, { force: true })
+      throw error
+    }
+  }
+
+  /** @returns the claim on the tokens; or the value of `instead`, once it has one */
+  claimed<Value>(instead: () => Value | undefined): Promise<Claim | { readonly instead: Value }> {
+    return waitFor(this.#path, instead)
+  }
+
+  /** The same for the right to ask the user to log in. That takes minutes, while tokens are refreshed. */
+  claimedForLogin<Value>(instead: () => Value | undefined): Promise<Claim | { readonly instead: Value }> {
+    return waitFor(`${this.#path}.login`, instead)
+  }
+
+  /** Changes the file under a claim. @param changed of the state that is there now */
+  async change(changed: (stored: Stored | undefined) => Stored): Promise<Stored> {
+    const held = await this.claimed<never>(() => undefined)
+    if ('instead' in held) return held.instead
+    try {
+      const stored = changed(this.read())
+      await this.write(stored)
+      return stored
+    } finally {
+      held.release()
+    }
+  }
+
+  remove(): void {
+    rmSync(this.#path, { force: true })
+  }
+}
+
+const waitFor = async <Value>(
+  file: string, instead: () => Value | undefined,
+): Promise<Claim | { readonly instead: Value }> => {
+  for (;;) {
+    const found = instead()
+    if (found !== undefined) return { instead: found }
+    try {
+      return kept(await claim(file))
+    } catch (error) {
+      if (!(error instanceof Claimed)) throw error
+      await pause(pollMs * (0.5 + Math.random()))
+    }
+  }
+}
+
+/** The owner of a claim shows once a second that it lives. */
+const kept = ({ renew, release }: Claim): Claim => {
+  const timer = setInterval(renew, 1000).unref()
+  return {
+    renew,
+    release: () => {
+      clearInterval(timer)
+      release()
+    },
+  }
+}
+
+/** The folder of all logins of a user. */
+export class LoginFolder {
+  readonly #path: string
+
+  /** @param state the state folder */
+  constructor(state: string) {
+    this.#path = join(state, 'logins')
+  }
+
+  /**
+   * @param url the MCP server's
+   * @param who distinguishes several logins at one server, such as those of two clients
+   */
+  file(url: string, who: string): LoginFile {
+    mkdirSync(this.#path, { recursive: true, mode: 0o700 })
+    const digest = hash('sha256', JSON.stringify([url, who])).slice(0, 16)
+    return new LoginFile(join(this.#path, `${new URL(url).host.replace(/[^\w.-]/g, '_')}-${digest}.json`))
+  }
+
+  all(): readonly (readonly [LoginFile, Stored])[] {
+    const files = readNames(this.#path).map(name => new LoginFile(join(this.#path, name)))
+    return files.flatMap(file => {
+      const stored = file.read()
+      return stored === undefined ? [] : [[file, stored] as const]
+    })
+  }
+}
+
+const readNames = (folder: string): readonly string[] => {
+  try {
+    return readdirSync(folder).filter(name => name.endsWith('.json')).sort()
+  } catch {
+    return []
+  }
+}
+
+const textIn = (object: JsonObject | undefined, name: string): string | undefined => {
+  const value = member(object, name)
+  return isString(value) ? value : undefined
+}
+
+const numberIn = (object: JsonObject | undefined, name: string): number | undefined => {
+  const value = member(object, name)
+  return typeof value === 'number' ? value : undefined
+}
+
+const objectIn = (object: JsonObject, name: string): JsonObject | undefined => {
+  const value = member(object, name)
+  return isObject(value) ? value : undefined
+}
+
+const textsIn = (object: JsonObject | undefined, name: string): readonly string[] | undefined => {
+  const value = member(object, name)
+  return isArray(value) ? value.filter(isString) : undefined
+}
+
+/** @returns undefined for a file that this program has not written */
+const storedIn = (value: Json | undefined): Stored | undefined => {
+  if (!isObject(value)) return undefined
+  const [server, client] = [objectIn(value, 'server'), objectIn(value, 'client')]
+  const [url, resource] = [textIn(value, 'url'), textIn(value, 'resource')]
+  const [issuer, id] = [textIn(server, 'issuer'), textIn(client, 'id')]
+  if (server === undefined || issuer === undefined || id === undefined) return undefined
+  if (url === undefined || resource === undefined) return undefined
+  const dpop = objectIn(value, 'dpop')
+  return {
+    url, resource, server: serverMetadata(server, issuer),
+    client: {
+      id, secret: textIn(client, 'secret'), redirectUri: textIn(client, 'redirectUri'),
+      method: textIn(client, 'method') as Method | undefined, secretExpiresAt: numberIn(client, 'secretExpiresAt'),
+    },
+    requested: textsIn(value, 'requested') ?? [],
+    tokens: tokensIn(objectIn(value, 'tokens')),
+    sentAt: numberIn(value, 'sentAt'),
+    dpop: dpop as JWK | undefined,
+    pending: pendingIn(objectIn(value, 'pending')),
+  }
+}
+
+const tokensIn = (value: JsonObject | undefined): Tokens | undefined => {
+  const access = textIn(value, 'access')
+  return access === undefined ? undefined : {
+    access, type: textIn(value, 'type') === 'dpop' ? 'dpop' : 'bearer', refresh: textIn(value, 'refresh'),
+    expiresAt: numberIn(value, 'expiresAt'), lifetimeMs: numberIn(value, 'lifetimeMs'),
+    scopes: textsIn(value, 'scopes'),
+  }
+}
+
+const pendingIn = (value: JsonObject | undefined): Pending | undefined => {
+  const [url, state, verifier, redirectUri] =
+    ['url', 'state', 'verifier', 'redirectUri'].map(name => textIn(value, name))
+  const startedAt = numberIn(value, 'startedAt')
+  if (url === undefined || state === undefined || verifier === undefined) return undefined
+  return redirectUri === undefined || startedAt === undefined
+    ? undefined : { url, state, verifier, redirectUri, startedAt }
+}

@@ -1,0 +1,136 @@
+import { createInterface } from 'node:readline'
+import { stateFolder } from '#audit/place.js'
+import { reachOf, whoOf } from '#auth/client/login.js'
+import { IssuerClient } from '#auth/client/requests.js'
+import { LoginFolder, type Stored } from '#auth/client/store.js'
+import { clientLogin, deviceLogin, type Purpose, UserLogin } from '#auth/client/user-login.js'
+import type { RemoteServer } from '#config/configuration.js'
+import { badUsage, CustomsError } from '#errors.js'
+import { styleFor } from '#inspect/terminal.js'
+import { openBrowser } from '#transport/process/browser.js'
+import { failureOf, HttpFailure } from '#transport/upstream/pool.js'
+import type { SharedFlags, Target } from '../flags.js'
+import { print, table } from '../output.js'
+import { challengeOf } from '../server/challenge.js'
+import { settingsOf } from '../server/login.js'
+import { setUp } from '../server/setup.js'
+import type { LoginFlags } from './flags.js'
+
+const folder = (): LoginFolder => new LoginFolder(stateFolder(process.env))
+
+const tell = (line: string): void => void process.stderr.write(`${line}\n`)
+
+/** `login`: gets tokens for a server before a relay needs them. */
+export const login = async (shared: SharedFlags, flags: LoginFlags, target: Target): Promise<number> => {
+  if (flags.status) return status(flags.json)
+  const { servers: [setup] } = await setUp(shared, target, 'inspect')
+  const server = setup?.server
+  if (server === undefined || !('url' in server)) return badUsage('login is for a server with a URL')
+  try {
+    const stored = await loggedIn(server, flags)
+    if (stored === undefined) tell(`${server.url} does not ask for a login`)
+    else {
+      const { server: { issuer }, requested, tokens } = stored
+      const scopes = (tokens?.scopes ?? requested).join(' ')
+      tell(`Logged in at ${issuer}${scopes === '' ? '' : `, with the scopes ${scopes}`}`)
+    }
+    return 0
+  } catch (error) {
+    if (error instanceof CustomsError) throw error
+    throw new CustomsError('CANNOT_REACH', `${server.url}: ${failureOf(error)}`, { cause: error })
+  }
+}
+
+/** @returns undefined when the server asks for no login */
+const loggedIn = async (
+  server: RemoteServer, { noBrowser, device }: LoginFlags,
+): Promise<Stored | undefined> => {
+  const url = new URL(server.url)
+  const settings = settingsOf(server)
+  const file = folder().file(url.href, whoOf(settings))
+  const purpose: Purpose = {
+    wanted: (await challengeOf(server)).wanted, refused: file.read()?.tokens?.access ?? '', scopes: [],
+  }
+  const fetch = await reachOf(url)
+  const options = { url, settings, file, fetch, now: Date.now }
+  if (settings.grant === 'client') {
+    const stored = await clientLogin(options, purpose)
+    return stored && file.change(() => stored)
+  }
+  if (device) {
+    return deviceLogin(options, purpose, (start, code) => tell(`Open ${start}\nand enter the code ${code}`))
+  }
+  const show = (start: string): void => {
+    const opened = !noBrowser && openBrowser(start)
+    tell(opened
+      ? `A browser was opened. If none appears, open\n${start}`
+      : `Open in a browser:\n${start}\nIf it runs on another machine, it ends at a page that it cannot load: ` +
+        'paste the URL of that page here.')
+  }
+  const user = new UserLogin({ ...options, show, alone: false })
+  const pasted = createInterface({ input: process.stdin }).on('line', line => {
+    if (line.trim() !== '' && !user.take(line.trim())) tell('This URL is not the answer to this login.')
+  })
+  const late = setTimeout(() => user.close(), settings.loginMs)
+  try {
+    return await user.run(purpose)
+  } finally {
+    clearTimeout(late)
+    pasted.close()
+  }
+}
+
+/** `login --status` */
+const status = async (json: boolean): Promise<number> => {
+  const rows = folder().all().flatMap(([, { url, server: { issuer }, requested, tokens }]) => {
+    if (tokens === undefined) return []
+    const { scopes = requested, expiresAt, refresh } = tokens
+    const expires = expiresAt === undefined ? null : new Date(expiresAt).toISOString()
+    return [{ server: url, issuer, scopes, expiresAt: expires, renewable: refresh !== undefined }]
+  })
+  if (json) {
+    await print(`${JSON.stringify(rows, undefined, 2)}\n`)
+    return 0
+  }
+  if (rows.length === 0) {
+    tell('There is no login: mcp-customs login URL begins one.')
+    return 0
+  }
+  const cells = rows.map(({ server, issuer, scopes, expiresAt, renewable }) =>
+    [server, issuer, scopes.join(' '), renewable ? 'renewed by itself' : expiresAt ?? 'not said'])
+  const style = styleFor(process.stdout, process.env)
+  await print(`${table(['Server', 'Issuer', 'Scopes', 'Expires'], cells, style)}\n`)
+  return 0
+}
+
+/** `logout`: revokes the tokens where the issuer can, and forgets them. @param wanted undefined: all */
+export const logout = async (wanted: string | undefined): Promise<number> => {
+  if (wanted !== undefined && !URL.canParse(wanted)) return badUsage('the URL of the server is no URL')
+  const url = wanted === undefined ? undefined : new URL(wanted).href
+  const found = folder().all().filter(([, stored]) => url === undefined || stored.url === url)
+  if (found.length === 0) tell('There is no such login.')
+  for (const [file, stored] of found) {
+    const held = await file.claimed<never>(() => undefined)
+    try {
+      const failure = await revoked(file.read() ?? stored)
+      file.remove()
+      tell(`Logged out of ${stored.url}${failure === undefined ? '' : ` (${failure})`}`)
+    } finally {
+      if ('release' in held) held.release()
+    }
+  }
+  return 0
+}
+
+/** @returns why the issuer still knows the tokens */
+const revoked = async ({ url, server, client, tokens }: Stored): Promise<string | undefined> => {
+  const token = tokens?.refresh ?? tokens?.access
+  if (token === undefined) return undefined
+  try {
+    const issuer = new IssuerClient({ server, client, fetch: await reachOf(new URL(url)) })
+    return (await issuer.revoke(token)) ? undefined : 'its issuer cannot revoke tokens: they expire by themselves'
+  } catch (error) {
+    const reason = error instanceof HttpFailure ? error.message : failureOf(error)
+    return `the issuer did not revoke the token: ${reason}`
+  }
+}

@@ -1,0 +1,81 @@
+import type { Abortable, HttpAsk, HttpReply, HttpTls } from './pool.js'
+import { discard, HttpFailure, HttpUpstream } from './pool.js'
+
+/** What is added to a request so that the server knows who sends it. */
+export interface Given {
+  readonly headers: readonly (readonly [name: string, value: string])[]
+}
+
+/** Gets the tokens of one server (auth/client/login.ts). */
+export interface Authorizer {
+  /** Undefined when there is no token. Never rejects. */
+  given(method: string, url: URL): Given | undefined | Promise<Given | undefined>
+  /**
+   * The server has answered with 401 or 403. Waits for a new token, and so for a user who logs in.
+   * @param tries of this request so far
+   * @returns false when another try is of no use
+   * @throws HttpFailure, which says what the user can do
+   */
+  refused(reply: HttpReply, given: Given | undefined, tries: number): Promise<boolean>
+  /** Calls a listener every second while a user has to log in. @returns ends that */
+  waiting(told: (message: string) => void): () => void
+  /** Resolves when no token request is under way. */
+  close(): Promise<void>
+}
+
+/** Requests are sent again so often. */
+const maxTries = 3
+
+/** An HTTP server that wants tokens. */
+export class AuthorizedUpstream extends HttpUpstream {
+  readonly #authorizer: Authorizer
+
+  constructor(url: URL, tls: HttpTls | undefined, authorizer: Authorizer) {
+    super(url, tls)
+    this.#authorizer = authorizer
+  }
+
+  override async request(ask: HttpAsk): Promise<HttpReply> {
+    // The client of `serve` has credentials of its own.
+    if (ask.headers.has('authorization')) return super.request(ask)
+    for (let tries = 0; ; tries++) {
+      const known = this.#authorizer.given(ask.method, ask.url ?? this.url)
+      const given = known instanceof Promise ? await unlessAborted(ask.signal, known) : known
+      const headers = given === undefined ? ask.headers : new Map([...ask.headers, ...given.headers])
+      const reply = await super.request({ ...ask, headers })
+      // Nobody logs in to end a session.
+      const isRefused = (reply.status === 401 || reply.status === 403) && ask.method !== 'DELETE'
+      if (!isRefused || tries === maxTries) return reply
+      let again = false
+      try {
+        again = await unlessAborted(ask.signal, this.#authorizer.refused(reply, given, tries))
+      } catch (error) {
+        discard(reply)
+        throw error
+      }
+      if (!again) return reply
+      discard(reply)
+    }
+  }
+
+  override async close(): Promise<void> {
+    await this.#authorizer.close()
+    await super.close()
+  }
+}
+
+const unlessAborted = async <Value>(
+  signal: AbortSignal | Abortable, value: Promise<Value>,
+): Promise<Value> => {
+  const gone = () => new HttpFailure('the request was cancelled')
+  if (signal.aborted) throw gone()
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(gone())
+    if (signal instanceof AbortSignal) signal.addEventListener('abort', abort, { once: true })
+    else signal.onAbort = abort
+    void value.then(resolve, reject).finally(() => {
+      if (signal instanceof AbortSignal) signal.removeEventListener('abort', abort)
+      else if (signal.onAbort === abort) signal.onAbort = undefined
+    })
+  })
+}
