@@ -14,7 +14,8 @@ export const lossEvent = 'audit/lost'
  * file ends (`rotation`), the next one begins (`continuation`), or the log is closed (`end`). Without a
  * signing key, only the checkpoints of rotation and continuation are written.
  */
-type Reason = 'start' | 'interval' | 'rotation' | 'continuation' | 'end'
+const reasons = ['start', 'interval', 'rotation', 'continuation', 'end'] as const
+type Reason = (typeof reasons)[number]
 
 export interface Checkpoint {
   readonly reason: Reason
@@ -67,9 +68,7 @@ export const checkpointOf = (record: JsonObject): Checkpoint | undefined => {
   return { reason, log: isString(log) ? log : undefined }
 }
 
-const reasons: ReadonlySet<unknown> =
-  new Set<Reason>(['start', 'interval', 'rotation', 'continuation', 'end'])
-const isReason = (reason: unknown): reason is Reason => reasons.has(reason)
+const isReason = (reason: unknown): reason is Reason => reasons.some(one => one === reason)
 
 /**
  * The private key that signs checkpoints: Ed25519, PEM (PKCS#8, `openssl genpkey -algorithm ed25519`).

@@ -1,13 +1,13 @@
 import type { Entry } from '#core/event.js'
 import { isArray, isObject, isString, parseJson, type Json, type JsonObject } from '#protocol/unmetered.js'
 import { hidden, isSecretCompound, isSecretKey, nameNames } from './secret-names.js'
-import { withoutSecrets } from './secrets.js'
+import { maxLevels, withoutSecrets } from './secrets.js'
 
 /** The form in which a record keeps arguments and results; `redacted` and `full` keep the digests too. */
 export type Payloads = 'none' | 'digest' | 'redacted' | 'full'
 
 /** Longest JSON text, in bytes, that is searched for secrets: the search delays the next message. */
-const longest = 256 * 1024
+export const longest = 256 * 1024
 
 /**
  * The arguments and the result of a call, as any other JSON parser reads them. Two kinds of values have no
@@ -45,12 +45,6 @@ const canonicalizable = (value: Json): Json => {
   )
 }
 
-/**
- * A string may itself be JSON text, with strings that are JSON text again. So many levels are searched for
- * secrets; a string with JSON text below them is hidden as a whole.
- */
-const deepest = 3
-
 /** The value with the same structure, without its secrets. */
 export const redact = (value: Json): Json => redactAt(value, 0)
 
@@ -64,7 +58,7 @@ const redactText = (text: string, depth: number): string => {
   // Many tools put a JSON object, array or string into a text.
   const embedded = /^\s*[[{"]/.test(text) ? parseJson(text) : undefined
   if (embedded === undefined) return withoutSecrets(text)
-  return depth < deepest ? JSON.stringify(redactAt(embedded, depth + 1)) : hidden
+  return depth < maxLevels ? JSON.stringify(redactAt(embedded, depth + 1)) : hidden
 }
 
 const redactElements = (elements: readonly Json[], depth: number): Json =>

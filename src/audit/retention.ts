@@ -1,6 +1,6 @@
 import { rmSync, statSync } from 'node:fs'
 import { lossNote } from './place.js'
-import { logOf, firstRecord } from './read/logs.js'
+import { byLog } from './read/logs.js'
 
 /** Which files are kept. All limits apply together; undefined, and 0 days or bytes, mean no limit. */
 export interface Retention {
@@ -54,16 +54,9 @@ export const removeOldest = (
 }
 
 /** Oldest first: the files of a log by their records, the logs by when they were last written. */
-const inOrder = (states: readonly State[]): readonly (State & { readonly written: number })[] => {
-  const logs = new Map<string, (State & { readonly seq: number })[]>()
-  for (const state of states) {
-    const first = firstRecord(state.file)
-    const log = first ? logOf(first) : state.file
-    logs.set(log, [...(logs.get(log) ?? []), { ...state, seq: first?.seq ?? 0 }])
-  }
-  return [...logs.values()].flatMap(files => {
+const inOrder = (states: readonly State[]): readonly (State & { readonly written: number })[] =>
+  byLog(states).flatMap(files => {
     let written = -Infinity
     return files.sort((a, b) => a.seq - b.seq)
       .map(one => ({ ...one, written: (written = Math.max(written, one.modified)) }))
   }).sort((a, b) => a.written - b.written)
-}

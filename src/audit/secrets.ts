@@ -74,8 +74,11 @@ export const withoutSecrets = (text: string): string => {
   return readingsOf(plain).every(reading => scrub(reading) === reading) ? plain : hidden
 }
 
-/** A text may be part of a JSON text that is a string in another one: so many levels of escapes are undone. */
-const maxLevels = 3
+/**
+ * A text may be JSON text, with strings that are JSON text again. So many levels are searched for secrets, or
+ * their escapes undone; below them a whole text is hidden.
+ */
+export const maxLevels = 3
 /** Those of JSON, and those of a JSON Pointer. */
 const escape = /\\u([\da-f]{4})|\\(["\\/bfnrt])|(~[01])/gi
 const escapes: ReadonlyMap<string, string> =

@@ -69,7 +69,8 @@ const tool: Read<ToolSetting> = value =>
 const names = fields({ allow: maybe(list(text)), deny: maybe(list(text)) })
 
 /** The settings that may change while a session runs: the action of each rule, and the settings of tools. */
-const ruling = fields({ policy: record(text), tools: record(tool), names: maybe(names) })
+const changing = { policy: record(text), tools: record(tool), names: maybe(names) }
+const ruling = fields(changing)
 
 /** The limits of messages and schemas that applied to a session. */
 const limits = fields({
@@ -110,9 +111,7 @@ const opening = fields({
   payloads: oneOf('redacted', 'full'),
   /** The settings that the session was judged by. A replay may use others. */
   settings: fields({
-    policy: record(text),
-    tools: record(tool),
-    names: maybe(names),
+    ...changing,
     trusted: flag,
     limits,
     intent: flag,

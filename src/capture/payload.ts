@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { redact } from '#audit/redact.js'
+import { longest, redact } from '#audit/redact.js'
 import { hidden, isSecretKey } from '#audit/secret-names.js'
 import { withoutSecrets } from '#audit/secrets.js'
 import type { Finding } from '#core/rule.js'
@@ -53,23 +53,15 @@ export const headersOf = (
   Object.fromEntries([...headers].filter(([name]) => name.startsWith('mcp-') && !isSecretKey(name))
     .map(([name, value]) => [name, text(value)]))
 
-/** Longest value that is searched for secrets, as in the audit log: the search delays the next message. */
-const longest = 256 * 1024
-
 const scrubbed = (bytes: Buffer): Buffer => {
   if (bytes.length > longest) return Buffer.from(`[${bytes.length} bytes]`)
   const encoding = isUtf8(bytes) ? 'utf8' : 'latin1'
   return Buffer.from(withoutSecrets(bytes.toString(encoding)), encoding)
 }
 
-/** Members that a replay needs are kept, and only their texts are searched: these hold definitions, */
+/** Definitions, which a replay needs: only their texts are searched. */
 const definitions: ReadonlySet<string> =
   new Set(['tools', 'prompts', 'resources', 'resourceTemplates', 'requestedSchema', 'task'])
-/** and these are texts and numbers. */
-const scalars: ReadonlySet<string> = new Set([
-  'protocolVersion', 'nextCursor', 'cursor', 'name', 'requestId', 'progressToken',
-  'progress', 'total', 'taskId', 'status', 'ttlMs', 'isError', 'resultType', 'code', 'level',
-])
 
 /** Members of a message that have members of their own. */
 const bodies: ReadonlySet<string> = new Set(['params', 'result', 'error'])
@@ -92,8 +84,8 @@ const editAt = (path: Path, value: Json, kept: Json): readonly Edit[] =>
 const redactMember = (key: string, value: Json): Json => {
   if (key === '_meta') return withoutMeta(value)
   if (definitions.has(key)) return withoutTextSecrets(value, { left: longest })
-  if (!scalars.has(key) || isObject(value) || isArray(value)) return withoutPayload(key, value)
-  return withoutTextSecrets(value, { left: longest })
+  // The name of a progress token sounds like that of a secret.
+  return withoutPayload(key === 'progressToken' ? 'progress' : key, value)
 }
 
 /** Searches texts for secrets until the budget is spent; longer texts behind it are left out. */
@@ -122,7 +114,8 @@ const suggestions: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'e
 /** Members of a schema that hold a value. */
 const samples: ReadonlySet<string> = new Set(['default', 'examples', 'const'])
 /** Members of a definition that should be texts. */
-const texts: ReadonlySet<string> = new Set(['name', 'title', 'description', 'statusMessage', 'taskId', 'uri', 'uriTemplate', 'src'])
+const texts: ReadonlySet<string> =
+  new Set(['name', 'title', 'description', 'statusMessage', 'taskId', 'uri', 'uriTemplate', 'src'])
 
 /** Longest text that is always kept, after a search, in characters: names and types are shorter. */
 const shortest = 128
@@ -137,6 +130,6 @@ const withoutPayload = (key: string, value: Json): Json => {
 const withoutMeta = (value: Json): Json => {
   if (!isObject(value)) return value
   return Object.fromEntries(Object.entries(value).map(([key, held = null]) => [
-    withoutSecrets(key), scalars.has(key) ? redactMember(key, held) : withoutPayload(key, held),
+    withoutSecrets(key), redactMember(key, held),
   ]))
 }

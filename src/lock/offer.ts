@@ -10,8 +10,7 @@ export const parts = {
 
 export type Part = keyof typeof parts
 
-export const partNames: readonly Part[] =
-  ['serverInfo', 'instructions', 'tools', 'prompts', 'resources', 'resourceTemplates']
+export const partNames = Object.keys(parts) as readonly Part[]
 
 /** The definitions of a part by name. A part that is no list has at most one definition, named ''. */
 export type Definitions = ReadonlyMap<string, Json>
@@ -19,13 +18,8 @@ export type Definitions = ReadonlyMap<string, Json>
 /** What a server offers to clients of one era. The order of a list has no meaning. */
 export type Offer = Readonly<Record<Part, Definitions>>
 
-export const offer = (definitions: (part: Part) => Definitions): Offer => ({
-  serverInfo: definitions('serverInfo'), instructions: definitions('instructions'),
-  tools: definitions('tools'), prompts: definitions('prompts'), resources: definitions('resources'),
-  resourceTemplates: definitions(
-    'resourceTemplates',
-  ),
-})
+export const offer = (definitions: (part: Part) => Definitions): Offer =>
+  Object.fromEntries(partNames.map(part => [part, definitions(part)])) as Offer
 
 export const emptyOffer: Offer = offer(() => new Map())
 

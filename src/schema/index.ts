@@ -178,37 +178,26 @@ const bytesOfValue = 60
 /** Stops reading a schema where it exceeds a limit. */
 const measure = (schema: Json, limits: SchemaLimits): Measured => {
   const tooLong = { over: `is longer than ${limits.schemaBytes} bytes` }
-  const room: Room = { bytes: limits.schemaBytes, values: 0 }
-  if (!fits(schema, room, limits.schemaDepth)) {
-    return room.bytes < 0 ? tooLong : { over: `is nested deeper than ${limits.schemaDepth}` }
+  let [bytes, values] = [limits.schemaBytes, 0]
+  const take = (count: number): boolean => (bytes -= count) >= 0
+  // Whether depth and minimal length are within the limits: a character has at least one byte.
+  const fits = (value: Json, depth: number): boolean => {
+    values++
+    if (typeof value === 'string') return take(value.length + 2)
+    if (isArray(value)) {
+      return depth > 0 && take(1 + Math.max(1, value.length)) && value.every(item => fits(item, depth - 1))
+    }
+    if (!isObject(value)) return take(1)
+    const keys = Object.keys(value)
+    // Keys, not entries: values are read only while there are bytes left.
+    return depth > 0 && take(1 + Math.max(1, 2 * keys.length)) &&
+      keys.every(key => take(key.length + 2) && fits(value[key] ?? null, depth - 1))
+  }
+  if (!fits(schema, limits.schemaDepth)) {
+    return bytes < 0 ? tooLong : { over: `is nested deeper than ${limits.schemaDepth}` }
   }
   // Escapes and characters beyond ASCII may still make it too long.
   const text = JSON.stringify(schema)
   if (Buffer.byteLength(text) > limits.schemaBytes) return tooLong
-  return { text, held: 2 * text.length + bytesOfValue * room.values }
+  return { text, held: 2 * text.length + bytesOfValue * values }
 }
-
-interface Room {
-  bytes: number
-  values: number
-}
-
-/** Whether depth and minimal length are within the limits: a character has at least one byte. */
-const fits = (value: Json, room: Room, depth: number): boolean => {
-  room.values++
-  if (typeof value === 'string') return take(value.length + 2, room)
-  if (isArray(value)) {
-    const hasRoom = depth > 0 && take(1 + Math.max(1, value.length), room)
-    return hasRoom && value.every(item => fits(item, room, depth - 1))
-  }
-  if (!isObject(value)) return take(1, room)
-  const keys = Object.keys(value)
-  return (
-    depth > 0 &&
-    take(1 + Math.max(1, 2 * keys.length), room) &&
-    // Keys, not entries: values are read only while there are bytes left.
-    keys.every(key => take(key.length + 2, room) && fits(value[key] ?? null, room, depth - 1))
-  )
-}
-
-const take = (bytes: number, room: Room): boolean => (room.bytes -= bytes) >= 0

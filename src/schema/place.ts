@@ -88,4 +88,19 @@ export const pathOf = (place: Place | undefined, steps: readonly Step[], budget:
   return parts.reverse().flat()
 }
 
+/** The deepest schema on the way from one along a path, and the rest of the path. */
+export const nearest = (
+  from: Place, path: readonly Step[], budget: Budget,
+): { readonly place: Place; readonly steps: readonly Step[] } => {
+  let [place, steps, length] = [from, [] as Step[], 0]
+  for (const step of path) {
+    steps.push(step)
+    length += String(step).length
+    budget.spend(20 * steps.length + length)
+    const child = place.child(...steps)
+    if (child !== undefined) [place, steps, length] = [child, [], 0]
+  }
+  return { place, steps }
+}
+
 const keyOf = (steps: readonly Step[]): string => nameKey(pointer(...steps))

@@ -18,21 +18,27 @@ export const logOf = (first: ReadRecord): string => checkpointOf(first.members)?
  * @throws CustomsError CANNOT_AUDIT when a file or folder cannot be read
  */
 export const findLogs = async (paths: readonly string[]): Promise<readonly (readonly string[])[]> => {
-  const logs = new Map<string, Part[]>()
-  for (const file of new Set((await Promise.all(paths.map(filesIn))).flat())) {
-    const first = firstRecord(file)
-    // A file whose first record cannot be read is a log by itself.
-    const log = first ? logOf(first) : file
-    logs.set(log, [...(logs.get(log) ?? []), { file, seq: first?.seq ?? 0, size: statSync(file).size }])
-  }
-  return [...logs.values()].flatMap(chainsIn)
+  const files = [...new Set((await Promise.all(paths.map(filesIn))).flat())]
+  return byLog(files.map(file => ({ file, size: statSync(file).size }))).flatMap(chainsIn)
 }
 
-interface Part {
+interface State {
   readonly file: string
-  /** Of the file's first record. */
-  readonly seq: number
   readonly size: number
+}
+
+/** A file, with the number of its first record. */
+export type Part<Of extends State = State> = Of & { readonly seq: number }
+
+/** The files of each log. A file whose first record cannot be read is a log by itself. */
+export const byLog = <Of extends State>(files: readonly Of[]): readonly Part<Of>[][] => {
+  const logs = new Map<string, Part<Of>[]>()
+  for (const one of files) {
+    const first = firstRecord(one.file)
+    const log = first ? logOf(first) : one.file
+    logs.set(log, [...(logs.get(log) ?? []), { ...one, seq: first?.seq ?? 0 }])
+  }
+  return [...logs.values()]
 }
 
 /** The chain of a log, and each copy of one of its files by itself: a backup is no part of the chain. */

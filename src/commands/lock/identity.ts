@@ -99,11 +99,15 @@ const programOf = async (
 ): Promise<Program | undefined> => {
   const cwd = resolve(server.cwd ?? '.', folder ?? '')
   if (launcher === undefined && isLauncher(word)) return undefined
-  if (option === '-m') return first(modulesOf(word, [cwd, ...pathsOf(server, cwd)]))
+  if (/^-[A-Za-z]*m$|^--module$/.test(option ?? '')) {
+    return first(modulesOf(word, [cwd, ...pathsOf(server, cwd)]))
+  }
   // A name looked up in PATH is not a file of the server.
   if (isInterpreted !== true && !/[\\/]|\.py$/.test(word)) return undefined
   return first([
     resolve(cwd, word), join(resolve(cwd, word), '__main__.py'),
+    // `mcp run server.py:app` names an object in the file.
+    resolve(cwd, word.replace(/(?<=\.py):\w+$/, '')),
     ...(isInterpreted === true ? scriptsOf(cwd, word) : []),
   ])
 }

@@ -29,12 +29,16 @@ const packages: Launcher = {
   code: /^(?:-c|--call)$/,
   folder: /^--(?:directory|dir|cwd)$/,
 }
+/** Its `-p` names the version of Python, and not a package. */
+const uv: Launcher = {
+  ...packages, valued: new RegExp(`^-p$|${packages.valued?.source ?? ''}`), naming: /^(?:-m|--module|--from)$/,
+}
 const javascript: Launcher = {
   isInterpreter: true, folder: /^--cwd$/,
   valued: /^(?:-r|-C|--(?:require|import|loader|conditions|env-file|config|import-map))$/,
   code: /^(?:-e|-p|-pe|--eval|--print)$/,
 }
-const python: Launcher = { isInterpreter: true, valued: /^-[WX]$/, naming: /^-m$/, code: /^-c$/ }
+const python: Launcher = { isInterpreter: true, valued: /^-[WX]$/, naming: /^-[A-Za-z]*m$/, code: /^-c$/ }
 const shell: Launcher = { isInterpreter: true, verbs: /^\/[a-z]$/i, code: /^-[a-z]*c$/ }
 /** Nearly all options of docker take a value. */
 const containers: Launcher = {
@@ -47,9 +51,15 @@ const containers: Launcher = {
 const launchers: ReadonlyMap<string, Launcher> = new Map<string, Launcher>([
   ['env', { verbs: /^[A-Za-z_]\w*=/, valued: /^(?:-u|--unset)$/, folder: /^(?:-C|--chdir)$/ }],
   ...['cmd', 'sh', 'bash', 'zsh'].map(name => [name, shell] as const),
-  ...['npx', 'npm', 'pnpm', 'yarn', 'bunx', 'uv', 'uvx', 'pipx', 'poetry', 'pdm', 'pipenv', 'hatch'].map(
+  ...['npx', 'npm', 'pnpm', 'yarn', 'bunx', 'uvx', 'pipx', 'poetry', 'pdm', 'pipenv', 'hatch'].map(
     name => [name, packages] as const,
   ),
+  ['uv', uv],
+  // The command lines of the Python SDK and of FastMCP.
+  ...['mcp', 'fastmcp'].map(name => [name, { isInterpreter: true, verbs: /^(?:run|dev)$/ }] as const),
+  ['go', { isInterpreter: true, verbs: /^run$/ }],
+  ['timeout', { verbs: /^\d+[smhd]?$/, valued: /^-[ks]$/ }],
+  ...['nice', 'ionice', 'stdbuf', 'xvfb-run', 'sudo'].map(name => [name, { valued: /^-[ncpu]$/ }] as const),
   ...['node', 'tsx', 'ts-node'].map(name => [name, javascript] as const),
   ...['bun', 'deno'].map(name => [name, { ...javascript, verbs: /^(?:run|x)$/ }] as const),
   ...['python', 'python3', 'py'].map(name => [name, python] as const),

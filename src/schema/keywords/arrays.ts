@@ -27,30 +27,30 @@ const rest = (schema: Subschema, from: number): ArrayCheck => inRange(() => sche
 const prefixItems: Keyword = {
   name: 'prefixItems',
   applies: 'below',
-  checks: (value, site) => ({ array: tuple(schemasOf(value, site, 'prefixItems')) }),
+  checks: (value, context) => ({ array: tuple(schemasOf(value, context, 'prefixItems')) }),
 }
 
 const items: Keyword = {
   name: 'items',
   applies: 'below',
   expected: 'must be a schema, or an array of schemas up to 2019-09',
-  checks(value, site) {
-    if (isArray(value)) return { array: tuple(schemasOf(value, site, 'items')) }
-    const schema = site.subschema('items')
-    const before = site.dialect === '2020-12' ? site.sibling('prefixItems') : undefined
+  checks(value, context) {
+    if (isArray(value)) return { array: tuple(schemasOf(value, context, 'items')) }
+    const schema = context.subschema('items')
+    const before = context.dialect === '2020-12' ? context.sibling('prefixItems') : undefined
     return schema && { array: rest(schema, isArray(before) ? before.length : 0) }
   },
 }
 
-const additionalItems = ofSchema('additionalItems', (schema, site) => {
-  const before = site.sibling('items')
+const additionalItems = ofSchema('additionalItems', (schema, context) => {
+  const before = context.sibling('items')
   return isArray(before) ? { array: rest(schema, before.length) } : undefined
 })
 
-const contains = ofSchema('contains', (schema, site) => {
-  const counted = hasKeyword(site.dialect, 'minContains')
+const contains = ofSchema('contains', (schema, context) => {
+  const counted = hasKeyword(context.dialect, 'minContains')
   const limit = (name: string, otherwise: number): number => {
-    const value = counted ? site.sibling(name) : undefined
+    const value = counted ? context.sibling(name) : undefined
     return typeof value === 'number' ? value : otherwise
   }
   const [min, max] = [limit('minContains', 1), limit('maxContains', Infinity)]
@@ -63,7 +63,7 @@ const contains = ofSchema('contains', (schema, site) => {
       for (const [index, item] of items.entries()) {
         if (!attempt(schema, item, run, undefined)) continue
         found++
-        if (site.dialect === '2020-12') seen?.addItem(index)
+        if (context.dialect === '2020-12') seen?.addItem(index)
       }
       if (found < min) return run.fail(tooFew)
       return found <= max || run.fail(`must have at most ${max} items that fit (maxContains)`)

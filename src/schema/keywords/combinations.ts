@@ -1,54 +1,44 @@
+import type { Json } from '#protocol/unmetered.js'
 import type { Place } from '../place.js'
 import type { Run, Scope } from '../evaluate.js'
-import { attempt, eachHolds, forAll, ofSchema, schemasOf, type Keyword } from './keyword.js'
+import {
+  attempt, eachHolds, forAll, ofSchema, schemasOf, type Check, type Keyword, type Subschema,
+} from './keyword.js'
 
-const allOf: Keyword = {
-  name: 'allOf',
-  applies: 'here',
-  checks(value, site) {
-    const schemas = schemasOf(value, site, 'allOf')
-    return forAll((value, run, seen) => eachHolds(schemas, run, schema => schema.matches(value, run, seen)))
-  },
-}
+/** A keyword whose value is a list of schemas for the same value. */
+const ofList = (
+  name: string, check: (schemas: readonly Subschema[]) => Check<Json>, more: Partial<Keyword> = {},
+): Keyword => ({
+  name, applies: 'here', ...more,
+  checks: (value, context) => forAll(check(schemasOf(value, context, name))),
+})
 
-const anyOf: Keyword = {
-  name: 'anyOf',
-  applies: 'here',
-  checks(value, site) {
-    const schemas = schemasOf(value, site, 'anyOf')
-    return forAll((value, run, seen) => {
-      let valid = false
-      for (const schema of schemas) {
-        if (attempt(schema, value, run, seen)) valid = true
-        // The other branches matter only where `unevaluated…` needs what they evaluate.
-        if (valid && seen === undefined) return true
-      }
-      return valid || run.fail('must fit at least one of the alternatives (anyOf)')
-    })
-  },
-}
+const allOf = ofList('allOf', schemas => (value, run, seen) =>
+  eachHolds(schemas, run, schema => schema.matches(value, run, seen)))
 
-const oneOf: Keyword = {
-  name: 'oneOf',
-  nonMonotonic: true,
-  applies: 'here',
-  checks(value, site) {
-    const schemas = schemasOf(value, site, 'oneOf')
-    return forAll((value, run, seen) => {
-      let fitting = 0
-      for (const schema of schemas) if (attempt(schema, value, run, seen) && ++fitting > 1) break
-      if (fitting === 0) return run.fail('must fit one of the alternatives (oneOf)')
-      return fitting === 1 || run.fail('must fit only one of the alternatives (oneOf)')
-    })
-  },
-}
+const anyOf = ofList('anyOf', schemas => (value, run, seen) => {
+  let valid = false
+  for (const schema of schemas) {
+    if (attempt(schema, value, run, seen)) valid = true
+    // The other branches matter only where `unevaluated…` needs what they evaluate.
+    if (valid && seen === undefined) return true
+  }
+  return valid || run.fail('must fit at least one of the alternatives (anyOf)')
+})
+
+const oneOf = ofList('oneOf', schemas => (value, run, seen) => {
+  let fitting = 0
+  for (const schema of schemas) if (attempt(schema, value, run, seen) && ++fitting > 1) break
+  if (fitting === 0) return run.fail('must fit one of the alternatives (oneOf)')
+  return fitting === 1 || run.fail('must fit only one of the alternatives (oneOf)')
+}, { nonMonotonic: true })
 
 const not = ofSchema('not', schema => forAll((value, run) =>
   !attempt(schema, value, run, undefined) || run.fail('must not fit the schema (not)')
 ), { applies: 'here', nonMonotonic: true })
 
-const conditional = ofSchema('if', (condition, site) => {
-  const [then, otherwise] = [site.subschema('then'), site.subschema('else')]
+const conditional = ofSchema('if', (condition, context) => {
+  const [then, otherwise] = [context.subschema('then'), context.subschema('else')]
   return forAll((value, run, seen) => {
     const chosen = attempt(condition, value, run, seen) ? then : otherwise
     return chosen === undefined || chosen.matches(value, run, seen)
@@ -69,15 +59,15 @@ const outermost = (run: Run, find: (scope: Scope) => Place | undefined): Place |
 
 const reference = (name: string, find: (scope: Scope, name: string) => Place | undefined): Keyword => ({
   name,
-  checks(_, site) {
-    const target = site.target(name)
+  checks(_, context) {
+    const target = context.target(name)
     if (target === undefined) return undefined
     const { dynamic } = target
-    const schema = site.subschemaAt(target.place)
+    const schema = context.subschemaAt(target.place)
     if (dynamic === undefined) return forAll((value, run, seen) => schema.matches(value, run, seen))
     return forAll((value, run, seen) => {
       const found = outermost(run, scope => find(scope, dynamic))
-      return (found === undefined ? schema : site.subschemaAt(found)).matches(value, run, seen)
+      return (found === undefined ? schema : context.subschemaAt(found)).matches(value, run, seen)
     })
   },
 })

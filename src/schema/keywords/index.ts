@@ -1,10 +1,10 @@
 import { isObject, isString, member, type Json } from '#protocol/unmetered.js'
 import { dialects, hasKeyword, isLegacy, type Dialect } from '#protocol/json-schema.js'
 import type { Budget } from '../budget.js'
-import type { Place, Target } from '../place.js'
+import type { Place } from '../place.js'
 import { arrays } from './arrays.js'
 import { combinations } from './combinations.js'
-import { forAll, type Check, type Keyword, type Kinds, type Site, type Subschema } from './keyword.js'
+import { CompileContext, forAll, type Check, type Keyword, type Kinds } from './keyword.js'
 import { numbers } from './numbers.js'
 import { objects } from './objects.js'
 import { strings } from './strings.js'
@@ -62,15 +62,17 @@ const bytesOfChecks = 900
 const bytesOfCheck = 150
 
 /** Compiles a schema. The first evaluation that needs it pays. */
-export const checksOf = (place: Place, budget: Budget, subschemaAt: Site['subschemaAt']): SchemaChecks => {
+export const checksOf = (
+  place: Place, budget: Budget, subschemaAt: CompileContext['subschemaAt'],
+): SchemaChecks => {
   budget.spend(200)
   budget.keep(bytesOfChecks)
-  const site = new PlaceSite(place, budget, subschemaAt)
+  const context = new CompileContext(place, budget, subschemaAt)
   const present = keywordsAt(place)
   const checks = present.flatMap(([keyword, value]) => {
     budget.spend(50)
     budget.keep(bytesOfCheck)
-    return keyword.checks?.(value, site) ?? []
+    return keyword.checks?.(value, context) ?? []
   })
   if (place.schema === false) checks.push(nothingAllowed)
   return {
@@ -82,32 +84,5 @@ export const checksOf = (place: Place, budget: Budget, subschemaAt: Site['subsch
     object: checks.flatMap(one => one.object ?? []),
     tracks: present.some(([keyword]) => keyword.tracks === true),
     flat: present.every(([keyword]) => keyword.applies !== 'here') && place.targets.size === 0,
-  }
-}
-
-class PlaceSite implements Site {
-  readonly #place: Place
-
-  constructor(place: Place, readonly budget: Budget, readonly subschemaAt: Site['subschemaAt']) {
-    this.#place = place
-  }
-
-  get dialect(): Dialect {
-    return this.#place.resource.dialect
-  }
-
-  sibling(keyword: string): Json | undefined {
-    const { schema } = this.#place
-    return isObject(schema) ? member(schema, keyword) : undefined
-  }
-
-  subschema(keyword: string, key?: string | number): Subschema | undefined {
-    this.budget.spend(key === undefined ? 20 : 40 + (isString(key) ? key.length : 0))
-    const place = key === undefined ? this.#place.child(keyword) : this.#place.child(keyword, key)
-    return place && this.subschemaAt(place)
-  }
-
-  target(keyword: string): Target | undefined {
-    return this.#place.targets.get(keyword)
   }
 }

@@ -1,4 +1,4 @@
-import { isArray, type Json, type JsonObject } from '#protocol/unmetered.js'
+import { isArray, isObject, isString, member, type Json, type JsonObject } from '#protocol/unmetered.js'
 import type { Dialect } from '#protocol/json-schema.js'
 import type { Budget } from '../budget.js'
 import type { Place, Target } from '../place.js'
@@ -32,17 +32,36 @@ export interface Subschema {
   matchesBelow(step: string | number, value: Json, run: Run): boolean
 }
 
-/** What a keyword's check is compiled from. */
-export interface Site {
-  readonly dialect: Dialect
-  /** Pays for compiling the check. */
-  readonly budget: Budget
-  /** The value of another keyword of the same schema. */
-  sibling(keyword: string): Json | undefined
-  subschema(keyword: string, key?: string | number): Subschema | undefined
-  /** The schema of a place that only the evaluation finds ($dynamicRef). */
-  subschemaAt(place: Place): Subschema
-  target(keyword: string): Target | undefined
+/** What a keyword's check is compiled from: the other keywords of its schema, and its subschemas. */
+export class CompileContext {
+  readonly #place: Place
+
+  /**
+   * @param budget pays for compiling the check
+   * @param subschemaAt gives the schema of a place that only the evaluation finds ($dynamicRef)
+   */
+  constructor(place: Place, readonly budget: Budget, readonly subschemaAt: (place: Place) => Subschema) {
+    this.#place = place
+  }
+
+  get dialect(): Dialect {
+    return this.#place.resource.dialect
+  }
+
+  sibling(keyword: string): Json | undefined {
+    const { schema } = this.#place
+    return isObject(schema) ? member(schema, keyword) : undefined
+  }
+
+  subschema(keyword: string, key?: string | number): Subschema | undefined {
+    this.budget.spend(key === undefined ? 20 : 40 + (isString(key) ? key.length : 0))
+    const place = key === undefined ? this.#place.child(keyword) : this.#place.child(keyword, key)
+    return place && this.subschemaAt(place)
+  }
+
+  target(keyword: string): Target | undefined {
+    return this.#place.targets.get(keyword)
+  }
 }
 
 /**
@@ -62,7 +81,7 @@ export interface Keyword {
   /** Finds what is wrong with its value beyond what the meta-schemas check. */
   fault?(value: Json, budget: Budget): string | undefined
   /** Compiles its checks; undefined when there is nothing to check. */
-  checks?(value: Json, site: Site): Checks | undefined
+  checks?(value: Json, context: CompileContext): Checks | undefined
   /** Whether its checks depend on what other keywords evaluated. */
   readonly tracks?: true
 }
@@ -72,19 +91,20 @@ export const forAll = (check: Check<Json>): Checks =>
   ({ null: check, boolean: check, number: check, string: check, array: check, object: check })
 
 /** The schemas of a keyword whose value is an array of them. */
-export const schemasOf = (value: Json, site: Site, keyword: string): readonly Subschema[] =>
-  isArray(value) ? value.flatMap((_, index) => site.subschema(keyword, index) ?? []) : []
+export const schemasOf = (value: Json, context: CompileContext, keyword: string): readonly Subschema[] =>
+  isArray(value) ? value.flatMap((_, index) => context.subschema(keyword, index) ?? []) : []
 
 /** A keyword whose value is one schema, which by default applies to members or items. */
 export const ofSchema = (
-  name: string, make: (schema: Subschema, site: Site) => Checks | undefined, more: Partial<Keyword> = {},
+  name: string, make: (schema: Subschema, context: CompileContext) => Checks | undefined,
+  more: Partial<Keyword> = {},
 ): Keyword => ({
   name,
   applies: 'below',
   ...more,
-  checks(_, site) {
-    const schema = site.subschema(name)
-    return schema && make(schema, site)
+  checks(_, context) {
+    const schema = context.subschema(name)
+    return schema && make(schema, context)
   },
 })
 

@@ -1,22 +1,19 @@
 import type { Keyword } from './keyword.js'
 
-interface Bound {
-  readonly words: string
-  readonly holds: (value: number, limit: number) => boolean
-}
+type Bound = readonly [words: string, holds: (value: number, limit: number) => boolean]
 
-const atLeast: Bound = { words: 'at least', holds: (value, limit) => value >= limit }
-const atMost: Bound = { words: 'at most', holds: (value, limit) => value <= limit }
-const moreThan: Bound = { words: 'more than', holds: (value, limit) => value > limit }
-const lessThan: Bound = { words: 'less than', holds: (value, limit) => value < limit }
+const atLeast: Bound = ['at least', (value, limit) => value >= limit]
+const atMost: Bound = ['at most', (value, limit) => value <= limit]
+const moreThan: Bound = ['more than', (value, limit) => value > limit]
+const lessThan: Bound = ['less than', (value, limit) => value < limit]
 
 /** @param strict applies up to draft-04 instead where `flag` beside the keyword is true */
 const limit = (name: string, bound: Bound, flag?: string, strict?: Bound): Keyword => ({
   name,
-  checks(limit, site) {
+  checks(limit, context) {
     if (typeof limit !== 'number') return undefined
-    const isStrict = flag !== undefined && site.sibling(flag) === true
-    const { words, holds } = isStrict && strict !== undefined ? strict : bound
+    const isStrict = flag !== undefined && context.sibling(flag) === true
+    const [words, holds] = isStrict && strict !== undefined ? strict : bound
     const message = `must be ${words} ${limit} (${isStrict ? flag : name})`
     return { number: (value, run) => holds(value, limit) || run.fail(message) }
   },

@@ -5,7 +5,8 @@ import { costOfMany, costOfMembers, costOfName, manyMembers, nameKey } from '../
 import type { Evaluated } from './unevaluated.js'
 import type { Run } from '../evaluate.js'
 import {
-  attempt, eachHolds, ofSchema, ofSize, type Check, type Checks, type Keyword, type Site, type Subschema,
+  attempt, eachHolds, ofSchema, ofSize, type Check, type Checks, type CompileContext, type Keyword,
+  type Subschema,
 } from './keyword.js'
 
 /** Reads a member from an object that was parsed from JSON. */
@@ -22,9 +23,9 @@ type ObjectCheck = Check<JsonObject>
 const keysOf = (value: Json | undefined): readonly string[] => (isObject(value) ? Object.keys(value) : [])
 
 /** The schemas of a keyword whose value is an object of schemas, by name. */
-const namedSchemas = (site: Site, keyword: string): readonly (readonly [string, Subschema])[] =>
-  keysOf(site.sibling(keyword)).flatMap(name => {
-    const schema = site.subschema(keyword, name)
+const namedSchemas = (context: CompileContext, keyword: string): readonly (readonly [string, Subschema])[] =>
+  keysOf(context.sibling(keyword)).flatMap(name => {
+    const schema = context.subschema(keyword, name)
     return schema === undefined ? [] : [[name, schema]]
   })
 
@@ -38,10 +39,10 @@ interface Declared {
 }
 
 /** By name, in the order of declaration, in which members usually come. */
-const declaredMembers = (site: Site): ReadonlyMap<string, Declared> => {
+const declaredMembers = (context: CompileContext): ReadonlyMap<string, Declared> => {
   const members = new Map<string, Declared>()
   const declare = (name: string): Declared => {
-    site.budget.spend(50 + costOfName(name))
+    context.budget.spend(50 + costOfName(name))
     const key = nameKey(name)
     const known = members.get(key)
     if (known !== undefined) return known
@@ -49,10 +50,10 @@ const declaredMembers = (site: Site): ReadonlyMap<string, Declared> => {
     members.set(key, member)
     return member
   }
-  for (const [name, schema] of namedSchemas(site, 'properties')) declare(name).schema = schema
-  const required = site.sibling('required')
+  for (const [name, schema] of namedSchemas(context, 'properties')) declare(name).schema = schema
+  const required = context.sibling('required')
   for (const name of isArray(required) ? required.filter(isString) : []) declare(name).required = true
-  site.budget.keep(250 * members.size)
+  context.budget.keep(250 * members.size)
   return members
 }
 
@@ -149,18 +150,18 @@ const each = (byName: ReadonlyMap<string, Declared>, { patterns, rest, closed }:
 const together = ['properties', 'patternProperties', 'additionalProperties', 'required'] as const
 
 /** The first of the four that a schema has stands for all of them. */
-const membersCheck = (name: (typeof together)[number], site: Site): Checks | undefined => {
-  const has = (keyword: string) => site.sibling(keyword) !== undefined
+const membersCheck = (name: (typeof together)[number], context: CompileContext): Checks | undefined => {
+  const has = (keyword: string) => context.sibling(keyword) !== undefined
   if (together.find(has) !== name) return undefined
-  const declared = declaredMembers(site)
+  const declared = declaredMembers(context)
   const isOpen = !has('patternProperties') && !has('additionalProperties')
   if (isOpen) return { object: open([...declared.values()]) }
-  const patterns = namedSchemas(site, 'patternProperties').flatMap(([source, schema]) => {
-    const pattern = compilePattern(source, site.budget)
+  const patterns = namedSchemas(context, 'patternProperties').flatMap(([source, schema]) => {
+    const pattern = compilePattern(source, context.budget)
     return pattern === undefined ? [] : [{ pattern, schema }]
   })
-  const closed = site.sibling('additionalProperties') === false
-  return { object: each(declared, { patterns, rest: site.subschema('additionalProperties'), closed }) }
+  const closed = context.sibling('additionalProperties') === false
+  return { object: each(declared, { patterns, rest: context.subschema('additionalProperties'), closed }) }
 }
 
 const areNotPatterns: Keyword['fault'] = (value, budget) =>
@@ -188,13 +189,14 @@ const size = (name: string): Keyword => ofSize(name, 'member', (fits, _, message
 /** A member that is present may require other members, or that the whole object matches a schema. */
 const dependent = (name: string): Keyword => ({
   name,
-  checks(dependencies, site) {
-    const schemas = namedSchemas(site, name).map(([member, schema]) => ({ has: ownMember(member), schema }))
+  checks(dependencies, context) {
+    const schemas = namedSchemas(context, name)
+      .map(([member, schema]) => ({ has: ownMember(member), schema }))
     const lists = keysOf(dependencies).flatMap(key => {
       const names = isObject(dependencies) ? member(dependencies, key) : undefined
       if (!isArray(names)) return []
-      site.budget.spend(20 * names.length)
-      site.budget.keep(100 * names.length)
+      context.budget.spend(20 * names.length)
+      context.budget.keep(100 * names.length)
       const members = names.filter(isString).map(name => ({ name, of: ownMember(name) }))
       return [{ has: ownMember(key), members }]
     })
@@ -213,7 +215,7 @@ const dependent = (name: string): Keyword => ({
 })
 
 const members = (name: (typeof together)[number], more: Partial<Keyword> = {}): Keyword =>
-  ({ name, applies: 'below', ...more, checks: (_, site) => membersCheck(name, site) })
+  ({ name, applies: 'below', ...more, checks: (_, context) => membersCheck(name, context) })
 
 export const objects: readonly Keyword[] = [
   members('properties'), members('patternProperties', { fault: areNotPatterns }),

@@ -1,6 +1,6 @@
 import { isArray, isString, type Json } from '#protocol/unmetered.js'
 import { Distinct, equal } from '../equal.js'
-import { forAll, type Check, type Checks, type Keyword, type Site } from './keyword.js'
+import { forAll, type Check, type Checks, type Keyword, type CompileContext } from './keyword.js'
 
 const article = (type: string): string =>
   (type === 'null' ? 'null' : /^[aio]/.test(type) ? `an ${type}` : `a ${type}`)
@@ -27,7 +27,7 @@ const type: Keyword = {
 }
 
 /** One of the values: texts and numbers by a look-up, others by comparing them up to the first difference. */
-const among = (allowed: readonly Json[], message: string, { budget }: Site): Checks => {
+const among = (allowed: readonly Json[], message: string, { budget }: CompileContext): Checks => {
   budget.spend(20 * allowed.length)
   budget.keep(160 * allowed.length)
   const scalars = new Distinct()
@@ -44,13 +44,13 @@ const among = (allowed: readonly Json[], message: string, { budget }: Site): Che
 
 const enumeration: Keyword = {
   name: 'enum',
-  checks: (value, site) =>
-    (isArray(value) ? among(value, 'must be one of the values that are listed (enum)', site) : undefined),
+  checks: (value, context) =>
+    (isArray(value) ? among(value, 'must be one of the values that are listed (enum)', context) : undefined),
 }
 
 const constant: Keyword = {
   name: 'const',
-  checks: (value, site) => among([value], 'must be the value that is given (const)', site),
+  checks: (value, context) => among([value], 'must be the value that is given (const)', context),
 }
 
 export const values: readonly Keyword[] = [type, enumeration, constant]

@@ -6,11 +6,6 @@ import { parsePattern, wordCharacters } from './parse.js'
 import { limitSize, sizeOf, States } from './states.js'
 import { classOf, type Parsed, type Syntax } from './syntax.js'
 
-export interface Pattern {
-  /** Whether it matches anywhere in a text. @throws Exhausted */
-  test(text: string, budget: Budget): boolean
-}
-
 /** Memory for the syntax tree, for each character of the source. */
 const bytesOfCharacter = 150
 /** When all that was compiled from a pattern takes more, it is dropped and compiled again. */
@@ -43,7 +38,7 @@ interface Machine {
 }
 
 /** Takes time linear in the text without back references, and backtracks with them. */
-export class CompiledPattern implements Pattern {
+export class CompiledPattern {
   readonly #parsed: Parsed
   /** By the greatest length of texts. */
   readonly #machines = new Map<number, Machine>()
@@ -58,6 +53,7 @@ export class CompiledPattern implements Pattern {
     this.#parsed = parsed
   }
 
+  /** Whether it matches anywhere in a text. @throws Exhausted */
   test(text: string, budget: Budget): boolean {
     const last = this.#last
     if (last?.machine.isPlain === true && text.length <= shortText && text.length <= last.longest) {
@@ -160,6 +156,8 @@ export class CompiledPattern implements Pattern {
     this.#alphabet = undefined
   }
 }
+
+export type Pattern = Pick<CompiledPattern, 'test'>
 
 /** Whether the source is a regular expression of ECMA-262. @throws Exhausted for one that is too large */
 export const isPattern = (source: string, budget: Budget): boolean => {

@@ -1,9 +1,9 @@
 import type { SchemaProblem } from '#core/check.js'
 import { isArray, isObject, isString, type Json, type JsonObject } from '#protocol/unmetered.js'
-import type { Dialect } from '#protocol/json-schema.js'
+import { dialectOf, type Dialect } from '#protocol/json-schema.js'
 import { clip } from '#protocol/quote.js'
 import { Budget } from '../budget.js'
-import type { Place, Resource, Step } from '../place.js'
+import { nearest, type Place, type Resource } from '../place.js'
 import { mismatchesOf, type Mismatch, type Reading } from '../evaluate.js'
 import { keywordsOf, refersAlone } from '../keywords/index.js'
 import documents from './metaschemas.json' with { type: 'json' }
@@ -37,17 +37,10 @@ const officialResource = (uri: string): Resource | undefined => {
   return root.resource
 }
 
-const uris: Readonly<Record<Dialect, string>> = {
-  '2020-12': 'https://json-schema.org/draft/2020-12/schema',
-  '2019-09': 'https://json-schema.org/draft/2019-09/schema',
-  'draft-07': 'http://json-schema.org/draft-07/schema',
-  'draft-06': 'http://json-schema.org/draft-06/schema',
-  'draft-04': 'http://json-schema.org/draft-04/schema',
-}
-
 /** The meta-schema of a dialect. */
 const metaschemaOf = (dialect: Dialect): Resource => {
-  const resource = officialResource(uris[dialect])
+  const uri = [...metaschemas.keys()].find(id => dialectOf(id) === dialect)
+  const resource = uri === undefined ? undefined : officialResource(uri)
   if (resource === undefined) throw new Error(`the meta-schema of ${dialect} is missing`)
   return resource
 }
@@ -103,20 +96,7 @@ const without = (json: Json, schemas: ReadonlySet<Json>, budget: Budget): Json =
 
 /** Names the keyword with the wrong value, where the mismatch names one of the meta-schema. */
 const inWords = ({ path, message }: Mismatch, region: Place, budget: Budget): string => {
-  let place = region
-  let steps: Step[] = []
-  let length = 0
-  for (const step of path) {
-    steps.push(step)
-    length += isString(step) ? step.length : 0
-    budget.spend(20 * steps.length + length)
-    const child = place.child(...steps)
-    if (child === undefined) continue
-    place = child
-    steps = []
-    length = 0
-  }
-  const [name] = steps
+  const { place, steps: [name] } = nearest(region, path, budget)
   if (name === undefined) return message
   const keyword = keywordsOf(place.resource.dialect).get(String(name))
   return `${keyword?.expected ?? message.replace(/ \([$\w]+\)$/, '')} (${clip(String(name))})`

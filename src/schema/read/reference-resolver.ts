@@ -1,6 +1,6 @@
 import type { SchemaProblem } from '#core/check.js'
 import { isArray, isObject, isString, member, type Json } from '#protocol/unmetered.js'
-import type { Place, Resource, Step, Target } from '../place.js'
+import { nearest, type Place, type Resource, type Target } from '../place.js'
 import { costOfName, nameKey, type Budget } from '../budget.js'
 import type { Reader } from './reader.js'
 
@@ -107,26 +107,13 @@ export class ReferenceResolver {
   }
 
   #pointed(root: Place, fragment: string): Place | undefined {
+    const path = fragment.split('/').slice(1).map(part => part.replace(/~1/g, '/').replace(/~0/g, '~'))
     let json: Json | undefined = root.schema
-    let nearest = root
-    let steps: Step[] = []
-    let length = 0
-    for (const part of fragment.split('/').slice(1)) {
-      const key = part.replace(/~1/g, '/').replace(/~0/g, '~')
-      json = below(json, key)
-      if (json === undefined) return undefined
-      steps.push(key)
-      length += key.length
-      this.#reader.budget.spend(20 * steps.length + length)
-      const child = nearest.child(...steps)
-      if (child === undefined) continue
-      nearest = child
-      steps = []
-      length = 0
-    }
-    if (steps.length === 0) return nearest
+    for (const key of path) if ((json = below(json, key)) === undefined) return undefined
+    const { place, steps } = nearest(root, path, this.#reader.budget)
+    if (steps.length === 0) return place
     // Outside of all keywords; its base is that of the nearest enclosing schema.
-    return this.#reader.readAt(json, nearest, steps, nearest.resource)
+    return this.#reader.readAt(json, place, steps, place.resource)
   }
 }
 
