@@ -168,8 +168,8 @@ for (let day = 1; day <= days; day += 1) {
     // The user looks what is wrong, and finds the command.
     const { stdout } = await run([process.execPath, cli, 'tools', name])
     const command = shownCommand(told) ?? shownCommand(stdout)
-    const { code } = command === undefined ? { code: undefined } : await run([process.execPath, cli, ...command.split(/\s+/), '--yes'])
-    count.questions.push({ server: name, day, missing, command, code, shown: told || stdout.trim() })
+    const { code, stderr } = command === undefined ? { code: undefined, stderr: '' } : await run([process.execPath, cli, ...command.split(/\s+/), '--yes', '--timeout', '300'])
+    count.questions.push({ server: name, day, missing, command, code, ...(code !== 0 && { stderr }), shown: told || stdout.trim() })
   }
   console.log(`day ${day}: ${count.calls} calls, ${count.questions.length} questions`)
 }

@@ -43,7 +43,7 @@ t.test('a tool that differs from the lock is removed from every list until it ma
     t.match(list(script, id, poisoned), [['to client', { result: { tools: [] } }]])
     t.match(script.entries.at(-1), {
       verdict: 'block',
-      findings: [{ rule: 'tool/drift', path: '/result/tools/0', message: /"mcp-customs lock"/ }],
+      findings: [{ rule: 'tool/drift', path: '/result/tools/0', message: /not what was accepted \(text\)$/ }],
     })
   }
   t.match(script.client(call(1, 'weather')), [
