@@ -97,7 +97,7 @@ const run = words => new Promise(done => {
   child.stderr.on('data', bytes => (stderr += bytes))
   child.on('close', code => done({ code, stdout, stderr }))
 })
-const installed = await run([process.execPath, cli, 'install', '--client', 'claude-desktop', '--lock', '--all', '--yes', '--offline'])
+const installed = await run([process.execPath, cli, 'install', '--client', 'claude-desktop', '--lock', '--all', '--yes', '--offline', '--timeout', '300'])
 console.log(`install --lock: exit code ${installed.code}, ${(installed.stdout + installed.stderr).split('\n').length} lines`)
 if (installed.code !== 0) console.log(installed.stdout + installed.stderr)
 
