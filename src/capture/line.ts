@@ -69,7 +69,9 @@ const tool: Read<ToolSetting> = value =>
 const names = fields({ allow: maybe(list(text)), deny: maybe(list(text)) })
 
 /** The settings that may change while a session runs: the action of each rule, and the settings of tools. */
-const changing = { policy: record(text), tools: record(tool), names: maybe(names) }
+const changing = {
+  policy: record(text), tools: record(tool), names: maybe(names), profiles: maybe(list(text)),
+}
 const ruling = fields(changing)
 
 /** The limits of messages and schemas that applied to a session. */

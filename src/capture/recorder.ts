@@ -27,6 +27,7 @@ export class Recorder {
   #policy: RelayOptions['policy']
   #tools: RelayOptions['tools']
   #names: RelayOptions['names']
+  #shapes: RelayOptions['shapes']
   #number = 0
   #asked = 0
   #late: number[] = []
@@ -39,6 +40,7 @@ export class Recorder {
     this.#policy = policy
     this.#tools = tools
     this.#names = options.names
+    this.#shapes = options.shapes
     this.#write = write
     this.#now = now
     this.#payload = payloadOf(payloads)
@@ -76,11 +78,13 @@ export class Recorder {
   }
 
   #changed(): Ruling | undefined {
-    const { policy, tools, names } = this.#options
-    if (policy === this.#policy && tools === this.#tools && names === this.#names) return undefined
+    const { policy, tools, names, shapes } = this.#options
+    const isSame = policy === this.#policy && tools === this.#tools && names === this.#names
+    if (isSame && shapes === this.#shapes) return undefined
     this.#policy = policy
     this.#tools = tools
     this.#names = names
+    this.#shapes = shapes
     return rulingOf(this.#options)
   }
 
@@ -111,8 +115,8 @@ export class Recorder {
   }
 }
 
-const rulingOf = ({ policy, tools, names }: RelayOptions): Ruling =>
-  ({ policy: Object.fromEntries(policy), tools: Object.fromEntries(tools), names })
+const rulingOf = ({ policy, tools, names, shapes }: RelayOptions): Ruling =>
+  ({ policy: Object.fromEntries(policy), tools: Object.fromEntries(tools), names, profiles: shapes?.names })
 
 const lockOf = ({ written, isFrozen, isTrusted, actions, program }: Accepted): CapturedLock =>
   ({ text: written(), isFrozen, isTrusted, actions, program })

@@ -19,7 +19,7 @@ export type ReplaySettings = Pick<
   'trusted' | 'accepted' | 'rules' | 'listMs' | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
 > & {
   /** Gives the policy and tool settings of the replay that replace those of the capture. */
-  readonly ruling: (captured: Ruling) => Pick<RelayOptions, 'policy' | 'tools' | 'names'>
+  readonly ruling: (captured: Ruling) => Pick<RelayOptions, 'policy' | 'tools' | 'names' | 'shapes'>
   readonly limits: FrameLimits
   readonly checker: SchemaChecker
 }
@@ -87,7 +87,7 @@ class Replay {
   readonly #asked: Readonly<Record<Side, ReadonlySet<string>>>
   readonly #asks: Readonly<Record<Side, Set<string>>> = { client: new Set(), server: new Set() }
   readonly #stateless: boolean
-  #ruling: Pick<RelayOptions, 'policy' | 'tools' | 'names'>
+  #ruling: Pick<RelayOptions, 'policy' | 'tools' | 'names' | 'shapes'>
   #now: Captured | undefined
   #questions = 0
   #checks = 0
@@ -108,6 +108,7 @@ class Replay {
       get policy() { return ruling().policy },
       get tools() { return ruling().tools },
       get names() { return ruling().names },
+      get shapes() { return ruling().shapes },
       checkNow: subject => this.#checkNow(subject),
     })
     const askedOf = (side: Side) => new Set(was.messages.filter(({ to }) => to === side)

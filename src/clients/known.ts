@@ -23,6 +23,8 @@ export interface Client {
   readonly headers: string
   /** The policy that suits it where `standard` does not, and why. */
   readonly policy?: { readonly name: 'compat'; readonly reason: string }
+  /** The profile of what it accepts of tools (src/profiles). */
+  readonly profile?: string
 }
 
 const windows = ({ platform }: Machine): boolean => platform === 'win32'
@@ -80,20 +82,20 @@ const usual = { servers: ['mcpServers'], url: 'url', type: 'http', headers: 'hea
 /** Every client whose files are known, with where they are (vendors' documentation, November 2026). */
 export const clients: readonly Client[] = [
   {
-    ...usual, name: 'claude-desktop', title: 'Claude Desktop', files: claudeDesktop,
+    ...usual, name: 'claude-desktop', profile: 'claude-desktop', title: 'Claude Desktop', files: claudeDesktop,
     // As of September 2026; the SDK for servers declares draft-07 in every schema that it makes from Zod.
     policy: { name: 'compat', reason: 'it refuses tools whose schemas declare JSON Schema draft-07' },
   },
   {
-    ...usual, name: 'claude-code', title: 'Claude Code',
+    ...usual, name: 'claude-code', profile: 'claude-api', title: 'Claude Code',
     files: inFolder('CLAUDE_CONFIG_DIR', '', '.claude.json'), projectFile: '.mcp.json',
   },
   {
-    ...usual, name: 'cursor', title: 'Cursor', files: inHome('.cursor', 'mcp.json'),
+    ...usual, name: 'cursor', profile: 'cursor', title: 'Cursor', files: inHome('.cursor', 'mcp.json'),
     projectFile: '.cursor/mcp.json',
   },
   {
-    ...usual, name: 'vscode', title: 'VS Code', servers: ['servers'], files: inVisualStudioCode('mcp.json'),
+    ...usual, name: 'vscode', profile: 'vscode', title: 'VS Code', servers: ['servers'], files: inVisualStudioCode('mcp.json'),
     projectFile: '.vscode/mcp.json',
   },
   {
@@ -102,7 +104,7 @@ export const clients: readonly Client[] = [
   },
   { ...usual, name: 'zed', title: 'Zed', servers: ['context_servers'], files: zed },
   {
-    ...usual, name: 'gemini', title: 'Gemini CLI', files: inHome('.gemini', 'settings.json'),
+    ...usual, name: 'gemini', profile: 'gemini', title: 'Gemini CLI', files: inHome('.gemini', 'settings.json'),
     projectFile: '.gemini/settings.json', url: 'httpUrl',
   },
   {
@@ -119,5 +121,5 @@ export const clients: readonly Client[] = [
       inVisualStudioCode('globalStorage', 'saoudrizwan.claude-dev', 'settings', 'cline_mcp_settings.json'),
   },
   { ...usual, name: 'lmstudio', title: 'LM Studio', files: inHome('.lmstudio', 'mcp.json') },
-  { ...usual, name: 'copilot', title: 'Copilot CLI', files: inHome('.copilot', 'mcp-config.json') },
+  { ...usual, name: 'copilot', profile: 'copilot-cli', title: 'Copilot CLI', files: inHome('.copilot', 'mcp-config.json') },
 ]

@@ -33,6 +33,8 @@ export interface Configuration {
   /** Undefined: standard. With `rules`, a layer for `resolvePolicy`. */
   readonly policy: BasePolicy | undefined
   readonly rules: Rules
+  /** The names of profiles, by which clients are shown tools. */
+  readonly profiles: readonly string[]
   readonly limits: Limits
   readonly trust: readonly TrustEntry[]
   /** For every server without a lock of its own; undefined: none. */
@@ -68,6 +70,8 @@ interface AnyServer {
   /** Overrides the configuration's: a layer for `resolvePolicy`. */
   readonly policy: BasePolicy | undefined
   readonly rules: Rules
+  /** Undefined: the configuration's. */
+  readonly profiles?: readonly string[] | undefined
   readonly tools: ReadonlyMap<string, ToolSetting>
   /** Which tools clients may see and call, by patterns of their names. */
   readonly names?: NamePatterns | undefined
@@ -188,6 +192,7 @@ export const usual: Configuration = {
   workers: defaults.workers,
   policy: undefined,
   rules: new Map(),
+  profiles: [],
   limits: defaultLimits,
   trust: [],
   lock: undefined,

@@ -12,7 +12,7 @@ import { isConfigurationFile, isTokens } from './generated/checks.js'
 import { keys } from './generated/keys.js'
 import type * as Written from './generated/types.js'
 import { readBasePolicy, readRules } from './policy-file.js'
-import { readHeaders, readLockSetting, readServer } from './server.js'
+import { readHeaders, readLockSetting, readProfiles, readServer } from './server.js'
 import { fail, pathFrom, Problem, type Keys, type Source } from './source.js'
 import { readTrust } from './trust.js'
 
@@ -65,6 +65,7 @@ const merged = async (
     workers: written.workers ?? base.workers,
     policy: (await readBasePolicy(written.policy, ['policy'], source)) ?? base.policy,
     rules: new Map([...base.rules, ...readRules(written.rules, ['rules'])]),
+    profiles: readProfiles(written.profile) ?? base.profiles,
     limits,
     trust: [...base.trust, ...readTrust(written.trust)],
     lock: readLockSetting(written.lock, source) ?? base.lock,
@@ -143,7 +144,7 @@ const readClientServers = async (
  * Settings that would be lost, because unknown keys of a client's server are ignored. Some clients have
  * a list under `tools`.
  */
-const onlyOurs: ReadonlySet<string> = new Set(['policy', 'rules', 'lock', 'tools', 'workers', 'inheritEnv'])
+const onlyOurs: ReadonlySet<string> = new Set(['policy', 'rules', 'profile', 'lock', 'tools', 'workers', 'inheritEnv'])
 
 const readLog = (file: string, source: Source): string =>
   file === '-' || file === 'none' ? file : pathFrom(source, file)

@@ -18,6 +18,7 @@ export const readServer = async (
     name,
     policy: await readBasePolicy(written.policy, [...keys, 'policy'], source),
     rules: readRules(written.rules, [...keys, 'rules']),
+    ...(written.profile !== undefined && { profiles: readProfiles(written.profile) }),
     lock: readLockSetting(written.lock, source),
     ...(written.workers !== undefined && { workers: written.workers }),
     ...(written.scopes && { scopes: written.scopes }),
@@ -57,6 +58,9 @@ const readLogin = (
       ? privateKey : pathFrom(source, privateKey),
   }
 }
+
+export const readProfiles = (written: Written.Profile | undefined): readonly string[] | undefined =>
+  (typeof written === 'string' ? [written] : written)
 
 export const readLockSetting = (
   written: Written.Lock | undefined, source: Source,

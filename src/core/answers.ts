@@ -267,7 +267,7 @@ const inPlaceOfResult = (request: PendingRequest, frame: Frame, outcomes: readon
   const [first] = outcomes
   if (!findings.isStop || first === undefined) return frame
   const { called, at, result } = first
-  const name = called?.name ?? ''
+  const name = called?.shown ?? ''
   if (findings.verdict === 'demote' && outcomes.length === 1 && first.isObject)
     return demoted(frame, at, result, name, findings)
   const { modern } = traitsOf(terms.revision)

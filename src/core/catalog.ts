@@ -33,6 +33,8 @@ export interface Listing {
   isPartial: boolean
   /** True when it is complete and equal to the whole listing before it. */
   isRepeated: boolean
+  /** The number of tools that the client was shown. */
+  shown: number
 }
 
 /**
@@ -74,6 +76,8 @@ export class Catalog {
   readonly #first = new Map<string, JsonObject>()
   #firstWeight = 0
   readonly #weights = new WeakMap<JsonObject, number>()
+  /** The server's names by those that clients are shown. */
+  readonly #renamed = new Map<string, string>()
   /** The client's unfinished listings, by the cursor of their next page. */
   readonly #open = new Map<string, Listing>()
   #last: Listing | undefined
@@ -103,6 +107,16 @@ export class Catalog {
     return this.#tools.keys()
   }
 
+  /** Remembers the name under which a tool is shown, where its client refuses its own. */
+  rename(shown: string, name: string): void {
+    if (this.#renamed.size < this.#maxTools) this.#renamed.set(shown, name)
+  }
+
+  /** The server's name of a tool that is shown under another one; a listed name stands for itself. */
+  originalOf(shown: string): string {
+    return this.#tools.has(shown) ? shown : (this.#renamed.get(shown) ?? shown)
+  }
+
   /** True when there was no list_changed since the last whole listing. */
   get isCurrent(): boolean {
     return !this.#changed
@@ -124,7 +138,7 @@ export class Catalog {
     return {
       whole: cursor === undefined, isRelayMade, generation, arrived: generation, tools: new Map(),
       names: new Set(), weight: 0, isPartial: false,
-      isRepeated: false,
+      isRepeated: false, shown: 0,
     }
   }
 

@@ -207,7 +207,8 @@ export class ClientRequests {
     if (message.kind !== 'request') return
     const terms = this.#core.handshake.termsOf(message, frame.envelope?.headers)
     const request = new PendingRequest(exchange, frame, message, terms, this.#core.output.now, findings)
-    request.called = { name: text(message.params, 'name') ?? '', tool: undefined, listed: false }
+    const name = text(message.params, 'name') ?? ''
+    request.called = { name, shown: name, tool: undefined, listed: false }
     this.#core.records.answered(request, undefined, undefined)
   }
 
@@ -251,7 +252,7 @@ export class ClientRequests {
   *#forwarded(request: PendingRequest): Flow {
     const params = request.request?.message.params
     this.#forward(request)
-    if (request.method === 'tools/call' && this.#calls.checks === 'after')
+    if (request.method === 'tools/call' && this.#calls.checks(request) === 'after')
       yield* this.#calls.check(request, params)
     this.#pending.reweigh(request)
   }

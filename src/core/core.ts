@@ -51,10 +51,14 @@ export class Core {
     return this.#mending
   }
 
-  /** @param from the side that sent the frame, or the frame's meter for findings about a part of it */
-  readonly findings = (from: Side | Meter): Findings =>
+  /**
+   * @param from the side that sent the frame, or the frame's meter for findings about a part of it
+   * @param stopping a rule that blocks here, whatever the policy says
+   */
+  readonly findings = (from: Side | Meter, stopping?: RuleName): Findings =>
     new Findings(
-      this.#current.unmended, this.options.maxFindings,
+      stopping === undefined ? this.#current.unmended : new Map([...this.#current.unmended, [stopping, 'block']]),
+      this.options.maxFindings,
       from instanceof Meter ? from : new Meter(this.#turns[from]),
     )
 
@@ -121,7 +125,8 @@ const byPower = (rules: readonly Rule[]): RulesByPower => {
       return find === undefined ? [] : [{ rule: rule.name, find }]
     })
   return {
-    onFrame: having('onFrame'), onId: having('onId'), onTool: having('onTool'), onDrift: having('onDrift'),
+    onFrame: having('onFrame'), onId: having('onId'), onTool: having('onTool'), onShown: having('onShown'),
+    onDrift: having('onDrift'),
     onOverLimit: having('onOverLimit'), onList: having('onList'), onCall: having('onCall'),
     onArguments: having('onArguments'), onResult: having('onResult'), onReading: having('onReading'),
     onServerRequest: having('onServerRequest'),

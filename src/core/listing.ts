@@ -2,8 +2,10 @@ import { difference, edit, type Edit } from '#protocol/edit.js'
 import type { Path } from '#protocol/scan.js'
 import type { Frame } from '#protocol/frame.js'
 import {
-  isArray, isObject, isString, type JsonObject, lengthOf, member, omit, pointer,
+  isArray, isObject, isString, type Json, type JsonObject, lengthOf, member, type Meter, omit, pointer,
+  withMembers,
 } from '#protocol/json.js'
+import { quote } from '#protocol/quote.js'
 import { unmetered } from '#protocol/unmetered.js'
 import type { Revision } from '#protocol/revisions/index.js'
 import { acceptedFor, exactResult, judgeDrift } from './accepted.js'
@@ -14,8 +16,9 @@ import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { type Judged, mended } from './mend.js'
-import { grants, isDenied, type ToolSetting } from './options.js'
+import { fits, grants, isDenied, type ToolSetting } from './options.js'
 import type { List, Subjects } from './rule.js'
+import { type Shape, tellChanges } from './shape.js'
 import type { Terms } from './terms.js'
 
 export interface JudgedPage {
@@ -62,6 +65,9 @@ export function* judgePage(
   const exact = offer && member(exactResult(core, frame, result), 'tools')
   const listed = new Map<string, JsonObject>()
   const passed = new Map<string, Tool>()
+  /** Where the tools stand that the client gets. */
+  const places = new Map<string, number>()
+  const shape = options.shapes?.of(terms.client)
   let isPartial = false
   const isHidden = (name: string | undefined): boolean =>
     name !== undefined && (isDenied(options, name) || !grants(scopes, options.tools.get(name)?.scopes))
@@ -104,7 +110,7 @@ export function* judgePage(
       ask('onTool', subject, found, path)
       return { subject, findings: found }
     }
-    const judged = function* (value: JsonObject): Flow<Judged<'onTool'>> {
+    const judged = function* (value: JsonObject, operators = setting): Flow<Judged<'onTool'>> {
       if (findings.meter.isTurnSpent) yield* core.yieldToLoop(findings.meter, exchange)
       const isSame =
         sent !== undefined &&
@@ -115,7 +121,9 @@ export function* judgePage(
           value,
           isSame
             ? inspected
-            : (yield* checks.check(schemasOf({ ...candidate, sent: value }), exchange)).flat(),
+            : (yield* checks.check(
+              schemasOf({ ...candidate, sent: value, setting: operators }), exchange,
+            )).flat(),
         ),
       }
     }
@@ -128,12 +136,22 @@ export function* judgePage(
     if (shown !== sent) before?.findings.carry(ofServer.findings, rule => mends.has(rule))
     const last = before && (yield* mended({ mends, power: 'onTool', path }, before, judged))
     found.include(last?.findings ?? ofServer.findings)
+    const own = last === undefined ? {} : operatorWords(last.value, setting)
+    const isShown = last !== undefined && !isHidden(name) && !isStopped(found)
+    const fitted =
+      shape !== undefined && isShown
+        ? yield* fit(core, shape, path, last, withOwn(last.value, own, findings.meter), judged, found)
+        : undefined
     findings.include(found)
-    const isRemoved = found.stopping.some(rule => rule !== 'call/denied')
+    const isRemoved = isStopped(found)
     if (isRemoved || isHidden(name)) edits.push({ path: ['result', 'tools', index], remove: true })
     else if (last !== undefined && whole !== undefined) {
-      const own = operatorEdits(last.value, setting)
-      const changes = [...(difference(whole, last.value, findings.meter) ?? []), ...own]
+      const named = member(fitted, 'name')
+      if (isString(named) && name !== undefined && named !== name) catalog.rename(named, name)
+      const changes = (fitted && difference(whole, fitted, findings.meter)) ?? [
+        ...(difference(whole, last.value, findings.meter) ?? []),
+        ...Object.entries(own).map(([key, value]) => ({ path: [key], replace: JSON.stringify(value) })),
+      ]
       const text = shown === sent || name === undefined ? undefined : offer?.textOf('tools', name)
       if (text !== undefined)
         edits.push({ path: ['result', 'tools', index], replace: edit(Buffer.from(text), changes) })
@@ -142,6 +160,7 @@ export function* judgePage(
     if (name === undefined || sent === undefined || shown === undefined || repeated) return
     listed.set(name, sent)
     if (!isRemoved) passed.set(name, toolOf(name, shown, setting?.outputSchema))
+    if (!isRemoved && !isHidden(name)) places.set(name, index)
   }
 
   const count = lengthOf(tools)
@@ -176,6 +195,12 @@ export function* judgePage(
     overLimit(
       { path: ['result', 'tools'], length: room }, count - room, `more than ${options.maxTools} tools`,
     )
+  const surplus = shape === undefined ? [] : surplusOf(core, shape, listing, [...places.keys()], findings)
+  for (const name of surplus) {
+    edits.push({ path: ['result', 'tools', places.get(name) ?? 0], remove: true })
+    places.delete(name)
+  }
+  listing.shown += places.size
   const next = member(result, 'nextCursor')
   const lifetime = member(result, 'ttlMs')
   if (!isString(next) && listing.whole && offer !== undefined) {
@@ -186,12 +211,73 @@ export function* judgePage(
   }
   return {
     edits,
-    shown: [...passed.keys()].filter(name => !isHidden(name)),
+    shown: [...places.keys()],
     page: {
       listed, accepted: passed, next: isString(next) && next !== '' ? next : undefined,
       lifetime: typeof lifetime === 'number' ? lifetime : 0, isPartial,
     },
   }
+}
+
+/** Tools that are named in one finding. */
+const maxNamed = 20
+
+/** A tool that the operator denies is removed as hidden. */
+const isStopped = ({ stopping }: Findings): boolean => stopping.some(rule => rule !== 'call/denied')
+
+/**
+ * The definition for the client: as its profiles want it, judged again.
+ * @param value with the operator's words
+ * @param found takes the findings of the profiles
+ */
+function* fit(
+  core: Core, shape: Shape, path: string, last: Judged<'onTool'>, value: JsonObject,
+  judged: (value: JsonObject, operators: undefined) => Flow<Judged<'onTool'>>, found: Findings,
+): Flow<JsonObject> {
+  const { meter } = found
+  const ask = (definition: JsonObject): Judged<'onShown'> => {
+    const subject = { definition, changes: [], path, shape }
+    const findings = core.findings(meter)
+    core.ask('onShown', subject, findings, path)
+    return { value: definition, subject, findings }
+  }
+  const first = ask(value)
+  if (first.findings.rules.length === 0) return value
+  const own = value === last.value ? [] : (yield* judged(value, undefined)).findings.rules
+  const known = new Set([...last.findings.rules, ...own])
+  const fitted = yield* mended({ mends: core.mends, power: 'onShown', path }, first, function* (next) {
+    const { findings } = yield* judged(next, undefined)
+    return findings.rules.every(rule => known.has(rule) || rule.startsWith('advice/')) ? ask(next) : undefined
+  })
+  found.include(fitted.findings)
+  return fitted.value
+}
+
+/**
+ * The tools beyond the number that the client takes: those that the operator names stay first, in that order,
+ * then the server's order counts.
+ */
+const surplusOf = (
+  core: Core, shape: Shape, listing: Listing, shown: readonly string[], findings: Findings,
+): readonly string[] => {
+  const room = Math.max(0, (shape.tools ?? Infinity) - listing.shown)
+  if (shown.length <= room) return []
+  const { tools, names } = core.options
+  const order = [...tools.keys(), ...(names?.allow ?? [])]
+  const rank = (name: string): number => {
+    const at = order.findIndex(pattern => fits(name, pattern))
+    return at < 0 ? order.length : at
+  }
+  const surplus = shown.map(name => ({ name, rank: rank(name) })).sort((a, b) => a.rank - b.rank)
+    .slice(room).map(({ name }) => name)
+  const told = surplus.slice(0, maxNamed).map(quote).join(', ')
+  const message =
+    `the client (${shape.name}) takes ${String(shape.tools)} tools, so ${surplus.length} are left out: ${told}` +
+    (surplus.length > maxNamed ? ', …' : '')
+  const path = '/result/tools'
+  return tellChanges(core, shape, path, [{ path, message }], `removed ${surplus.length} tools`, findings)
+    ? surplus
+    : []
 }
 
 /** Asks the rules about a value, and mends it if the policy says so. @returns edits of the frame */
@@ -233,24 +319,20 @@ const schemasOf = ({ index, sent, setting, overLimit }: Candidate): readonly Sub
       : [{ kind: 'schema', schema, path: pointer('result', 'tools', index, key) }]
   })
 
-/** The operator's changes of a tool. */
-const operatorEdits = (mended: JsonObject, setting: ToolSetting | undefined): readonly Edit[] => {
-  const edits: Edit[] = []
-  const { title, description } = setting ?? {}
-  if (title !== undefined) edits.push({ path: ['title'], replace: JSON.stringify(title) })
-  if (description !== undefined) edits.push({ path: ['description'], replace: JSON.stringify(description) })
-  if (setting?.outputSchema !== undefined)
-    edits.push({ path: ['outputSchema'], replace: JSON.stringify(setting.outputSchema) })
-  if (setting?.annotations === undefined) return edits
+/** The members of a tool in the operator's words. */
+const operatorWords = (mended: JsonObject, setting: ToolSetting | undefined): Readonly<Record<string, Json>> => {
+  const { title, description, outputSchema, annotations } = setting ?? {}
   const theirs = member(mended, 'annotations')
-  return [
-    ...edits,
-    {
-      path: ['annotations'],
-      replace: JSON.stringify({ ...(isObject(theirs) && theirs), ...setting.annotations }),
-    },
-  ]
+  return {
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    ...(outputSchema !== undefined && { outputSchema }),
+    ...(annotations !== undefined && { annotations: { ...(isObject(theirs) && theirs), ...annotations } }),
+  }
 }
+
+const withOwn = (tool: JsonObject, own: Readonly<Record<string, Json>>, meter: Meter): JsonObject =>
+  (Object.keys(own).length === 0 ? tool : withMembers(tool, own, meter))
 
 /** @param operatorSchema replaces the server's output schema */
 export const toolOf = (name: string, definition: JsonObject, operatorSchema?: Schema): Tool => {

@@ -96,7 +96,7 @@ const attempt = <Asked extends MendPower>(
 /** Changes that are named for one mend. */
 const maxNamed = 5
 
-const inWords = (edits: readonly Edit[], path: string): string => {
+export const inWords = (edits: readonly Edit[], path: string): string => {
   const first = edits.slice(0, maxNamed).map(edit => {
     const place = path + wirePath(...edit.path)
     return `${'remove' in edit ? 'removed' : 'written'} ${place.slice(0, 200)}`

@@ -5,6 +5,7 @@ import type { Entry } from './event.js'
 import type { Ledger } from './memory.js'
 import type { Policy } from './findings.js'
 import type { Rule } from './rule.js'
+import type { Shapes } from './shape.js'
 
 /** The operator's settings for one tool. */
 export interface ToolSetting {
@@ -38,7 +39,7 @@ export const isDenied = ({ tools, names }: Pick<RelayOptions, 'tools' | 'names'>
   || names?.allow?.some(pattern => fits(name, pattern)) === false
 
 /** Whether a name fits a pattern, in a time that is linear in both: the server chooses the name. */
-const fits = (name: string, pattern: string): boolean => {
+export const fits = (name: string, pattern: string): boolean => {
   const [first = '', ...rest] = pattern.split('*')
   const last = rest.pop()
   if (last === undefined) return name === pattern
@@ -61,10 +62,10 @@ export const grants = (scopes: readonly string[] | undefined, needed: readonly s
   scopes === undefined || needed.every(scope => scopes.includes(scope))
 
 /**
- * How a relay judges. `policy`, `tools` and `names` are read at each use, because the operator may replace
- * them while the session runs. The features reach the core here: `rules` (with their mends), `accepted` (the
- * lock), `observed` (telemetry), `intent` and `session` (records). Captures record options, events and
- * effects from outside.
+ * How a relay judges. `policy`, `tools`, `names` and `shapes` are read at each use, because the operator may
+ * replace them while the session runs. The features reach the core here: `rules` (with their mends),
+ * `accepted` (the lock), `shapes` (the profiles), `observed` (telemetry), `intent` and `session` (records).
+ * Captures record options, events and effects from outside.
  */
 export interface RelayOptions {
   /** The server's name in the configuration; never `serverInfo.name`, which the server chooses itself. */
@@ -87,6 +88,8 @@ export interface RelayOptions {
   readonly tools: ReadonlyMap<string, ToolSetting>
   /** Which tools clients may see and call, by their names; undefined: all. */
   readonly names?: NamePatterns | undefined
+  /** How clients are shown the tools; undefined: as the server declares them. */
+  readonly shapes?: Shapes | undefined
   /** Undefined without a lock. */
   readonly accepted?: Accepted | undefined
   /** Longest wait for the relay's own `tools/list`, in milliseconds. */

@@ -21,6 +21,8 @@ export interface Arrived {
 
 export interface Called {
   readonly name: string
+  /** The name by which the client called it: another one where its profile refuses the server's. */
+  readonly shown: string
   tool: Tool | undefined
   /** False when the relay could not get a list, so that an undefined `tool` may exist. */
   listed: boolean

@@ -6,6 +6,7 @@ import type { Drift } from './accepted.js'
 import type { Tool } from './catalog.js'
 import type { Checked } from './check.js'
 import type { Side } from './event.js'
+import type { Shape } from './shape.js'
 import type { Promotion } from './tool-results.js'
 
 /** The core knows few rules by name. The table of all rules is in `rules/index.ts`. */
@@ -68,6 +69,16 @@ export interface ListedTool {
   readonly settled: boolean
   /** True when the operator denies the tool. */
   readonly denied: boolean
+}
+
+/** A tool as its client gets it, or what the core itself changes for the client. */
+export interface Shown {
+  /** With the mends and the operator's words. */
+  readonly definition: JsonObject | undefined
+  /** The core's changes, where there is no definition. */
+  readonly changes: readonly Problem[]
+  readonly path: string
+  readonly shape: Shape
 }
 
 /** A difference from the lock. */
@@ -160,6 +171,7 @@ export interface Subjects {
   onFrame: Arrival
   onId: IdUse
   onTool: ListedTool
+  onShown: Shown
   onDrift: Drifted
   onOverLimit: ToolsOverLimit
   onList: List
@@ -178,12 +190,13 @@ export type Powers = {
   readonly [Asked in Power]?: (subject: Subjects[Asked], meter: Meter) => readonly Problem[]
 }
 
-/** The powers whose values can be mended: a tool definition, a list, a tool result, other text. */
-export type MendPower = 'onTool' | 'onList' | 'onResult' | 'onReading'
+/** The powers whose values can be mended. */
+export type MendPower = 'onTool' | 'onShown' | 'onList' | 'onResult' | 'onReading'
 
 /** The mend of a rule: the value with the smallest change; undefined when it cannot be mended. */
 export interface Mend {
   readonly onTool?: (tool: ListedTool, meter: Meter) => JsonObject | undefined
+  readonly onShown?: (shown: Shown, meter: Meter) => JsonObject | undefined
   readonly onList?: (list: List, meter: Meter) => JsonObject | undefined
   readonly onResult?: (answer: Answer, meter: Meter) => JsonObject | undefined
   readonly onReading?: (reading: Reading, meter: Meter) => JsonObject | undefined

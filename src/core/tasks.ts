@@ -64,7 +64,7 @@ export class Tasks {
       task.isOver = true
   }
 
-  #remember(id: string, { name, tool, listed }: Called, terms: Terms): void {
+  #remember(id: string, { name, shown, tool, listed }: Called, terms: Terms): void {
     if (id.length > longestId) return
     const weight =
       weights.task +
@@ -73,7 +73,8 @@ export class Tasks {
     this.#ledger.add(weight - (this.#tasks.get(id)?.weight ?? 0))
     // Only the output schemas are kept.
     this.#tasks.set(id, {
-      called: { name, tool: tool && { ...tool, definition: {}, inputSchemas: [] }, listed }, terms, weight,
+      called: { name, shown, tool: tool && { ...tool, definition: {}, inputSchemas: [] }, listed },
+      terms, weight,
       isOver: false,
     })
     for (const [oldest, task] of this.#tasks) {

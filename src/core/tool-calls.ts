@@ -1,10 +1,13 @@
 import { compareHeaders } from '#protocol/headers.js'
 import type { Frame } from '#protocol/frame.js'
-import { isObject, isString, type JsonObject, member } from '#protocol/json.js'
+import { difference, edited } from '#protocol/edit.js'
+import { isObject, isString, type JsonObject, member, withMembers } from '#protocol/json.js'
+import { quote, wirePath } from '#protocol/quote.js'
+import { slice } from '#protocol/scan.js'
 import { traitsOf } from '#protocol/revisions/index.js'
 import { acceptedFor } from './accepted.js'
-import type { Lookup } from './catalog.js'
-import type { Subject } from './check.js'
+import type { Lookup, Tool } from './catalog.js'
+import type { SchemaProblem, Subject } from './check.js'
 import type { Core } from './core.js'
 import type { Flow } from './flow.js'
 import { isDenied } from './options.js'
@@ -13,7 +16,8 @@ import { actionOf, isStop } from './findings.js'
 import type { Called, PendingRequest } from './request.js'
 import type { Terms } from './terms.js'
 import { headerMismatch, isMismatch, refusedCall, unknownTool } from './refusal.js'
-import type { Rule } from './rule.js'
+import type { Problem, Rule } from './rule.js'
+import { type Shape, tellChanges } from './shape.js'
 import type { ToolLists } from './tool-lists.js'
 
 /** `tools/call`, from its arrival until it is sent. */
@@ -31,10 +35,13 @@ export class ToolCalls {
   /** @returns the refusal of the call; undefined when it may be sent */
   *judge(request: PendingRequest): Flow<Frame | undefined> {
     const params = request.request?.message.params
-    const name = member(params, 'name')
-    const called: Called = { name: isString(name) ? name : '', tool: undefined, listed: true }
-    request.called = called
+    const named = member(params, 'name')
+    const shown = isString(named) ? named : ''
     const { options } = this.#core
+    const shape = options.shapes?.of(request.terms.client)
+    const name = shape === undefined ? shown : yield* this.#originalOf(shown, request)
+    const called: Called = { name, shown, tool: undefined, listed: true }
+    request.called = called
     if (!isDenied(options, called.name) || !isStop(actionOf(options.policy, 'call/denied'))) {
       const found =
         this.#frozen(called.name, request.terms) ??
@@ -55,23 +62,26 @@ export class ToolCalls {
       mismatch: mismatchOf(request),
     }
     this.#core.ask('onCall', call, request.findings, '/params')
-    if (this.checks === 'before') yield* this.check(request, params)
-    return request.findings.isStop ? this.#refusal(request, called.name) : undefined
+    const sent = shape && this.#reshaped(request, shape)
+    if (this.checks(request) === 'before') yield* this.check(request, sent ?? params, params)
+    return request.findings.isStop ? this.#refusal(request, called) : undefined
   }
 
   /** When arguments are validated: before the call is sent if that can stop it, after, or never. */
-  get checks(): 'before' | 'after' | 'never' {
-    const { policy } = this.#core.options
+  checks({ terms }: PendingRequest): 'before' | 'after' | 'never' {
+    const { policy, shapes } = this.#core.options
+    const early = shapes?.of(terms.client) === undefined ? 'after' : 'before'
     let found: 'before' | 'after' | 'never' = 'never'
     for (const { name } of this.#argumentRules) {
       const action = actionOf(policy, name)
       if (isStop(action)) return 'before'
-      if (action !== 'off') found = 'after'
+      if (action !== 'off') found = early
     }
     return found
   }
 
-  *check(request: PendingRequest, params: JsonObject | undefined): Flow {
+  /** @param shown the params as the client sent them, where they were changed */
+  *check(request: PendingRequest, params: JsonObject | undefined, shown = params): Flow {
     const tool = request.called?.tool
     if (tool === undefined) return
     const value = member(params, 'arguments') ?? {}
@@ -79,7 +89,78 @@ export class ToolCalls {
       kind: 'value', schema, value, path: '/params/arguments',
     }))
     const checked = yield* this.#core.checks.check(subjects, request.exchange)
-    this.#core.ask('onArguments', { checked: checked.flat() }, request.findings, '/params/arguments')
+    const isMisled = checked.flat().some(isRefused) && (yield* this.#isMisled(request, tool, shown))
+    const findings =
+      isMisled ? this.#core.findings(request.findings.meter, 'call/arguments') : request.findings
+    this.#core.ask('onArguments', { checked: checked.flat() }, findings, '/params/arguments')
+    if (isMisled) request.findings.include(findings)
+  }
+
+  /**
+   * Whether arguments that the declared schema refuses are such as the client's profile lets through. The
+   * model cannot know better then, so it is told, whatever the policy says.
+   */
+  *#isMisled(request: PendingRequest, tool: Tool, params: JsonObject | undefined): Flow<boolean> {
+    const { options } = this.#core
+    const shape = options.shapes?.of(request.terms.client)
+    if (shape === undefined || !this.#isShaping || actionOf(options.policy, 'call/arguments') !== 'log')
+      return false
+    const schema = member(shape.adapted(tool.definition, request.findings.meter), 'inputSchema')
+    if (!isObject(schema) || schema === member(tool.definition, 'inputSchema')) return false
+    const value = member(params, 'arguments') ?? {}
+    const [checked = []] = yield* this.#core.checks.check(
+      [{ kind: 'value', schema, value, path: '/params/arguments' }], request.exchange,
+    )
+    return !checked.some(isRefused)
+  }
+
+  /** The policy wants definitions that fit the client. */
+  get #isShaping(): boolean {
+    return [...this.#core.mends.values()].some(({ onShown }) => onShown !== undefined)
+  }
+
+  /** The server's name of a tool that the client calls by the name that it was shown. */
+  *#originalOf(shown: string, request: PendingRequest): Flow<string> {
+    const { catalog } = this.#lists
+    const isKnown =
+      isDenied(this.#core.options, shown) || isObject(this.#frozen(shown, request.terms)) ||
+      catalog.originalOf(shown) !== shown || catalog.lookup(shown, this.#core.output.now) !== undefined
+    if (!isKnown) yield* this.#lists.find(shown, request)
+    return catalog.originalOf(shown)
+  }
+
+  /**
+   * Gives a call the server's name of the tool, and takes nulls out that stand for an argument left out.
+   * @returns the params as they are sent; undefined when they are the client's
+   */
+  #reshaped(request: PendingRequest, shape: Shape): JsonObject | undefined {
+    const { called, request: asked, findings } = request
+    const params = asked?.message.params
+    if (called?.tool === undefined || asked === undefined || params === undefined) return undefined
+    const { meter } = findings
+    const given = member(params, 'arguments')
+    const [schema] = called.tool.inputSchemas
+    const isChecked = isObject(given) && isObject(schema) && this.#isShaping
+    const kept = isChecked ? shape.withoutNulls(given, schema, meter) : given
+    const changes = {
+      ...(called.name !== called.shown && { name: called.name }),
+      ...(kept !== given && kept !== undefined && { arguments: kept }),
+    }
+    const made = withMembers(params, changes, meter)
+    const edits = difference(params, made, meter) ?? []
+    if (edits.length === 0) return undefined
+    const problems = edits.map(({ path }): Problem => ({
+      path: `/params${wirePath(...path)}`,
+      message: path[0] === 'name'
+        ? `the client knows the tool as ${quote(called.shown)}`
+        : 'null stands for an argument that is left out',
+    }))
+    const told = edits.map(edit => ('remove' in edit ? 'removed' : 'written'))
+    tellChanges(this.#core, shape, '/params', problems, [...new Set(told)].join(' and '), findings)
+    const frame = edited(asked.frame, edits.map(edit => ({ ...edit, path: ['params', ...edit.path] })))
+    request.request = { frame, message: { ...asked.message, params: made } }
+    request.arguments = slice(frame, ['params', 'arguments'])
+    return made
   }
 
   /** The tool by a frozen lock; undefined without one. */
@@ -90,17 +171,19 @@ export class ToolCalls {
     return !isObject(definition) ? 'absent' : toolOf(name, definition, tools.get(name)?.outputSchema)
   }
 
-  #refusal(request: PendingRequest, name: string): Frame {
+  #refusal(request: PendingRequest, { name, shown }: Called): Frame {
     const { findings, terms } = request
     if (isMismatch(findings)) return headerMismatch(request, findings)
     if (findings.stopping.includes('call/unlisted'))
       return unknownTool(
-        request, name, nearest(name, this.#lists.catalog.names()),
+        request, shown, nearest(name, this.#lists.catalog.names()),
         acceptedFor(this.#core, terms)?.definitions.tools.has(name) === true,
       )
-    return refusedCall(request, name, findings, traitsOf(terms.revision).modern)
+    return refusedCall(request, shown, findings, traitsOf(terms.revision).modern)
   }
 }
+
+const isRefused = ({ kind }: SchemaProblem): boolean => kind === 'mismatch'
 
 /** Compares `Mcp-Param-*` headers, which repeat arguments that the input schema names, with the call. */
 const mismatchOf = ({ called, request, terms }: PendingRequest): string | undefined => {

@@ -19,6 +19,7 @@ export interface Guard {
   readonly accepted?: Accepted | undefined
   readonly tools: ReadonlyMap<string, ToolSetting>
   readonly names?: NamePatterns | undefined
+  readonly shapes?: RelayOptions['shapes']
   readonly listMs: number
   readonly requestMs: number
   readonly maxTools: number
@@ -70,6 +71,7 @@ export const openSession = (
     get policy() { return guard.policy },
     get tools() { return guard.tools },
     get names() { return guard.names },
+    get shapes() { return guard.shapes },
     checkNow: record === undefined ? checks.now : subject => {
       const checked = checks.now(subject)
       recorder?.asked(checked === undefined)

@@ -5,6 +5,7 @@ import { Meter } from '#protocol/json.js'
 import { quote } from '#protocol/quote.js'
 import { nearest, type Revision } from '#protocol/revisions/index.js'
 import { isObject, isString, type JsonObject, member } from '#protocol/unmetered.js'
+import type { Profile } from '#profiles/profile.js'
 import { isAnnotated } from '#rules/definition.js'
 import { type RuleName, ruleNamed } from '#rules/index.js'
 import type { Answer } from './client.js'
@@ -13,6 +14,7 @@ import type { InspectedTool, Inspection, Weighed } from './inspection.js'
 import { type Link, type LinkOptions, openLink, watching } from './link.js'
 import { type Item, listEverything, type Lists } from './lists.js'
 import { plain } from './plain.js'
+import { profiled } from './profiles.js'
 import type { Saved } from './saved.js'
 
 interface InspectOptions extends ConnectOptions, Omit<LinkOptions, 'policy'> {
@@ -21,6 +23,8 @@ interface InspectOptions extends ConnectOptions, Omit<LinkOptions, 'policy'> {
   /** By which the findings are weighed. */
   readonly policy: Policy
   readonly saved: Saved | undefined
+  /** By which the tools are checked besides. */
+  readonly profiles?: readonly Profile[]
   /** A tool to call, once everything is listed. */
   readonly call: ToCall | undefined
   /** What is being done, for somebody who waits. */
@@ -63,10 +67,12 @@ export const inspect = async (options: InspectOptions): Promise<Inspection> => {
     await connected.link.close()
     const { entries } = connected.link
     const findings = weigh(entries, policy, lists.tools.items, nearest(connected.revision))
+    const inspected = inspectedTools(lists.tools.items, findings, options)
     return {
       name, isNamed, target, trusted, saved, connected, lists, findings,
       more: entries.reduce((sum, { more = 0 }) => sum + more, 0),
-      tools: inspectedTools(lists.tools.items, findings, options),
+      tools: inspected,
+      profiles: profiled(inspected, options.profiles ?? [], name),
       annotations: {
         tools: lists.tools.items.filter(({ value }) => isObject(value) &&
           isAnnotated(value, new Meter())).length,

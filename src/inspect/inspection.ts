@@ -8,6 +8,7 @@ import type { Answer } from './client.js'
 import type { Connected } from './connect.js'
 import { argumentsOf, titleOf } from './definition.js'
 import type { Item, Listing, Lists } from './lists.js'
+import { type ProfiledTools, profilesJson } from './profiles.js'
 import type { Saved } from './saved.js'
 
 /** The result of an inspection, from which the reports are made. */
@@ -25,6 +26,8 @@ export interface Inspection {
   readonly lists: Lists
   readonly tools: readonly InspectedTool[]
   readonly call: InspectedCall | undefined
+  /** What becomes of the tools under the profiles that were asked for. */
+  readonly profiles: readonly ProfiledTools[]
   /**
    * What a relay does about annotations. They are not reported as findings: an untrusted server may have
    * them.
@@ -81,7 +84,8 @@ export interface Weighed extends Finding {
 
 /** The inspection as JSON; docs/inspect.md describes the shape, which only grows. */
 export const jsonReport = (inspection: Inspection): string => {
-  const { name, target, trusted, connected, lists, tools, annotations, call, findings, more } = inspection
+  const { name, target, trusted, connected, lists, tools, annotations, call, findings, more, profiles } =
+    inspection
   const { revision, supported, capabilities, serverInfo = null, instructions = null } = connected
   // Numbers beyond a double keep all their digits.
   return withDigits(plainJson({
@@ -112,6 +116,7 @@ export const jsonReport = (inspection: Inspection): string => {
         : { result: call.answer.result })),
       verdict: verdictOf(call.findings),
     },
+    ...(profiles.length > 0 && { profiles: profilesJson(profiles) }),
     // A member that is undefined is left out of the JSON.
     findings: findings.map(({ rule, action, event, tool, prompt, resource, path, message }) => ({
       rule, action, event, tool, prompt, resource, path, message,

@@ -5,6 +5,7 @@ import { enumerated } from './definition.js'
 import { type InspectedCall, type Inspection, problemsOf } from './inspection.js'
 import type { Listing } from './lists.js'
 import { plain, plainLines } from './plain.js'
+import { profilesSection } from './profiles.js'
 import { count, fill, indent, type Style, wrap } from './terminal.js'
 import { findingsSection, toolsSection } from './tools.js'
 
@@ -18,6 +19,7 @@ export const report = (inspection: Inspection, style: Style, width: number): str
     toolsSection(inspection, style, width),
     otherLists(inspection, style, width),
     inspection.call && callSection(inspection.call, style, width),
+    profilesSection(inspection.profiles, style, width),
     findingsSection(inspection, style, width),
     summary(inspection, style, width),
   ]

@@ -4,6 +4,7 @@ import { isString, member } from '#protocol/unmetered.js'
 import { explained, inText, type RuleName, ruleNamed } from '#rules/index.js'
 import { type Inspection, problemsOf, type Weighed } from './inspection.js'
 import { plain } from './plain.js'
+import type { ProfiledTools } from './profiles.js'
 
 /**
  * The findings as SARIF 2.1.0. Definitions have no line in any file: the location is the file that stands for
@@ -17,7 +18,10 @@ export const sarifReport = (inspection: Inspection, file: string, version: strin
     category: server,
     problems: problemsOf(lists).map(({ list, message }) => `${list} could not be listed in full: ${message}`),
     properties: { server: plain(target, 300), revision: plain(revision) },
-    results: findings.map(finding => result(finding, server, file)),
+    results: [
+      ...findings.map(finding => result(finding, server, file)),
+      ...inspection.profiles.flatMap(one => profileResults(one, server, file)),
+    ],
   }
   return sarifLog([run], version)
 }
@@ -48,6 +52,24 @@ const result = (
     properties: { action, event, ...(name !== undefined && { [kind]: subject }) },
   }
 }
+
+/** One result for each reason why a client refuses a tool. */
+const profileResults = (
+  { profile, tools }: ProfiledTools, server: string, file: string,
+): readonly SarifResult[] =>
+  tools.flatMap(({ name, verdict, reasons }) => reasons.map(({ path, message }): SarifResult => {
+    const subject = plain(name, 128)
+    return {
+      rule: 'tool/profile',
+      level: verdict === 'refused' ? 'error' : 'warning',
+      text: `tool ${subject} at ${plain(path, 300)}: ${profile.title} ${plain(message, 500)}`,
+      file,
+      line: 1,
+      subject: { name: `${server}/${subject}`, kind: 'function' },
+      fingerprint: [server, profile.name, name, path, message],
+      properties: { profile: profile.name, verdict, tool: subject },
+    }
+  }))
 
 const homepage = 'https://www.npmjs.com/package/mcp-customs'
 

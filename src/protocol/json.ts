@@ -132,6 +132,11 @@ export class Meter {
     if ((this.#left -= steps) < 0) throw new OverBudget()
   }
 
+  /** A meter for work that has a share of its own, in the same turns of the event loop. */
+  part(share: number): Meter {
+    return new Meter(this.#turn, share)
+  }
+
   payText(text: string): void {
     this.pay(1 + (text.length >>> 6))
   }

@@ -223,6 +223,19 @@ export const upgraded: Mend = {
   },
 }
 
+/** What the client's profiles refuse, and what the core changes for them. */
+export const profile: Powers = {
+  onShown: ({ definition, changes, path, shape }, meter) =>
+    definition === undefined
+      ? changes
+      : shape.refusals(definition, meter).map(one => ({ ...one, path: path + one.path })),
+}
+
+export const fitted: Mend = {
+  isBlock: true,
+  onShown: ({ definition, shape }, meter) => definition && shape.adapted(definition, meter),
+}
+
 /** Legacy revisions do not define `x-mcp-header`: it is an unknown keyword there. */
 export const header: Powers = {
   onTool({ definition, path, revision }, meter) {

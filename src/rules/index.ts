@@ -196,6 +196,17 @@ export const rules: readonly Row[] = [
     'A tool wants an argument sent as an HTTP header in a way that MCP does not allow.',
     'Put x-mcp-header on properties of type string, integer or boolean, each with a header name of its own.',
     definition.header),
+  row('tool/profile', 'mend',
+    'what the client refuses of a tool, by a [profile](clients.md) that you chose',
+    'The client would refuse the tool as the server describes it, or the whole list because of it.',
+    'Describe the tool so that every client takes it: `mcp-customs inspect --profile NAME` says what to change.',
+    definition.profile, {
+      ...nobody, mend: definition.fitted,
+      steps: ['See what each client refuses: `mcp-customs inspect --profile NAME COMMAND`'],
+      mends: 'rewritten for the client, which may accept more than the server does; calls are checked by the ' +
+        'server\'s own schema',
+      refused: 'refuse the tool, or the whole list',
+    }),
   row('tool/drift', onceLocked, 'differs from the lock, or from what this session listed first',
     'The server changed this after it was accepted, or first listed, and what it says now may lead a model ' +
       'to do something else.',

@@ -1,13 +1,17 @@
 import { stat } from 'node:fs/promises'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { defaultLimits, type ServerConfiguration } from '#config/configuration.js'
+import { clients } from '#clients/known.js'
 import { badUsage, codeOf, CustomsError } from '#errors.js'
 import { compareSaved } from '#inspect/catalogue.js'
 import { diffJson, diffReport } from '#inspect/diff.js'
 import { type Inspection, isFine } from '#inspect/inspection.js'
+import { isAcceptedByAll } from '#inspect/profiles.js'
 import { parseSaved, type Saved } from '#inspect/saved.js'
 import { styleFor, widthOf } from '#inspect/terminal.js'
 import { readBoundedText } from '#operator-file.js'
+import { automatic, profiles } from '#profiles/index.js'
+import type { Profile } from '#profiles/profile.js'
 import type { FrameLimits } from '#protocol/frame.js'
 import type { Rest } from '../flag.js'
 import type { SharedFlags, Target } from '../flags.js'
@@ -38,12 +42,20 @@ export const inspectCommand = async (
     isNamed: flags.server !== undefined || (target.command ?? target.url ?? file) === undefined,
     saved: file === undefined ? undefined : await readSaved(file, configuration.limits),
     call: own.call,
+    profiles: chosenProfiles(one.shapes?.names ?? [], own.clients),
     timeoutMs: own.timeoutMs,
     exact: own.format === 'json',
   })
   if (typeof inspection === 'number') return inspection
   await print(await render(inspection, own, await placeOf(one.server, file ?? configuration.file)))
-  return isFine(inspection) ? 0 : 1
+  return isFine(inspection) && (!own.strict || isAcceptedByAll(inspection.profiles)) ? 0 : 1
+}
+
+/** `auto` stands for every profile here: there is no client. */
+const chosenProfiles = (names: readonly string[], ofClients: readonly string[]): readonly Profile[] => {
+  const own = clients.filter(({ name }) => ofClients.includes(name)).map(({ profile }) => profile)
+  const wanted = new Set([...names, ...own])
+  return profiles.filter(({ name }) => wanted.has(name) || wanted.has(automatic))
 }
 
 const render = async (inspection: Inspection, { format }: InspectFlags, place: string): Promise<string> => {

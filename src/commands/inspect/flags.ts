@@ -1,3 +1,4 @@
+import { clients } from '#clients/known.js'
 import { badUsage, messageOf } from '#errors.js'
 import { isObject, type JsonObject } from '#protocol/unmetered.js'
 import { about, seconds, valuesOf, type Given, type Rest, type Values } from '../flag.js'
@@ -9,6 +10,8 @@ export const timeoutFlags = {
 
 /** Matches the name of a file of saved answers; not a URL. */
 export const saved = /^(?![a-z][a-z\d+.-]*:\/\/).*\.(?:json|jsonl|ndjson)$/is
+
+const clientNames = clients.flatMap(({ name, profile }) => (profile === undefined ? [] : [name]))
 
 const ownFlags = {
   ...about('Log', {
@@ -23,6 +26,13 @@ const ownFlags = {
     },
     json: { type: 'boolean', describe: 'report as JSON' },
     sarif: { type: 'boolean', describe: 'report as SARIF 2.1.0, for code scanning' },
+    client: {
+      type: 'string', value: 'NAME', multiple: true, choices: clientNames,
+      describe: 'check the tools by the profile of this client (see --profile)',
+    },
+    strict: {
+      type: 'boolean', describe: 'exit code 1 when a profile does not accept every tool as it is',
+    },
   }),
   ...about('Requests', {
     call: { type: 'string', value: 'TOOL', describe: 'call this tool, and judge the result' },
@@ -41,19 +51,24 @@ export interface InspectFlags {
   readonly diff: boolean
   readonly call: { readonly tool: string; readonly arguments: JsonObject } | undefined
   readonly format: Format
+  /** Of clients whose profiles are asked for. */
+  readonly clients: readonly string[]
+  /** What a profile does not accept as it is counts. */
+  readonly strict: boolean
   readonly timeoutMs: number
 }
 
 /** @throws CustomsError BAD_USAGE */
 export const readInspectFlags = (given: Given): InspectFlags => {
   const values = valuesOf(ownFlags, given)
-  const { call: tool, args, diff } = values
+  const { call: tool, args, diff, client: clients, strict } = values
+  if (strict && clients.length === 0 && !given.has('profile')) badUsage('--strict needs --profile or --client')
   if (given.has('args') && tool === undefined) badUsage('--args needs --call TOOL')
   const format = formatOf(values)
   const others = [...given.keys()].filter(name => name !== 'diff' && name !== 'json' && name !== 'log-level')
   if (diff && others.length > 0) badUsage(`--diff compares two files, and knows no --${others.join(', --')}`)
   const call = tool === undefined ? undefined : { tool, arguments: argumentsOf(args) }
-  return { diff, call, format, timeoutMs: timeoutMsOf(values) }
+  return { diff, call, format, clients, strict, timeoutMs: timeoutMsOf(values) }
 }
 
 /** @throws CustomsError BAD_USAGE */

@@ -12,6 +12,7 @@ import { type Saved, SavedServer } from '#inspect/saved.js'
 import { spinner } from '#inspect/terminal.js'
 import type { Listed } from '#lock/lock.js'
 import type { FrameLimits } from '#protocol/frame.js'
+import type { Profile } from '#profiles/profile.js'
 import { nearest, traitsOf } from '#protocol/revisions/index.js'
 import { createSchemaChecker } from '#schema/index.js'
 import { stdioServer } from '#transport/stdio/server.js'
@@ -32,6 +33,7 @@ interface ToInspect {
   /** The saved responses that are read in place of a server. */
   readonly saved?: Saved | undefined
   readonly call?: ToCall | undefined
+  readonly profiles?: readonly Profile[]
   readonly timeoutMs: number
   /** Only `initialize` is tried. */
   readonly legacy?: boolean | undefined
@@ -66,6 +68,7 @@ export const inspectServer = async (
       version: version(),
       policy, trusted, saved, limits, checker,
       call: own.call,
+      profiles: own.profiles ?? [],
       tools: server.tools,
       listMs: limits.listMs,
       probeMs: Math.min(own.timeoutMs, longestProbe),

@@ -1,4 +1,5 @@
 import { type Change, compare, type Difference, type Judged, type Rewritten } from '#capture/compare.js'
+import { shapesOf } from '#profiles/shape.js'
 import type { CapturedLock, CaptureLimits, Opening, Ruling } from '#capture/line.js'
 import { linesOf, sessionsIn } from '#capture/read.js'
 import { type ReplaySettings, recorded, replayed } from '#capture/replay.js'
@@ -77,7 +78,8 @@ const settingsFor = async (
   { lock, ...flags }: SharedFlags, { server, settings }: Opening,
 ): Promise<Settings> => {
   const configured = flags.config !== undefined
-  const other = configured || flags.policy !== undefined || flags.trustList !== undefined
+  const other = configured || flags.policy !== undefined || flags.trustList !== undefined ||
+    flags.profile.length > 0
   const target = { command: configured ? undefined : ['replay'], url: undefined }
   const given = other
     ? await setUp({ ...flags, lock: undefined, server: flags.server ?? server }, target, 'relay')
@@ -98,6 +100,7 @@ const settingsFor = async (
       ]),
       tools: configured && setup ? setup.server.tools : new Map(Object.entries(then.tools)),
       names: configured && setup ? setup.server.names : then.names,
+      shapes: configured || flags.profile.length > 0 ? setup?.shapes : shapesOf(then.profiles ?? [], server),
     }
   }
   return {

@@ -27,15 +27,17 @@ interface OpenGuard extends Guard {
 }
 
 /** The settings that a reload changes for running sessions: guards read them on each use. */
-export type Ruling = Pick<Guard, 'policy' | 'tools' | 'names'> & Pick<AuditConfiguration, 'payloads'>
+export type Ruling = Pick<Guard, 'policy' | 'tools' | 'names' | 'shapes'> & Pick<AuditConfiguration, 'payloads'>
 
 /** The current settings of one server; a reload replaces them. */
 export interface CurrentRuling {
   now: Ruling
 }
 
-export const rulingOf = ({ server, policy }: ServerSetup, { audit: { payloads } }: Configuration): Ruling =>
-  ({ policy, tools: server.tools, names: server.names, payloads })
+export const rulingOf = (
+  { server, policy, shapes }: ServerSetup, { audit: { payloads } }: Configuration,
+): Ruling =>
+  ({ policy, tools: server.tools, names: server.names, shapes, payloads })
 
 /** Where decisions are recorded. */
 interface Witnesses {
@@ -121,6 +123,7 @@ export const openGuard = (
     get policy() { return ruling.now.policy },
     get tools() { return ruling.now.tools },
     get names() { return ruling.now.names },
+    get shapes() { return ruling.now.shapes },
     trusted,
     accepted,
     listMs: limits.listMs,

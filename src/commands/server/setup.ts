@@ -8,6 +8,7 @@ import { type Circumstances, type PolicyLayer, resolvePolicy } from '#config/pol
 import { type Environment, Problem, wayTo } from '#config/source.js'
 import type { Accepted } from '#core/accepted.js'
 import type { Policy } from '#core/findings.js'
+import type { Shapes } from '#core/shape.js'
 import { badUsage, CustomsError } from '#errors.js'
 import type { JsonObject } from '#protocol/unmetered.js'
 import type { SharedFlags, Target } from '../flags.js'
@@ -25,6 +26,8 @@ export interface Setup {
 export interface ServerSetup {
   readonly server: ServerConfiguration
   readonly policy: Policy
+  /** How clients are shown the tools; undefined: as the server declares them. */
+  readonly shapes?: Shapes | undefined
   readonly trusted: boolean
   /** The lock setting. */
   readonly lock?: LockSetting | undefined
@@ -60,6 +63,7 @@ export const setUp = async (
       server,
       // Later layers win: file, server, flags.
       policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: !!lockOf(server) }),
+      shapes: await shapesFor(server, flags, configuration),
       trusted: await trusts(server),
       lock: lockOf(server),
       ...await acceptedOf(server, lockOf(server), configuration).then(accepted => ({ accepted }), refusalIn),
@@ -74,6 +78,13 @@ export const setUp = async (
 const refusalIn = (error: unknown): Pick<ServerSetup, 'accepted' | 'refusal'> => {
   if (!(error instanceof CustomsError) || error.code !== 'NOT_ACCEPTED') throw error
   return { accepted: undefined, refusal: error }
+}
+
+const shapesFor = async (
+  { name, profiles }: ServerConfiguration, { profile }: SharedFlags, configuration: Configuration,
+): Promise<Shapes | undefined> => {
+  const chosen = profile.length > 0 ? profile : (profiles ?? configuration.profiles)
+  return chosen.length === 0 ? undefined : (await import('#profiles/shape.js')).shapesOf(chosen, name)
 }
 
 const lockSetting = (

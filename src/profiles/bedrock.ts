@@ -1,0 +1,28 @@
+import { combinators, type Profile, usualNames } from './profile.js'
+
+export const bedrock: Profile = {
+  name: 'bedrock',
+  title: 'Amazon Bedrock, Converse API',
+  version: 'Converse API 2023-09-30',
+  date: '2026-11-25',
+  sources: [
+    'https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolSpecification.html',
+    'https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolInputSchema.html',
+    'https://docs.aws.amazon.com/nova/latest/nova2-userguide/using-tools.html',
+  ],
+  clients: ['amazon-q', 'q-dev-cli', 'kiro'],
+  toolName: usualNames,
+  // The models behind it differ: it is what the strictest of them, Nova and Claude, accept.
+  input: {
+    keywords: new Set([
+      'type', 'title', 'description', 'default', 'enum', 'const', 'items', 'minItems', 'maxItems',
+      'uniqueItems', 'properties', 'required', 'additionalProperties', 'minProperties', 'maxProperties',
+      'minLength', 'maxLength', 'pattern', 'format', 'minimum', 'maximum', 'exclusiveMinimum',
+      'exclusiveMaximum', 'multipleOf', 'anyOf', 'oneOf', 'allOf',
+    ]),
+    notAtRoot: combinators,
+    noBooleans: true,
+    needsProperties: true,
+    propertyName: /^[a-zA-Z0-9_.-]{1,64}$/,
+  },
+}

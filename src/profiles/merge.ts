@@ -1,0 +1,133 @@
+import {
+  each, equal, isArray, isObject, isString, lengthOf, mapped, member, type Json, type JsonArray,
+  type JsonObject, type Meter,
+} from '#protocol/json.js'
+import { isAnnotation } from './accepts.js'
+
+/** Keywords that mean something only together. */
+const groups = [['if', 'then', 'else'], ['contains', 'minContains', 'maxContains']]
+
+/**
+ * A schema that accepts whatever both accept, and perhaps more: where both have a keyword of which no common
+ * value can be said, that of the first stays.
+ */
+export const both = (first: JsonObject, second: JsonObject, meter: Meter): JsonObject => {
+  const made = new Map<string, Json>(each(first, meter))
+  for (const [keyword, value] of each(second, meter)) {
+    const own = member(first, keyword)
+    const group = groups.find(names => names.includes(keyword))
+    if (keyword.startsWith('unevaluated')) continue
+    if (own !== undefined) made.set(keyword, common(keyword, own, value, meter))
+    else if (group?.some(name => member(first, name) !== undefined) !== true) made.set(keyword, value)
+  }
+  // What these may apply to depends on the other keywords of one schema.
+  made.delete('unevaluatedProperties')
+  made.delete('unevaluatedItems')
+  return Object.fromEntries(made)
+}
+
+const common = (keyword: string, first: Json, second: Json, meter: Meter): Json => {
+  switch (keyword) {
+    case 'properties':
+    case 'patternProperties':
+      return isObject(first) && isObject(second) ? members(first, second, meter) : first
+    case 'required': {
+      if (!isArray(first) || !isArray(second)) return first
+      return [...new Set([...each(first, meter), ...each(second, meter)].map(([, name]) => name))]
+    }
+    case 'type':
+      return types(first, second, meter)
+    case 'enum': {
+      if (!isArray(first) || !isArray(second)) return first
+      const kept = mapped(first, meter, one => (includes(second, one, meter) ? one : undefined))
+      return kept.length > 0 ? kept : first
+    }
+    case 'allOf':
+      return isArray(first) && isArray(second)
+        ? [...elements(first, meter), ...elements(second, meter)]
+        : first
+    case 'additionalProperties':
+      return second === false ? false : first
+    default:
+      return first
+  }
+}
+
+const members = (first: JsonObject, second: JsonObject, meter: Meter): JsonObject => {
+  const made = new Map<string, Json>(each(first, meter))
+  for (const [name, schema] of each(second, meter)) {
+    const own = member(first, name)
+    if (own === undefined || own === true) made.set(name, schema)
+    else if (isObject(own) && isObject(schema)) made.set(name, both(own, schema, meter))
+    else if (schema === false) made.set(name, false)
+  }
+  return Object.fromEntries(made)
+}
+
+const types = (first: Json, second: Json, meter: Meter): Json => {
+  const [a, b] = [typesOf(first, meter), typesOf(second, meter)]
+  const shared = a.flatMap(type => {
+    if (b.includes(type)) return [type]
+    if (type === 'number' && b.includes('integer')) return ['integer']
+    return type === 'integer' && b.includes('number') ? ['integer'] : []
+  })
+  return shared.length === 0 ? first : shared.length === 1 ? (shared[0] ?? first) : shared
+}
+
+export const typesOf = (type: Json | undefined, meter: Meter): readonly string[] => {
+  if (isString(type)) return [type]
+  return isArray(type) ? elements(type, meter).filter(isString) : []
+}
+
+/** Whether it accepts every value. */
+export const isOpen = (schema: Json, meter: Meter): boolean =>
+  schema === true ||
+  (isObject(schema) && [...each(schema, meter)].every(([keyword]) => isAnnotation(keyword)))
+
+export const elements = (array: JsonArray, meter: Meter): readonly Json[] =>
+  [...each(array, meter)].map(([, element]) => element)
+
+export const includes = (array: JsonArray, value: Json, meter: Meter): boolean =>
+  elements(array, meter).some(one => equal(one, value))
+
+/** Alternatives of an object, as one object that accepts whatever one of them accepts. */
+export const either = (
+  branches: readonly JsonObject[], meter: Meter, alternatives: (schemas: readonly Json[]) => Json,
+): JsonObject => {
+  const namesOf = (branch: JsonObject) => [...each(propertiesOf(branch), meter)].map(([name]) => name)
+  const names = new Set(branches.flatMap(namesOf))
+  const properties = [...names].map((name): [string, Json] => {
+    meter.pay(branches.length)
+    const schemas = branches.map(branch => schemaOfMember(branch, name)).filter(schema => schema !== false)
+    const different = schemas.filter((one, index) => schemas.findIndex(other => equal(one, other)) === index)
+    return [name, different.length === 1 ? (different[0] ?? true) : alternatives(different)]
+  })
+  const [first, ...others] = branches.map(branch => requiredOf(branch, meter))
+  const required = (first ?? []).filter(name => others.every(names => names.includes(name)))
+  const isClosed = branches.every(branch => member(branch, 'additionalProperties') === false)
+  return {
+    ...(properties.length > 0 && { properties: Object.fromEntries(properties) }),
+    ...(required.length > 0 && { required: [...required] }),
+    ...(isClosed && branches.every(branch => member(branch, 'patternProperties') === undefined) && {
+      additionalProperties: false,
+    }),
+  }
+}
+
+/** What a schema says of a member: false when it may not be there. */
+const schemaOfMember = (branch: JsonObject, name: string): Json => {
+  const own = member(propertiesOf(branch), name)
+  if (own !== undefined) return own
+  const isPatterned = member(branch, 'patternProperties') !== undefined
+  return isPatterned || (member(branch, 'additionalProperties') ?? true)
+}
+
+export const propertiesOf = (schema: JsonObject): JsonObject => {
+  const properties = member(schema, 'properties')
+  return isObject(properties) ? properties : {}
+}
+
+export const requiredOf = (schema: JsonObject, meter: Meter): readonly string[] => {
+  const required = member(schema, 'required')
+  return isArray(required) && lengthOf(required) > 0 ? elements(required, meter).filter(isString) : []
+}

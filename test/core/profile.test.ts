@@ -1,0 +1,222 @@
+import t from 'tap'
+import type { Action } from '#core/findings.js'
+import { shapesOf } from '#profiles/shape.js'
+import { checkAtOnce as checkNow } from './engine.js'
+import { answer, call, result, Script, type Setting } from './script.js'
+
+const begun = (profiles: readonly string[], setting: Setting = {}, client = 'test') => {
+  const script = new Script({ checkNow, shapes: shapesOf(profiles, 'weather'), ...setting })
+  const clientInfo = { name: client, version: '1' }
+  script.client({
+    jsonrpc: '2.0', id: 0, method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo },
+  })
+  script.server(result(0, {
+    protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' },
+  }))
+  script.client({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+  script.entries.length = 0
+  return script
+}
+
+/** A session that has listed these tools, under these profiles. */
+const session = (profiles: readonly string[], tools: readonly object[], setting: Setting = {}) => {
+  const script = begun(profiles, setting)
+  script.server(result(1, { tools }))
+  script.entries.length = 0
+  return script
+}
+
+/** What a client gets of a list, byte for byte, and what is recorded of it. */
+const listed = (profiles: readonly string[], tools: string, setting: Setting = {}) => {
+  const script = begun(profiles, setting)
+  script.server(`{"jsonrpc":"2.0","id":1,"result":{"tools":[${tools}]}}`)
+  const [entry] = script.entries
+  const before = '{"jsonrpc":"2.0","id":1,"result":{"tools":['
+  return {
+    tools: script.raw.at(-1)?.bytes.slice(before.length, -3), verdict: entry?.verdict,
+    found: entry?.findings.map(({ rule, path, mended }) => [rule, path, mended]), named: entry?.tools,
+  }
+}
+
+const uri = '{ "name":"a" , "inputSchema":{"type":"object","properties":{"u":{"type":"string","format":"uri"}}} }'
+
+t.test('a tool is edited where its client refuses it, every other byte stays, and the change is on record', t => {
+  t.same(listed(['gemini'], uri), {
+    tools: '{ "name":"a" , "inputSchema":{"type":"object","properties":{"u":{"type":"string",' +
+      '"description":"(format \\"uri\\")"}}} }',
+    verdict: 'mend', named: ['a'],
+    found: [[
+      'tool/profile', '/result/tools/0',
+      'removed /result/tools/0/inputSchema/properties/u/format, ' +
+        'written /result/tools/0/inputSchema/properties/u/description',
+    ]],
+  })
+  t.end()
+})
+
+t.test('without a profile, without a refusal, or where the rule only logs, a list keeps its bytes', t => {
+  const cases: readonly (readonly [string, readonly string[], string, Setting, string])[] = [
+    ['no profile', [], uri, {}, 'pass'],
+    ['a profile that takes it', ['claude-api'], uri, {}, 'pass'],
+    ['a client that is not known', ['auto'], uri, {}, 'pass'],
+    ['the action log', ['gemini'], uri, { actions: { 'tool/profile': 'log' } }, 'log'],
+    ['the action off', ['gemini'], uri, { actions: { 'tool/profile': 'off' } }, 'pass'],
+  ]
+  for (const [title, profiles, tool, setting, verdict] of cases) {
+    t.match(listed(profiles, tool, setting), { tools: tool, verdict }, title)
+  }
+  t.end()
+})
+
+t.test('auto goes by the name that the client gives itself', t => {
+  const script = begun(['auto'], {}, 'gemini-cli-mcp-client')
+  script.server(`{"jsonrpc":"2.0","id":1,"result":{"tools":[${uri}]}}`)
+  t.match(script.raw.at(-1)?.bytes, /format \\"uri\\"/)
+  t.end()
+})
+
+const odd = { name: 'files.read/all', inputSchema: { type: 'object' } }
+
+t.test('a name that the client refuses is replaced, and calls get the server\'s name back', t => {
+  const script = session(['claude-api'], [odd])
+  const shown = /"name":"([^"]*)"/.exec(script.raw.at(-1)?.bytes ?? '')?.[1] ?? ''
+  t.match(shown, /^files_read_all_[0-9a-f]{8}$/)
+  script.entries.length = 0
+  script.client(
+    `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{ "name":${JSON.stringify(shown)}, "arguments":{"n":1.0} }}`,
+  )
+  t.equal(
+    script.raw.at(-1)?.bytes,
+    '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{ "name":"files.read/all", "arguments":{"n":1.0} }}',
+  )
+  script.server(result(2, { content: [] }))
+  t.match(script.entries, [
+    { tool: 'files.read/all', verdict: 'mend', findings: [{ rule: 'tool/profile', path: '/params/name' }] },
+  ])
+  t.end()
+})
+
+t.test('a name that a client knows from before is found by listing', t => {
+  const script = session(['claude-api'], [odd])
+  const shown = /"name":"([^"]*)"/.exec(script.raw.at(-1)?.bytes ?? '')?.[1] ?? ''
+  const cold = new Script({ checkNow, shapes: shapesOf(['claude-api'], 'weather'), joined: true })
+  cold.client(call(1, shown))
+  cold.server(result(cold.ownId, { tools: [odd] }))
+  t.match(JSON.parse(cold.raw.at(-1)?.bytes ?? ''), { method: 'tools/call', params: { name: 'files.read/all' } })
+  t.end()
+})
+
+const search = {
+  name: 'search',
+  inputSchema: {
+    type: 'object', required: ['query'],
+    properties: {
+      query: { type: 'string' }, limit: { type: 'integer' }, after: { type: ['string', 'null'] },
+      where: { type: 'object', properties: { city: { type: 'string' } } },
+    },
+  },
+}
+
+t.test('a null for an argument that may be left out is taken out of the call, unless the server takes it', t => {
+  const script = session(['openai-strict'], [search])
+  script.client(call(1, 'search', { query: 'a', limit: null, after: null, where: { city: null } }))
+  t.same(JSON.parse(script.raw.at(-1)?.bytes ?? ''), {
+    ...call(1, 'search', { query: 'a', after: null, where: {} }),
+  })
+  script.server(result(1, { content: [] }))
+  t.match(script.entries, [{
+    verdict: 'mend',
+    findings: [
+      { rule: 'tool/profile', path: '/params/arguments/limit' },
+      { rule: 'tool/profile', path: '/params/arguments/where/city' },
+    ],
+  }])
+  t.end()
+})
+
+const either = {
+  name: 'find',
+  inputSchema: {
+    type: 'object', properties: { id: { type: 'string' }, url: { type: 'string' } },
+    oneOf: [{ required: ['id'] }, { required: ['url'] }],
+  },
+}
+
+t.test('arguments that only the shown schema takes are refused with what to change', t => {
+  const both = { id: 'a', url: 'b' }
+  const script = session(['claude-api'], [either])
+  script.client(call(1, 'find', both))
+  t.match(script.raw.at(-1), { to: 'client' })
+  t.match(JSON.parse(script.raw.at(-1)?.bytes ?? ''), {
+    result: { isError: true, content: [{ text: /"find" was not called: call\/arguments .*Correct the arguments/ }] },
+  })
+  // A client that breaks what it was shown is logged, as it is without a profile.
+  script.client(call(2, 'find', { id: 1 }))
+  t.match(script.raw.at(-1), { to: 'server' })
+  const plain = session([], [either])
+  plain.client(call(1, 'find', both))
+  t.match(plain.raw.at(-1), { to: 'server' }, 'without a profile')
+  t.end()
+})
+
+t.test('results are judged by the schema that the server declared', t => {
+  const tool = {
+    name: 'count', inputSchema: { type: 'object' },
+    outputSchema: {
+      $schema: 'http://json-schema.org/draft-07/schema#', type: 'object', properties: { n: { type: 'number' } },
+    },
+  }
+  const script = session(['claude-desktop'], [tool])
+  script.client(call(1, 'count'))
+  script.server(answer(1, { n: 'many' }))
+  t.match(JSON.parse(script.raw.at(-1)?.bytes ?? ''), { result: { isError: true } })
+  t.end()
+})
+
+t.test('of too many tools the first stay, those that the operator names before all others', t => {
+  const inputSchema = { type: 'object', properties: {} }
+  const many = Array.from({ length: 130 }, (_, index) => ({ name: `t${index}`, inputSchema }))
+  const script = begun(['vscode'], { names: { allow: ['t129', 't*'] } })
+  script.server(result(1, { tools: many }))
+  const { result: { tools } } =
+    JSON.parse(script.raw.at(-1)?.bytes ?? '') as { result: { tools: { name: string }[] } }
+  t.same(tools.map(({ name }) => name), [...many.slice(0, 127), { name: 't129' }].map(({ name }) => name))
+  t.match(script.entries, [{
+    verdict: 'mend',
+    findings: [{
+      rule: 'tool/profile', path: '/result/tools',
+      message: /takes 128 tools, so 2 are left out: "t127", "t128"/,
+    }],
+  }])
+  script.client(call(2, 't128'))
+  t.match(script.raw.at(-1), { to: 'server' }, 'it can be called all the same')
+  t.end()
+})
+
+t.test('the operator\'s words are shown in the language of the client', t => {
+  const tools = new Map([['a', {
+    denied: false, annotations: undefined, description: 'Ours.',
+    outputSchema: { $schema: 'http://json-schema.org/draft-07/schema#', type: 'object' },
+  }]])
+  const tool = '{"name":"a","description":"Theirs.","inputSchema":' +
+    '{"type":"object","oneOf":[{"required":["x"]},{"required":["y"]}]}}'
+  t.match(JSON.parse(listed(['claude-desktop'], tool, { tools }).tools ?? ''), {
+    description: 'Ours. (exactly one of: x, or y)',
+    outputSchema: { $schema: 'https://json-schema.org/draft/2020-12/schema' },
+  })
+  t.end()
+})
+
+t.test('a tool that no step makes acceptable is kept from the client', t => {
+  const action: Action = 'mend'
+  const shapes = {
+    names: ['none'],
+    of: () => ({
+      name: 'none', tools: undefined, refusals: () => [{ path: '', message: 'refuses it' }],
+      adapted: (definition: object) => ({ ...definition }), withoutNulls: (given: object) => ({ ...given }),
+    }),
+  }
+  t.match(listed([], uri, { shapes, actions: { 'tool/profile': action } }), { tools: '', verdict: 'block' })
+  t.end()
+})
