@@ -112,6 +112,11 @@ export class ByteValidator {
     }) === true
   }
 
+  /** Whether a text, or its message, is the last one that was read, so that it need not be read again. */
+  holds(text: Buffer | undefined): boolean {
+    return text !== undefined && this.#last?.text === text
+  }
+
   /** @returns the tape index of the text's value, or 0 */
   #read(text: Buffer, depth: number): number {
     this.#last = undefined

@@ -7,12 +7,16 @@ import { parseInPieces, pieceBytes, type Parsed } from './pieces.js'
 import { caseVariants } from './case-variants.js'
 import { readFast } from './read-fast.js'
 import { afterContainer, afterSpace, byte, deepest, eachChild, type Child } from './scan.js'
+import { turns } from './turns.js'
 import { unmetered } from './unmetered.js'
 
 /** Up to this size `JSON.parse` is fast enough in the worst case, an object of very many keys. */
 const largeBytes = 1536 * 1024
 
 const isLarge = ({ length }: Buffer): boolean => length > largeBytes
+
+/** Shorter messages are read without waiting for a turn. */
+const shortBytes = 16 * 1024
 
 /** With more opening brackets the nesting is measured before `JSON.parse`, which needs memory per level. */
 const harmlessOpens = 100_000
@@ -30,24 +34,34 @@ const maxMembers = 10_000
  * @param bytes one message, without the line end or the fields of the SSE event
  */
 export const parseFrame = (bytes: Buffer, limits: FrameLimits): Frame => {
-  const reading = readFrame(bytes, limits)
-  return isReading(reading) ? finish(reading) : reading
-}
-
-const finish = (steps: Reading): Frame => {
+  const steps = stepsFor(bytes, limits)
   for (;;) {
     const { done, value } = steps.next()
     if (done === true) return value
   }
 }
 
-/** Like `parseFrame`, but reads a large message or a batch in pieces, between which the caller may yield. */
+/**
+ * Like `parseFrame`, but reads a large message or a batch in pieces, between which the caller may yield. A
+ * message that is not short waits for its turn, so that its schema can be checked right after it was read.
+ */
 export const readFrame = (bytes: Buffer, limits: FrameLimits): Frame | Reading => {
+  const steps = stepsFor(bytes, limits)
+  if (!turns.isOpen && bytes.length >= shortBytes) return inOpenTurn(steps)
+  const { done, value } = steps.next()
+  return done === true ? value : steps
+}
+
+function* stepsFor(bytes: Buffer, limits: FrameLimits): Reading {
   if (bytes.length > limits.messageBytes) {
     return oversizedFrame(bytes.subarray(0, kept), bytes.subarray(-kept), bytes.length, limits)
   }
-  if (bytes[afterSpace(bytes, 0)] === byte.openArray) return batch(bytes, limits)
-  return isLarge(bytes) ? single(bytes, limits) : finish(single(bytes, limits))
+  return yield* bytes[afterSpace(bytes, 0)] === byte.openArray ? batch(bytes, limits) : single(bytes, limits)
+}
+
+function* inOpenTurn(steps: Reading): Reading {
+  while (!turns.isOpen) yield
+  return yield* steps
 }
 
 /** A message that is being read. */
@@ -67,17 +81,17 @@ export const oversizedFrame = (head: Buffer, tail: Buffer, size: number, limits:
 
 function* single(bytes: Buffer, limits: FrameLimits): Reading {
   const fine = readFast(bytes, limits)
-  if (fine !== undefined) {
-    if (isLarge(bytes)) yield
-    return framed(bytes, fine.value, [], fine, yield* caseVariants(fine.value))
-  }
+  if (fine !== undefined) return framed(bytes, fine.value, [], fine, yield* caseVariants(fine.value))
   const ascii = isAscii(bytes)
   if (!ascii && !isUtf8(bytes)) return unusable(bytes, fault('json', 'not UTF-8'))
   const { value, faults, unescaped } =
     isLarge(bytes) ? yield* parseInPieces(bytes, ascii, limits) : parseAtOnce(bytes, ascii, limits)
   if (value === undefined) return faults.length > 0 ? unusable(bytes, ...faults) : notJson(bytes, limits)
   const plain = ascii && unescaped && !bytes.includes(byte.delete)
-  return framed(bytes, value, faults, { plain }, yield* caseVariants(value))
+  const variants = yield* caseVariants(value)
+  // Judging the message has a turn of its own.
+  if (isLarge(bytes)) yield
+  return framed(bytes, value, faults, { plain }, variants)
 }
 
 const parseAtOnce = (bytes: Buffer, ascii: boolean, limits: FrameLimits): Parsed => {

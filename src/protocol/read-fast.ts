@@ -5,6 +5,7 @@ import type { Facts, FrameLimits } from './frame.js'
 import { hiddenCharacters } from './text/characters.js'
 import { isArray, isObject, member, parseJson, type Json, type JsonObject } from './json.js'
 import { byte } from './scan.js'
+import { turns } from './turns.js'
 
 export const byteValidator = new ByteValidator(hiddenCharacters)
 
@@ -35,6 +36,9 @@ interface FastRead extends Pick<Facts, 'plain' | 'repeats'> {
   readonly value: Json
 }
 
+/** Steps of a turn of the event loop for reading a text. */
+export const stepsOfReading = ({ length }: Buffer): number => length >> 3
+
 /**
  * Reads a message that is surely unambiguous without parsing all of it: structuredContent is parsed when it
  * is used, and long strings are copied.
@@ -45,6 +49,7 @@ export const readFast = (bytes: Buffer, limits: FrameLimits): FastRead | undefin
   if (length > (limits.judgedBytes ?? maxBytes) || (length < LONG_BYTES && !bytes.includes(keyToken))) {
     return undefined
   }
+  turns.spend(stepsOfReading(bytes))
   const parts = byteValidator.readResult(bytes, limits.depth)
   if (parts === undefined) return undefined
   const { plain, repeats, structured, strings } = parts

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Checked, SchemaChecker, SchemaLimits, SchemaProblem, Subject } from '#core/check.js'
 import { isArray, isObject, unmetered, type Json, type JsonObject } from '#protocol/unmetered.js'
-import { byteValidator, parsedOf, textOf } from '#protocol/read-fast.js'
-import { Budget, Exhausted, mainThreadBytes, mainThreadSteps, turns } from './budget.js'
+import { byteValidator, parsedOf, stepsOfReading, textOf } from '#protocol/read-fast.js'
+import { turns } from '#protocol/turns.js'
+import { Budget, Exhausted, mainThreadBytes, mainThreadSteps } from './budget.js'
 import { mainThreadDepth, unchecked, verdict, type Reading, type Schema } from './evaluate.js'
 import { Plans, type Plan, type SchemaText } from './plans.js'
 import { read as readSchema } from './read/read.js'
@@ -39,7 +40,9 @@ class Checker implements WarmableChecker {
   }
 
   check(subject: Subject, session = ''): Checked | Promise<Checked> {
-    if (turns.isOpen) return this.#check(subject, session)
+    // A text that is still in the byte validator is checked at once: it would have to be read again.
+    const text = subject.kind === 'value' ? textOf(subject.value) : undefined
+    if (turns.isOpen || byteValidator.holds(text)) return this.#check(subject, session)
     return turns.later(`${this.#name} ${session}`, () => this.#check(subject, session))
   }
 
@@ -97,7 +100,7 @@ class Checker implements WarmableChecker {
   /** Asks the byte validator about a value that is not parsed. */
   #isSurelyValid(plan: Plan, schema: Schema, text: Buffer): boolean {
     const table = this.#tables.get(schema) ?? this.#tableOf(plan, schema)
-    turns.spend(text.length >> 3)
+    if (!byteValidator.holds(text)) turns.spend(stepsOfReading(text))
     return table !== 'none' && byteValidator.isValid(text, table, steps => turns.spend(steps))
   }
 

@@ -113,9 +113,8 @@ export const parseInTurns = (bytes: Buffer, limits: FrameLimits): Frame | Promis
 
 export const finished = async (reading: Reading): Promise<Frame> => {
   for (;;) {
-    const { done, value } = reading.next()
-    // Also after the last part: judging the message has a turn of its own.
     await new Promise(setImmediate)
+    const { done, value } = reading.next()
     if (done === true) return value
   }
 }

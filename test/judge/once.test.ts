@@ -1,0 +1,72 @@
+import tap from 'tap'
+import { instantiate, type Module } from '#judge/module.js'
+import { member } from '#protocol/unmetered.js'
+import { createSchemaChecker } from '#schema/index.js'
+import { parseInTurns } from '#transport/frames.js'
+import { limits as schemaLimits } from '../schema/ask.js'
+
+/** Node has it, though its types do not. */
+const wasm =
+  Reflect.get(globalThis, 'WebAssembly') as { Instance: new (module: object) => { readonly exports: object } }
+
+const rows = Array.from({ length: 9000 }, (_, id) => ({ id, name: 'Ada Lovelace', email: `u${id}@example.org` }))
+const schema = {
+  type: 'object',
+  properties: {
+    rows: {
+      items: {
+        type: 'object',
+        properties: {
+          id: { type: 'integer' }, name: { type: 'string' }, email: { type: 'string', format: 'email' },
+        },
+        required: ['id', 'name', 'email'],
+      },
+    },
+  },
+}
+const structuredContent = { rows }
+
+/** Counts the texts that the byte validator reads. */
+const countReadings = (t: Pick<typeof tap, 'teardown'>): { readings: number } => {
+  instantiate()
+  const { Instance } = wasm
+  t.teardown(() => (wasm.Instance = Instance))
+  const count = { readings: 0 }
+  wasm.Instance = class {
+    readonly exports: object
+    constructor(module: object) {
+      const own = new Instance(module).exports as Module
+      const read = (length: number, depth: number): number => (count.readings++, own.read(length, depth))
+      this.exports = { ...own, read }
+    }
+  }
+  return count
+}
+
+tap.test('many results that arrive at once are read once each, although they wait for their turns', async t => {
+  const count = countReadings(t)
+  const checker = createSchemaChecker(schemaLimits)
+  t.teardown(() => checker.close())
+  const result = { content: [], structuredContent }
+  const results = Array.from({ length: 12 }, (_, id) => ({ jsonrpc: '2.0', id, result }))
+  let turns = 0
+  let isOver = false
+  const countTurns = (): void => {
+    turns++
+    if (!isOver) setImmediate(countTurns)
+  }
+  countTurns()
+  const checked = await Promise.all(results.map(async result => {
+    // Each arrives in an event of its own, as from a socket.
+    await new Promise(setImmediate)
+    const bytes = Buffer.from(JSON.stringify(result))
+    const { message } = await parseInTurns(bytes, { messageBytes: 1 << 24, depth: 128 })
+    const value = message.kind === 'result' ? member(message.result, 'structuredContent') : undefined
+    if (value === undefined) throw new Error('no result')
+    return checker.check({ kind: 'value', schema, value, path: '' })
+  }))
+  isOver = true
+  t.same(checked, results.map(() => []))
+  t.equal(count.readings, results.length)
+  t.ok(turns >= 3, `${turns} turns of the event loop`)
+})
