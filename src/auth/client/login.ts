@@ -1,5 +1,5 @@
 import { reasonOf } from '#errors.js'
-import type { Authorizer, Given } from '#transport/upstream/authorized.js'
+import { NoLogin, type Authorizer, type Given } from '#transport/upstream/authorized.js'
 import { guardedFetch, hasPrivateAddress, type GuardedFetch } from '#transport/upstream/document.js'
 import { HttpFailure, type HttpReply } from '#transport/upstream/pool.js'
 import { nonceOf, wantedBy, type Wanted } from './challenge.js'
@@ -271,7 +271,10 @@ export class Login implements Authorizer {
     const login = user?.run(purpose) ?? this.#asClient(options, purpose)
     const done = login.catch((error: unknown) => {
       const reason = error instanceof HttpFailure ? error.message : reasonOf(error)
-      const failure = new HttpFailure(`the server asks for a login, which failed: ${reason}`)
+      const message = `the server asks for a login (HTTP 401), which failed: ${reason}`
+      const isUnasked = user !== undefined && user.startUrl === undefined
+      const failure = isUnasked ? new NoLogin(message) : new HttpFailure(message)
+      if (isUnasked) this.#options.warn(`${url.host}: ${message}`)
       this.#failure = { error: failure, until: this.#now() + againMs }
       throw failure
     }).finally(() => (this.#asking = undefined))

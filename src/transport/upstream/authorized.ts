@@ -14,7 +14,7 @@ export interface Authorizer {
    * The server has answered with 401 or 403. Waits for a new token, and so for a user who logs in.
    * @param tries of this request so far
    * @returns false when another try is of no use
-   * @throws HttpFailure, which says what the user can do
+   * @throws HttpFailure, which says what the user can do; NoLogin where nobody could be asked
    */
   refused(reply: HttpReply, given: Given | undefined, tries: number): Promise<boolean>
   /** Calls a listener every second while a user has to log in. @returns ends that */
@@ -23,16 +23,22 @@ export interface Authorizer {
   close(): Promise<void>
 }
 
+/** No login could begin: no issuer was found, or it cannot be used. */
+export class NoLogin extends HttpFailure {}
+
 /** Requests are sent again so often. */
 const maxTries = 3
 
 /** An HTTP server that wants tokens. */
 export class AuthorizedUpstream extends HttpUpstream {
   readonly #authorizer: Authorizer
+  readonly #passesRefusals: boolean
 
-  constructor(url: URL, tls: HttpTls | undefined, authorizer: Authorizer) {
+  /** @param passesRefusals where no login can begin, the server's refusal is the answer */
+  constructor(url: URL, tls: HttpTls | undefined, authorizer: Authorizer, passesRefusals = false) {
     super(url, tls)
     this.#authorizer = authorizer
+    this.#passesRefusals = passesRefusals
   }
 
   override async request(ask: HttpAsk): Promise<HttpReply> {
@@ -50,6 +56,7 @@ export class AuthorizedUpstream extends HttpUpstream {
       try {
         again = await unlessAborted(ask.signal, this.#authorizer.refused(reply, given, tries))
       } catch (error) {
+        if (this.#passesRefusals && error instanceof NoLogin) return reply
         discard(reply)
         throw error
       }
