@@ -3,6 +3,8 @@ import { dirname, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { commands } from '#commands/index.js'
+import { taxonomies } from '#inspect/taxa.js'
+import { isRuleName } from '#rules/index.js'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const docs =
@@ -83,6 +85,22 @@ t.test('a command on a page has the options that it is shown with', t => {
     }
   }
   t.ok(shown > 20, 'examples are found')
+  t.end()
+})
+
+t.test('docs/aisvs.md has the requirements of the table, with their rules, and each row names a test', t => {
+  const rows = new Map([...read('docs/aisvs.md').matchAll(/^\| ((?:MCP)?\d[\d.:]*) \|(.*)\|(.*)\|(.*)\|$/gm)]
+    .map(([, id = '', ...cells]) => [id, cells] as const))
+  const taxa = taxonomies.flatMap(({ taxa }) => taxa)
+  t.strictSame(taxa.filter(({ id }) => !rows.has(id)), [])
+  for (const [id, [text = '', met = '', tests = '']] of rows) {
+    const named = [...met.matchAll(/`([a-z]+\/[a-z-]+)`/g)].map(([, name = '']) => name)
+    const { rules = [], text: words = text } = taxa.find(one => one.id === id) ?? {}
+    t.strictSame(named.sort(), [...new Set(rules)].sort(), `the rules of ${id}`)
+    for (const name of named) t.ok(isRuleName(name), `${id}: ${name}`)
+    t.ok(text.trim().startsWith(words.trim()), `${id}: ${text}`)
+    t.match(tests, /^ test\/[\w./-]+\.test\.ts(, test\/[\w./-]+\.test\.ts)* $/, id)
+  }
   t.end()
 })
 

@@ -4,6 +4,7 @@ import type { ToolSetting } from '#core/options.js'
 import type { Fault, Message } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
 import { readKey } from '#protocol/message.js'
+import { isRevision, type Revision } from '#protocol/revisions/index.js'
 import {
   isArray, isObject, isString, type Json, type JsonObject, member, parseJson,
 } from '#protocol/unmetered.js'
@@ -31,6 +32,7 @@ const number: Read<number> = value => (typeof value === 'number' ? value : missh
 const flag: Read<boolean> = value => (typeof value === 'boolean' ? value : misshapen())
 const object: Read<JsonObject> = value => (value !== undefined && isObject(value) ? value : misshapen())
 const schema: Read<JsonObject | boolean> = value => (typeof value === 'boolean' ? value : object(value))
+const json: Read<Json> = value => value ?? null
 const id: Read<string | number> = value => (typeof value === 'number' ? value : text(value))
 const oneOf = <One extends string | number>(...all: readonly One[]): Read<One> =>
   value => all.find(one => one === value) ?? misshapen()
@@ -61,12 +63,25 @@ const toolMembers = fields({
   scopes: maybe(list(text)),
   title: maybe(text),
   description: maybe(text),
+  inputSchema: maybe(fields({ properties: record(record(json)) })),
+  timeoutMs: maybe(number),
+  callsPerMinute: maybe(number),
+  resultBytes: maybe(number),
 })
+
+const revision: Read<Revision> = value => (isString(value) && isRevision(value) ? value : misshapen())
 
 const tool: Read<ToolSetting> = value =>
   ({ outputSchema: undefined, annotations: undefined, ...toolMembers(value) })
 
-const names = fields({ allow: maybe(list(text)), deny: maybe(list(text)) })
+const patterns = { allow: maybe(list(text)), deny: maybe(list(text)) }
+
+const match = fields({
+  name: maybe(text), token: maybe(text),
+  subject: maybe(fields({ issuer: maybe(text), subject: text })),
+})
+
+const names = fields({ ...patterns, clients: maybe(list(list(fields({ match, ...patterns })))) })
 
 /** The settings that may change while a session runs: the action of each rule, and the settings of tools. */
 const changing = {
@@ -114,6 +129,7 @@ const opening = fields({
   /** The settings that the session was judged by. A replay may use others. */
   settings: fields({
     ...changing,
+    minRevision: maybe(revision),
     trusted: flag,
     limits,
     intent: flag,

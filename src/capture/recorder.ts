@@ -35,6 +35,7 @@ export class Recorder {
   constructor(options: RelayOptions, { payloads, limits, write, now }: RecorderOptions) {
     const {
       server, session, nonce, stateless, joined, policy, trusted, tools, accepted, intent, maxFindings,
+      minRevision,
     } = options
     this.#options = options
     this.#policy = policy
@@ -47,7 +48,7 @@ export class Recorder {
     write({
       capture: 1, session, time: now().toISOString(), server, nonce, stateless, joined, payloads,
       settings: {
-        ...rulingOf(options), trusted, limits, intent, mostFindings: maxFindings,
+        ...rulingOf(options), minRevision, trusted, limits, intent, mostFindings: maxFindings,
         lock: accepted && lockOf(accepted),
       },
     })

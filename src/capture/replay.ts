@@ -16,7 +16,8 @@ import { decisionOf, payloadOf } from './recorder.js'
 /** The settings of a replay. */
 export type ReplaySettings = Pick<
   RelayOptions,
-  'trusted' | 'accepted' | 'rules' | 'listMs' | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
+  'trusted' | 'accepted' | 'rules' | 'listMs' | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent' |
+  'minRevision'
 > & {
   /** Gives the policy and tool settings of the replay that replace those of the capture. */
   readonly ruling: (captured: Ruling) => Pick<RelayOptions, 'policy' | 'tools' | 'names' | 'shapes'>
@@ -99,12 +100,14 @@ class Replay {
     this.#judgement = judgement
     this.#payload = payloadOf(payloads)
     this.#stateless = stateless
-    const { trusted, accepted, rules, listMs, requestMs, maxTools, maxFindings, intent } = judgement
+    const {
+      trusted, accepted, rules, listMs, requestMs, maxTools, maxFindings, intent, minRevision,
+    } = judgement
     this.#ruling = judgement.ruling(settings)
     const ruling = () => this.#ruling
     this.#relay = new Batches({
       server, session, nonce, stateless, joined, trusted, accepted, rules, listMs, requestMs, maxTools,
-      maxFindings, intent,
+      maxFindings, intent, minRevision,
       get policy() { return ruling().policy },
       get tools() { return ruling().tools },
       get names() { return ruling().names },

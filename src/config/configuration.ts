@@ -1,5 +1,6 @@
 import type { LoginSettings } from '#auth/client/user-login.js'
-import type { NamePatterns, ToolSetting } from '#core/options.js'
+import type { ClientPatterns, NamePatterns, ToolSetting } from '#core/options.js'
+import type { Revision } from '#protocol/revisions/index.js'
 import { readAddress, type Address, type SocketAddress } from './address.js'
 import { defaults } from './generated/defaults.js'
 import type * as Written from './generated/types.js'
@@ -61,6 +62,10 @@ export interface Configuration {
   /** Where health and metrics are served; undefined: nowhere. */
   readonly admin: Address | undefined
   readonly sessions: SessionLimits
+  /** The oldest revision that clients and servers may speak; undefined: any. */
+  readonly minRevision: Revision | undefined
+  /** Patterns of tools' names for the clients of every server. */
+  readonly clients: readonly ClientPatterns[]
 }
 
 export type ServerConfiguration = ProcessServer | RemoteServer
@@ -75,6 +80,8 @@ interface AnyServer {
   readonly tools: ReadonlyMap<string, ToolSetting>
   /** Which tools clients may see and call, by patterns of their names. */
   readonly names?: NamePatterns | undefined
+  /** Over the configuration's. */
+  readonly minRevision?: Revision | undefined
   readonly lock: LockSetting | undefined
   /** Scopes that a token needs for this server. */
   readonly scopes?: readonly string[] | undefined
@@ -206,4 +213,6 @@ export const usual: Configuration = {
   allowOrigins: [],
   admin: undefined,
   sessions: defaultSessionLimits,
+  minRevision: undefined,
+  clients: [],
 }

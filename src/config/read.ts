@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { ClientPatterns } from '#core/options.js'
 import { CustomsError } from '#errors.js'
 import { isObject, type Json, member } from '#protocol/unmetered.js'
 import { readAddress, readHost, readListen, readOrigin, readServerUrl } from './address.js'
@@ -12,7 +13,7 @@ import { isConfigurationFile, isTokens } from './generated/checks.js'
 import { keys } from './generated/keys.js'
 import type * as Written from './generated/types.js'
 import { readBasePolicy, readRules } from './policy-file.js'
-import { readHeaders, readLockSetting, readProfiles, readServer } from './server.js'
+import { readClients, readHeaders, readLockSetting, readProfiles, readServer } from './server.js'
 import { fail, pathFrom, Problem, type Keys, type Source } from './source.js'
 import { readTrust } from './trust.js'
 
@@ -53,12 +54,20 @@ const merged = async (
   const limits = { ...base.limits, ...written.limits }
   const address = listen === undefined ? base.listen : readListen(listen, ['listen'], source)
   const issuer = auth === undefined ? base.issuer : readIssuer(auth, address, tls !== undefined)
-  const servers = new Map([
-    ...base.servers,
+  const tokens = auth?.tokens === undefined ? base.tokens : clientTokens(auth.tokens)
+  const clients = written.clients === undefined ? base.clients : readClients(written.clients)
+  const read: [string, ServerConfiguration][] = [
     ...(await readServers(written.servers, source, limits)),
     ...(await readClientServers(written, source, limits)),
+  ]
+  const servers = new Map([
+    ...base.servers,
+    ...read.map(([name, server]) => [name, withClients(server, clients)] as const),
   ])
   if (issuer === undefined) servers.forEach(refuseScopes)
+  refuseMatches(written.clients, ['clients'], tokens, issuer)
+  for (const [name, server] of Object.entries(written.servers ?? {}))
+    refuseMatches(server.clients, ['servers', name, 'clients'], tokens, issuer)
   return freeze({
     file: base.file,
     listen: address,
@@ -70,7 +79,7 @@ const merged = async (
     trust: [...base.trust, ...readTrust(written.trust)],
     lock: readLockSetting(written.lock, source) ?? base.lock,
     servers,
-    tokens: auth?.tokens === undefined ? base.tokens : clientTokens(auth.tokens),
+    tokens,
     issuer,
     audit: {
       ...base.audit,
@@ -104,6 +113,8 @@ const merged = async (
     ],
     admin: admin === undefined ? base.admin : readAddress(admin, ['admin']),
     sessions: { ...base.sessions, ...written.sessions },
+    minRevision: written.minRevision ?? base.minRevision,
+    clients,
   })
 }
 
@@ -189,6 +200,26 @@ const readIssuer = (
     scopes: scopes ?? [],
     jwks: jwks === undefined ? undefined : url(jwks, 'jwks'),
     introspection: introspection && { ...introspection, url: url(introspection.url, 'introspection', 'url') },
+  }
+}
+
+const withClients = (
+  server: ServerConfiguration, clients: readonly ClientPatterns[],
+): ServerConfiguration =>
+  clients.length === 0
+    ? server
+    : { ...server, names: { ...server.names, clients: [...(server.names?.clients ?? []), clients] } }
+
+/** An entry that can never match would hold nothing back, so it is an error. */
+const refuseMatches = (
+  written: readonly Written.ClientRules[number][] = [], keys: Keys, tokens: Configuration['tokens'],
+  issuer: IssuerConfiguration | undefined,
+): void => {
+  for (const [index, { match: { token, subject } }] of written.entries()) {
+    const at = [...keys, index, 'match']
+    if (token !== undefined && !tokens.some(({ name }) => name === token))
+      return fail([...at, 'token'], `auth.tokens has no token named ${JSON.stringify(token)}`)
+    if (subject !== undefined && issuer === undefined) return fail([...at, 'subject'], 'needs auth.issuer')
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ToolSetting } from '#core/options.js'
+import type { ClientPatterns, ToolSetting } from '#core/options.js'
 import { isObject, type JsonObject } from '#protocol/unmetered.js'
 import { readServerUrl } from './address.js'
 import { checked } from './check.js'
@@ -22,7 +22,13 @@ export const readServer = async (
     lock: readLockSetting(written.lock, source),
     ...(written.workers !== undefined && { workers: written.workers }),
     ...(written.scopes && { scopes: written.scopes }),
-    ...((written.allow ?? written.deny) && { names: { allow: written.allow, deny: written.deny } }),
+    ...((written.allow ?? written.deny ?? written.clients) && {
+      names: {
+        allow: written.allow, deny: written.deny,
+        ...(written.clients && { clients: [readClients(written.clients)] }),
+      },
+    }),
+    ...(written.minRevision && { minRevision: written.minRevision }),
     tools: await readTools(written.tools, [...keys, 'tools'], source, limits),
   }
   if (command === undefined) {
@@ -136,16 +142,44 @@ const readTools = async (
 ) => {
   const read = new Map<string, ToolSetting>()
   for (const [name, tool] of Object.entries(tools)) {
+    if (name.includes('*')) checkPattern(name, tool, keys)
     read.set(name, await readTool(tool, [...keys, name], source, limits))
   }
   return read
 }
 
+/** A denial by a pattern under `tools` would deny nothing, so it is an error. */
+const checkPattern = (name: string, tool: Written.Tool, keys: Keys): void => {
+  if (name !== '*') return fail([...keys, name], 'is a pattern: patterns stand in allow and deny')
+  const other = tool === 'deny' ? 'deny' : Object.keys(tool).find(key => !limits.has(key))
+  if (other === undefined) return
+  return fail(
+    tool === 'deny' ? [...keys, name] : [...keys, name, other],
+    `for all tools there are only ${[...limits].join(', ')}; patterns stand in allow and deny`,
+  )
+}
+
+const limits: ReadonlySet<string> = new Set(['timeoutMs', 'callsPerMinute', 'resultBytes'])
+
+/** The clients that have patterns of their own. */
+export const readClients = (written: Written.ClientRules): readonly ClientPatterns[] =>
+  written.map(({ match: { name, token, subject }, allow, deny }) => ({
+    match: {
+      name, token,
+      subject: typeof subject === 'string'
+        ? { subject }
+        : subject && { issuer: subject.iss, subject: subject.sub },
+    },
+    allow,
+    deny,
+  }))
+
 const readTool = async (
   tool: Written.Tool, keys: Keys, source: Source, limits: Limits,
 ): Promise<ToolSetting> => {
   if (tool === 'deny') return { denied: true, outputSchema: undefined, annotations: undefined }
-  const { deny = false, scopes, title, description } = tool
+  const { deny = false, scopes, title, description, inputSchema } = tool
+  const { timeoutMs, callsPerMinute, resultBytes } = tool
   const { outputSchema, resultSchema, structured, annotations } = tool
   if (structured !== undefined && outputSchema === undefined) {
     return fail([...keys, 'structured'], 'goes only with outputSchema')
@@ -156,6 +190,10 @@ const readTool = async (
     ...(scopes && { scopes }),
     ...(title !== undefined && { title }),
     ...(description !== undefined && { description }),
+    ...(inputSchema && { inputSchema: inputSchema as ToolSetting['inputSchema'] }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(callsPerMinute !== undefined && { callsPerMinute }),
+    ...(resultBytes !== undefined && { resultBytes }),
     outputSchema: outputSchema === undefined ? undefined : await schemaAt('outputSchema', outputSchema),
     ...(resultSchema !== undefined && { resultSchema: await schemaAt('resultSchema', resultSchema) }),
     ...(structured !== undefined && { structured }),

@@ -12,9 +12,11 @@ import type { Flow } from './flow.js'
 import { judgeList, judgeWhole } from './listing.js'
 import type { Called, PendingRequest } from './request.js'
 import type { Terms } from './terms.js'
+import { limitOf } from './options.js'
 import { blocked, demoted, inItsPlace, refusedResult } from './refusal.js'
 import type { Reading } from './rule.js'
 import { judgeServerRequest } from './server-requests.js'
+import { shortened } from './shortened.js'
 import { type Task, Tasks } from './tasks.js'
 import type { ToolLists } from './tool-lists.js'
 import { type ToolResult, ToolResults } from './tool-results.js'
@@ -48,7 +50,8 @@ export class Answers {
   *#judge(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame> {
     const { method, terms, findings } = request
     this.tasks.onState(request.taskId, method, result)
-    if (method === 'initialize') this.#core.handshake.agreed(result)
+    if (method === 'initialize')
+      this.#core.judgeRevision('server', this.#core.handshake.agreed(result), findings)
     const isTools = method === 'tools/list' && !isInterim(terms, result)
     const about: JudgedPart = { method, terms, exchange, at: 'result' }
     // Tools are judged one by one, in listing.ts.
@@ -68,7 +71,7 @@ export class Answers {
     const [first] = judged.outcomes
     const isWhole = outcomes.some(outcome => outcome.result === result)
     if (first !== undefined && isWhole)
-      return inPlaceOfResult(request, judged.frame, judged.outcomes)
+      return this.#inPlaceOfResult(request, judged.frame, judged.outcomes)
     const drifted = yield* this.drifts.edits(method, terms, exchange, frame, result, findings)
     // Accepted definitions replace changed ones first, and are mended like the server's.
     const locked = edited(judged.frame, drifted.filter(edit => 'replace' in edit))
@@ -79,7 +82,7 @@ export class Answers {
         ? []
         : yield* judgeList(this.#core, method, terms.revision, shown, exchange, findings)
     const changed = edited(locked, [...read, ...listed, ...drifted.filter(edit => 'remove' in edit)])
-    if (first !== undefined) return inPlaceOfResult(request, changed, judged.outcomes)
+    if (first !== undefined) return this.#inPlaceOfResult(request, changed, judged.outcomes)
     // These edits deal with drift. A finding of any other stopping rule replaces the whole response.
     return findings.stopping.every(rule => rule === 'tool/drift') ? changed : replaced(request, frame)
   }
@@ -221,6 +224,23 @@ export class Answers {
     return judgeWhole(this.#core, 'onReading', value, [at], subjectOf, exchange, findings)
   }
 
+  /** The client's frame in place of a tool result. Only a single result that is an object is demoted. */
+  #inPlaceOfResult(request: PendingRequest, frame: Frame, outcomes: readonly ToolResult[]): Frame {
+    const { findings, terms } = request
+    const [first] = outcomes
+    if (!findings.isStop || first === undefined) return frame
+    const { called, at, result } = first
+    const name = called?.shown ?? ''
+    if (findings.verdict === 'demote' && outcomes.length === 1 && first.isObject)
+      return findings.stopping.includes('result/size')
+        ? shortened(frame, at, result, name, findings, limitOf(this.#core.options, called?.name ?? '', 'resultBytes') ?? 0)
+        : demoted(frame, at, result, name, findings)
+    const { modern } = traitsOf(terms.revision)
+    return inItsPlace(
+      frame, at.length === 1 ? refusedResult(request, name, findings, modern) : blocked(request, findings),
+    )
+  }
+
   *#list(
     request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject, edits: readonly Edit[],
   ): Flow<Frame> {
@@ -260,18 +280,3 @@ const resultIn = ({ bytes }: Frame): JsonObject => {
 
 const replaced = (request: PendingRequest, frame: Frame): Frame =>
   request.findings.isStop ? inItsPlace(frame, blocked(request, request.findings)) : frame
-
-/** The client's frame in place of a tool result. Only a single result that is an object is demoted. */
-const inPlaceOfResult = (request: PendingRequest, frame: Frame, outcomes: readonly ToolResult[]): Frame => {
-  const { findings, terms } = request
-  const [first] = outcomes
-  if (!findings.isStop || first === undefined) return frame
-  const { called, at, result } = first
-  const name = called?.shown ?? ''
-  if (findings.verdict === 'demote' && outcomes.length === 1 && first.isObject)
-    return demoted(frame, at, result, name, findings)
-  const { modern } = traitsOf(terms.revision)
-  return inItsPlace(
-    frame, at.length === 1 ? refusedResult(request, name, findings, modern) : blocked(request, findings),
-  )
-}

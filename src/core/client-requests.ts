@@ -10,10 +10,11 @@ import type { Core } from './core.js'
 import { type Exchange, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
+import { limitOf } from './options.js'
 import { GivenAnswers, PendingRequests } from './pending.js'
 import { type Arrived, PendingRequest, text } from './request.js'
 import type { Terms } from './terms.js'
-import { blocked, errorAnswer, inItsPlace } from './refusal.js'
+import { blocked, errorAnswer, inItsPlace, isOldRevision, oldRevision } from './refusal.js'
 import type { ToolCalls } from './tool-calls.js'
 import type { ToolLists } from './tool-lists.js'
 
@@ -70,7 +71,7 @@ export class ClientRequests {
   }
 
   received(exchange: Exchange, frame: Frame, message: Request, findings: Findings): void {
-    const { handshake, records, output, ask } = this.#core
+    const { handshake, records, output, ask, options } = this.#core
     this.#lists.ids.saw(message.id)
     const terms = handshake.termsOf(message, frame.envelope?.headers)
     const request = new PendingRequest(exchange, frame, message, terms, output.now, findings)
@@ -80,7 +81,11 @@ export class ClientRequests {
         request, undefined, errorAnswer(request, this.#gone.code, `mcp-customs: ${this.#gone.reason}`),
       )
     if (!this.#hasRoom(request)) ask('onId', { use: 'too-many', from: 'client' }, findings, '/id')
-    if (findings.isStop) return this.#reply(request, undefined, blocked(request, findings))
+    this.#core.judgeRevision('client', handshake.spokenIn(message, terms, frame.envelope?.headers), findings)
+    if (findings.isStop)
+      return this.#reply(request, undefined, isOldRevision(findings)
+        ? oldRevision(request, message, findings, options.minRevision)
+        : blocked(request, findings))
     if (!this.#pending.open(request)) return this.#repeated(request, frame)
     this.#begin(request)
   }
@@ -165,8 +170,8 @@ export class ClientRequests {
   timerFired(timer: string): void {
     const request = this.#timers.get(timer)
     if (request === undefined) return
-    const { options, output } = this.#core
-    this.#fail(request, errorCode.late, `the server did not answer within ${options.requestMs} ms`)
+    const { output } = this.#core
+    this.#fail(request, errorCode.late, `the server did not answer within ${request.waitMs} ms`)
     output.emit({ type: 'abandon', exchange: request.exchange, key: request.key })
     output.toServer(request.exchange, cancellation(request, 'timed out'))
   }
@@ -263,17 +268,22 @@ export class ClientRequests {
   }
 
   #forward(request: PendingRequest): void {
-    const { options: { requestMs }, output, records } = this.#core
+    const { options, output, records } = this.#core
     const frame = request.request?.frame
     if (frame === undefined) return
     records.sent(request)
     this.#queued--
     request.sent(output.now)
-    if (requestMs > 0 && methodOf(request.method)?.lasting !== true) {
+    const ofTool = request.method === 'tools/call'
+      ? limitOf(options, request.called?.name ?? '', 'timeoutMs')
+      : undefined
+    const ms = ofTool ?? options.requestMs
+    if (ms > 0 && methodOf(request.method)?.lasting !== true) {
       const timer = `request ${++this.#lastTimer}`
       request.timer = timer
+      request.waitMs = ms
       this.#timers.set(timer, request)
-      output.emit({ type: 'start-timer', timer, ms: requestMs })
+      output.emit({ type: 'start-timer', timer, ms })
     }
     output.toServer(request.exchange, frame)
   }

@@ -5,19 +5,16 @@ import { Checks } from './check.js'
 import { Driver, type Flow } from './flow.js'
 import type { Effect, Exchange, Side } from './event.js'
 import { actionOf, Findings, type Policy } from './findings.js'
-import { Ledger } from './memory.js'
+import { type Ledger, processLedger } from './memory.js'
 import type { RelayOptions } from './options.js'
 import { type Mending, mendingFor, type Mends } from './mend.js'
 import { Records } from './records.js'
 import type { Power, Powers, Problem, Rule, RuleName, Subjects } from './rule.js'
-import { Handshake } from './terms.js'
+import { Handshake, type Spoken } from './terms.js'
 import type { Frame } from '#protocol/frame.js'
 
-/** Most bytes of memory for a session, and for all sessions of a process unless `options.ledger` is given. */
+/** Most bytes of memory for a session. */
 const sessionBytes = 192 * 1024 * 1024
-const processBytes = 1024 * 1024 * 1024
-
-const ofProcess = new Ledger(processBytes)
 
 /** The state and the services that all parts of a relay share. */
 export class Core {
@@ -33,7 +30,7 @@ export class Core {
   #on: { readonly policy: Policy; readonly rules: RulesByPower } | undefined
 
   constructor(readonly options: RelayOptions) {
-    this.ledger = (options.ledger ?? ofProcess).account(sessionBytes)
+    this.ledger = (options.ledger ?? processLedger).account(sessionBytes)
     this.handshake = new Handshake(!options.stateless && options.joined !== true, options.stateless)
     this.checks = new Checks(options, this.output, this.driver)
     this.records = new Records(options, this.output, this.handshake)
@@ -94,6 +91,14 @@ export class Core {
     return places
   }
 
+  /** Reports a revision that is older than the operator allows. */
+  judgeRevision(from: Side, { revision, path }: Spoken, findings: Findings): void {
+    const { minRevision: least } = this.options
+    // Revisions are dates, which sort as text.
+    if (least === undefined || revision >= least) return
+    this.ask('onRevision', { from, revision, least, path }, findings, path)
+  }
+
   /** Reports a contained exception to the operator. @returns the reason for the client */
   failed(cause: unknown): string {
     this.output.emit({ type: 'failed', cause })
@@ -125,8 +130,8 @@ const byPower = (rules: readonly Rule[]): RulesByPower => {
       return find === undefined ? [] : [{ rule: rule.name, find }]
     })
   return {
-    onFrame: having('onFrame'), onId: having('onId'), onTool: having('onTool'), onShown: having('onShown'),
-    onDrift: having('onDrift'),
+    onFrame: having('onFrame'), onId: having('onId'), onRevision: having('onRevision'),
+    onTool: having('onTool'), onShown: having('onShown'), onDrift: having('onDrift'),
     onOverLimit: having('onOverLimit'), onList: having('onList'), onCall: having('onCall'),
     onArguments: having('onArguments'), onResult: having('onResult'), onReading: having('onReading'),
     onServerRequest: having('onServerRequest'),

@@ -59,6 +59,11 @@ export function* judgePage(
   const { revision } = terms
   const offer = acceptedFor(core, terms)
   const edits: Edit[] = [...(yield* judgeList(core, 'tools/list', revision, result, exchange, findings))]
+  // A list that depends on who asks must not be cached for others (2026-07-28, CacheableResult).
+  const isPersonal = options.names?.clients !== undefined ||
+    (scopes !== undefined && [...options.tools.values()].some(one => one.scopes !== undefined))
+  if (isPersonal && member(result, 'cacheScope') === 'public')
+    edits.push({ path: ['result', 'cacheScope'], replace: '"private"' })
   const tools = member(result, 'tools')
   if (findings.stopping.length > 0) return undefined
   if (!isArray(tools)) return { edits, shown: [], page: undefined }
@@ -70,7 +75,8 @@ export function* judgePage(
   const shape = options.shapes?.of(terms.client)
   let isPartial = false
   const isHidden = (name: string | undefined): boolean =>
-    name !== undefined && (isDenied(options, name) || !grants(scopes, options.tools.get(name)?.scopes))
+    name !== undefined &&
+    (isDenied(options, name, terms.client) || !grants(scopes, options.tools.get(name)?.scopes))
 
   const overLimit = (change: Edit, count: number, reason: string) => {
     const found = newFindings(findings.meter)
@@ -89,7 +95,7 @@ export function* judgePage(
       setting?.outputSchema !== undefined ? omit(tool, 'outputSchema') : tool
     // With a lock, drift is measured from the lock, and not from the first listing.
     const first = offer !== undefined ? sent : name === undefined ? undefined : catalog.firstListed(name)
-    const denied = name !== undefined && isDenied(options, name)
+    const denied = name !== undefined && isDenied(options, name, terms.client)
     const accepted = name === undefined ? undefined : offer?.definitions.tools.get(name)
     const locked = isObject(accepted) ? accepted : undefined
     const found = newFindings(findings.meter)
@@ -137,10 +143,11 @@ export function* judgePage(
     const last = before && (yield* mended({ mends, power: 'onTool', path }, before, judged))
     found.include(last?.findings ?? ofServer.findings)
     const own = last === undefined ? {} : operatorWords(last.value, setting)
+    const told = last && withWords(last.value, setting, findings.meter)
     const isShown = last !== undefined && !isHidden(name) && !isStopped(found)
     const fitted =
       shape !== undefined && isShown
-        ? yield* fit(core, shape, path, last, withOwn(last.value, own, findings.meter), judged, found)
+        ? yield* fit(core, shape, path, last, withOwn(told ?? last.value, own, findings.meter), judged, found)
         : undefined
     findings.include(found)
     const isRemoved = isStopped(found)
@@ -149,7 +156,8 @@ export function* judgePage(
       const named = member(fitted, 'name')
       if (isString(named) && name !== undefined && named !== name) catalog.rename(named, name)
       const changes = (fitted && difference(whole, fitted, findings.meter)) ?? [
-        ...(difference(whole, last.value, findings.meter) ?? []),
+        ...(difference(whole, told ?? last.value, findings.meter) ??
+          difference(whole, last.value, findings.meter) ?? []),
         ...Object.entries(own).map(([key, value]) => ({ path: [key], replace: JSON.stringify(value) })),
       ]
       const text = shown === sent || name === undefined ? undefined : offer?.textOf('tools', name)
@@ -318,6 +326,22 @@ const schemasOf = ({ index, sent, setting, overLimit }: Candidate): readonly Sub
       ? []
       : [{ kind: 'schema', schema, path: pointer('result', 'tools', index, key) }]
   })
+
+/** The tool with the operator's words about the arguments that the server declares. */
+const withWords = (tool: JsonObject, setting: ToolSetting | undefined, meter: Meter): JsonObject => {
+  const schema = member(tool, 'inputSchema')
+  const declared = isObject(schema) ? member(schema, 'properties') : undefined
+  if (setting?.inputSchema === undefined || !isObject(schema) || !isObject(declared)) return tool
+  const properties = Object.entries(setting.inputSchema.properties).flatMap(([name, words]) => {
+    const property = member(declared, name)
+    return isObject(property) ? [[name, withMembers(property, words, meter)] as const] : []
+  })
+  return withMembers(tool, {
+    inputSchema: withMembers(schema, {
+      properties: withMembers(declared, Object.fromEntries(properties), meter),
+    }, meter),
+  }, meter)
+}
 
 /** The members of a tool in the operator's words. */
 const operatorWords = (mended: JsonObject, setting: ToolSetting | undefined): Readonly<Record<string, Json>> => {

@@ -148,6 +148,11 @@ export class Ledger {
   }
 }
 
+/** Most bytes of memory for all sessions of a process, unless their options name another account. */
+const processBytes = 1024 * 1024 * 1024
+
+export const processLedger = new Ledger(processBytes)
+
 /**
  * The bytes of an object beside its buffers and strings: itself, its entry in a Map, its closures and
  * generators. Measured by `test/core/ledger.test.ts`.

@@ -1,11 +1,14 @@
-import type { JsonObject } from '#protocol/json.js'
+import type { Json, JsonObject } from '#protocol/json.js'
+import type { Revision } from '#protocol/revisions/index.js'
 import type { Accepted } from './accepted.js'
+import type { CallRates } from './call-rates.js'
 import type { Checked, Subject } from './check.js'
-import type { Entry } from './event.js'
+import type { Entry, Identity } from './event.js'
 import type { Ledger } from './memory.js'
 import type { Policy } from './findings.js'
 import type { Rule } from './rule.js'
 import type { Shapes } from './shape.js'
+import type { Implementation } from './terms.js'
 
 /** The operator's settings for one tool. */
 export interface ToolSetting {
@@ -23,20 +26,77 @@ export interface ToolSetting {
   /** In place of the server's words, in the client's list; the lock and the rules judge the server's. */
   readonly title?: string | undefined
   readonly description?: string | undefined
+  /** Members of properties of the input schema, shown in the place of the server's. */
+  readonly inputSchema?: {
+    readonly properties: Readonly<Record<string, Readonly<Record<string, Json>>>>
+  } | undefined
+  /** Longest wait for the response to a call, in milliseconds; undefined: that of every request. */
+  readonly timeoutMs?: number | undefined
+  /** Calls that each client may make within a minute. */
+  readonly callsPerMinute?: number | undefined
+  /** Longest result, in bytes of its JSON text. */
+  readonly resultBytes?: number | undefined
 }
 
+/** The key of the limits of every tool that does not have its own. */
+export const everyTool = '*'
+
+/** A limit of a tool: its own, or that of every tool. */
+export const limitOf = (
+  { tools }: Pick<RelayOptions, 'tools'>, name: string, limit: 'timeoutMs' | 'callsPerMinute' | 'resultBytes',
+): number | undefined => tools.get(name)?.[limit] ?? tools.get(everyTool)?.[limit]
+
 /** Patterns of names of tools; `*` stands for any characters, also none. */
-export interface NamePatterns {
+interface Patterns {
   /** All other tools are denied; undefined: none is. */
   readonly allow?: readonly string[] | undefined
   readonly deny?: readonly string[] | undefined
 }
 
-/** Whether the operator denies a tool: by its own setting, or by the patterns. */
-export const isDenied = ({ tools, names }: Pick<RelayOptions, 'tools' | 'names'>, name: string): boolean =>
+/** The patterns for some clients. A client matches if it has all that is named; without names, any does. */
+export interface ClientPatterns extends Patterns {
+  readonly match: {
+    /** A pattern for the name in `clientInfo`, which the client chooses itself. */
+    readonly name?: string | undefined
+    /** The name of its configured token. */
+    readonly token?: string | undefined
+    /** The subject of its OAuth token; undefined `issuer`: any. */
+    readonly subject?: { readonly issuer?: string | undefined; readonly subject: string } | undefined
+  }
+}
+
+export interface NamePatterns extends Patterns {
+  /** Lists whose first matching entry denies further tools; no entry allows what is denied elsewhere. */
+  readonly clients?: readonly (readonly ClientPatterns[])[] | undefined
+}
+
+/** Whether the operator denies a tool to a client: by the tool's setting, or by patterns. */
+export const isDenied = (
+  { tools, names, peer }: Pick<RelayOptions, 'tools' | 'names' | 'peer'>, name: string,
+  client: Implementation | undefined,
+): boolean =>
   tools.get(name)?.denied === true
-  || names?.deny?.some(pattern => fits(name, pattern)) === true
-  || names?.allow?.some(pattern => fits(name, pattern)) === false
+  || (names !== undefined && (
+    refuses(names, name)
+    || names.clients?.some(list => {
+      const entry = list.find(({ match }) => isMatch(match, client, peer?.subject))
+      return entry !== undefined && refuses(entry, name)
+    }) === true
+  ))
+
+const refuses = ({ allow, deny }: Patterns, name: string): boolean =>
+  deny?.some(pattern => fits(name, pattern)) === true || allow?.some(pattern => fits(name, pattern)) === false
+
+const isMatch = (
+  { name, token, subject }: ClientPatterns['match'], client: Implementation | undefined,
+  identity: Identity | undefined,
+): boolean =>
+  (name === undefined || (client !== undefined && fits(client.name, name)))
+  && (token === undefined || identity?.name === token)
+  && (subject === undefined || (
+    identity?.issuer !== undefined && identity.subject === subject.subject
+    && (subject.issuer === undefined || identity.issuer === subject.issuer)
+  ))
 
 /** Whether a name fits a pattern, in a time that is linear in both: the server chooses the name. */
 export const fits = (name: string, pattern: string): boolean => {
@@ -90,6 +150,10 @@ export interface RelayOptions {
   readonly names?: NamePatterns | undefined
   /** How clients are shown the tools; undefined: as the server declares them. */
   readonly shapes?: Shapes | undefined
+  /** Counts the calls of all sessions of a server; undefined: of this session only. */
+  readonly rates?: CallRates | undefined
+  /** The oldest revision that a client or server may speak; undefined: any. */
+  readonly minRevision?: Revision | undefined
   /** Undefined without a lock. */
   readonly accepted?: Accepted | undefined
   /** Longest wait for the relay's own `tools/list`, in milliseconds. */

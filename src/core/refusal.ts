@@ -1,10 +1,11 @@
-import { isArray, isObject, lengthOf, member, type Json, type JsonObject } from '#protocol/json.js'
-import { edit } from '#protocol/edit.js'
+import { isArray, isObject, isString, lengthOf, member, type Json, type JsonObject } from '#protocol/json.js'
+import { edit, type Edit } from '#protocol/edit.js'
 import type { Path } from '#protocol/scan.js'
 import type { Frame } from '#protocol/frame.js'
-import { errorCode, type Id, type IdKey } from '#protocol/json-rpc.js'
+import { errorCode, type Id, type IdKey, type Request } from '#protocol/json-rpc.js'
 import { responseBytes } from '#protocol/message.js'
 import { clip, quote } from '#protocol/quote.js'
+import { inMeta, type Revision, revisions } from '#protocol/revisions/index.js'
 import type { Findings } from './findings.js'
 
 /** The id of the request that a response of ours answers. */
@@ -53,18 +54,38 @@ export const isMismatch = (findings: Findings): boolean => findings.stopping.inc
 export const headerMismatch = (asker: RequestId, findings: Findings): Frame =>
   errorAnswer(asker, errorCode.headerMismatch, `Header mismatch: ${summary(findings)}`)
 
-/** The result in place of a stopped tool call, with text that a model can act on. */
-export const refusedCall = (asker: RequestId, name: string, findings: Findings, modern: boolean): Frame =>
-  toolError(
-    asker,
-    findings.stopping.includes('call/denied')
-      ? `The tool ${quote(name)} may not be called here: ${summary(findings)}. ` +
-        'Do not call it again; use another tool or ask the user.'
-      : `The tool ${quote(name)} was not called: ${summary(findings)}. ` +
-        'Correct the arguments and call it again.',
-    findings,
-    modern,
+/** True when a request was stopped for its revision. */
+export const isOldRevision = (findings: Findings): boolean => findings.stopping.includes('wire/revision')
+
+/**
+ * The error for a request of a revision that the operator does not allow (2025-11-25, Lifecycle, Error
+ * Handling; 2026-07-28, error codes).
+ * @param least the oldest that is allowed
+ */
+export const oldRevision = (
+  asker: RequestId, { params }: Request, findings: Findings, least: Revision | undefined,
+): Frame => {
+  const modern = inMeta(params, 'protocolVersion')
+  const requested = modern ?? member(params, 'protocolVersion')
+  return errorAnswer(
+    asker, modern === undefined ? errorCode.invalidParams : errorCode.unsupportedVersion,
+    `Unsupported protocol version: ${summary(findings)}`, {
+      supported: revisions.filter(one => least === undefined || one >= least),
+      ...(isString(requested) && { requested: clip(requested) }),
+    },
   )
+}
+
+/** The result in place of a stopped tool call, with text that a model can act on. */
+export const refusedCall = (asker: RequestId, name: string, findings: Findings, modern: boolean): Frame => {
+  const told = (did: string, toDo: string) => `The tool ${quote(name)} ${did}: ${summary(findings)}. ${toDo}`
+  const text = findings.stopping.includes('call/denied')
+    ? told('may not be called here', 'Do not call it again; use another tool or ask the user.')
+    : findings.stopping.includes('call/rate')
+      ? told('was not called', 'Wait until then, and call it again.')
+      : told('was not called', 'Correct the arguments and call it again.')
+  return toolError(asker, text, findings, modern)
+}
 
 /** The result in place of a stopped tool result. */
 export const refusedResult = (asker: RequestId, name: string, findings: Findings, modern: boolean): Frame =>
@@ -92,24 +113,26 @@ export const demoted = (
       'Do not rely on it.',
   }
   const meta = member(result, '_meta')
-  const found = JSON.stringify(listed(findings)['findings'])
-  return {
-    bytes: edit(frame.bytes, [
-      isArray(content)
-        ? { path: [...at, 'content', lengthOf(content)], replace: JSON.stringify(explanation) }
-        : { path: [...at, 'content'], replace: JSON.stringify([explanation]) },
-      { path: [...at, 'structuredContent'], remove: true },
-      { path: [...at, 'toolResult'], remove: true },
-      { path: [...at, 'isError'], replace: 'true' },
-      isObject(meta)
-        ? { path: [...at, '_meta', findingsKey], replace: found }
-        : { path: [...at, '_meta'], replace: `{${JSON.stringify(findingsKey)}:${found}}` },
-    ]),
-    message: frame.message,
-    faults: frame.faults,
-    ...(frame.envelope && { envelope: frame.envelope }),
-  }
+  return changedResult(frame, [
+    isArray(content)
+      ? { path: [...at, 'content', lengthOf(content)], replace: JSON.stringify(explanation) }
+      : { path: [...at, 'content'], replace: JSON.stringify([explanation]) },
+    { path: [...at, 'structuredContent'], remove: true },
+    { path: [...at, 'toolResult'], remove: true },
+    { path: [...at, 'isError'], replace: 'true' },
+    isObject(meta)
+      ? { path: [...at, '_meta', findingsKey], replace: JSON.stringify(listed(findings)['findings']) }
+      : { path: [...at, '_meta'], replace: findingsMeta(findings) },
+  ])
 }
+
+/** The JSON text of a `_meta` with the findings. */
+export const findingsMeta = (findings: Findings): string =>
+  JSON.stringify({ [findingsKey]: listed(findings)['findings'] })
+
+/** The server's frame with the edits that demote its result. */
+export const changedResult = ({ bytes, message, faults, envelope }: Frame, edits: readonly Edit[]): Frame =>
+  ({ bytes: edit(bytes, edits), message, faults, ...(envelope && { envelope }) })
 
 /** Gives our response the envelope of the one it replaces: its SSE id lets a stream be resumed. */
 export const inItsPlace = ({ envelope }: Frame, refusal: Frame): Frame =>
@@ -136,7 +159,7 @@ const toolError = ({ id, key }: RequestId, text: string, findings: Findings, mod
 /** Findings named in the text; the audit log has more. */
 const maxSummarized = 3
 
-const summary = (findings: Findings): string => {
+export const summary = (findings: Findings): string => {
   const all = findings.decisive()
   const first = all
     .slice(0, maxSummarized)

@@ -53,10 +53,13 @@ export class PendingRequest implements Pending {
   tools: readonly string[] | undefined
   /** See `Envelope`. */
   readonly scopes: readonly string[] | undefined
+  readonly client: string
   /** The called tool, for `tools/call` and for requests about its task. */
   called: Called | undefined = undefined
   flow: Flow | undefined = undefined
   timer: string | undefined = undefined
+  /** Longest wait for its response, in milliseconds; 0: no limit. */
+  waitMs = 0
   stage: Stage = 'queued'
   sentAt: number | undefined = undefined
   answeredAt: number | undefined = undefined
@@ -87,6 +90,7 @@ export class PendingRequest implements Pending {
     this.wantsTask = isObject(member(message.params, 'task'))
     this.trace = frame.envelope?.trace
     this.scopes = frame.envelope?.scopes
+    this.client = frame.envelope?.client ?? ''
     this.request = { frame, message }
     this.#parsed = parsedWeight(frame)
   }

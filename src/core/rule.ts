@@ -49,6 +49,17 @@ export interface IdUse {
   readonly from: Side
 }
 
+/** A revision older than the operator allows. */
+export interface OldRevision {
+  /** Who speaks it. */
+  readonly from: Side
+  readonly revision: Revision
+  /** The oldest that is allowed. */
+  readonly least: Revision
+  /** JSON Pointer of the revision in the frame. */
+  readonly path: string
+}
+
 /** An element of `result.tools`: untrusted, and possibly no tool. */
 export interface ListedTool {
   /** The server's definition; undefined when it is no object. */
@@ -116,6 +127,8 @@ export interface Call {
   readonly revision: Revision
   /** The difference between the HTTP headers and the call, if any. */
   readonly mismatch: string | undefined
+  /** The limit that it exceeds, if any, and the milliseconds until the client may make it. */
+  readonly rate: { readonly perMinute: number; readonly waitMs: number } | undefined
 }
 
 /** The arguments of a call against `inputSchema`. */
@@ -147,6 +160,8 @@ export interface Answer extends Reading {
   readonly checked: Checked | undefined
   /** The whole result against the operator's `resultSchema`; undefined without one. */
   readonly contract: Checked | undefined
+  /** The length of the result, in bytes, and the limit that it exceeds, if any. */
+  readonly size: { readonly bytes: number; readonly limit: number } | undefined
   /** The JSON text of `structuredContent` on the wire. */
   readonly structuredText: () => string | undefined
   /** Indices of text blocks that are known to repeat it. */
@@ -170,6 +185,7 @@ export interface ServerRequest {
 export interface Subjects {
   onFrame: Arrival
   onId: IdUse
+  onRevision: OldRevision
   onTool: ListedTool
   onShown: Shown
   onDrift: Drifted

@@ -1,4 +1,4 @@
-import { isObject, isString, type Json, type JsonObject, member } from '#protocol/json.js'
+import { isObject, isString, type Json, type JsonObject, member, pointer } from '#protocol/json.js'
 import type { Request } from '#protocol/json-rpc.js'
 import { clip } from '#protocol/quote.js'
 import {
@@ -18,11 +18,21 @@ export interface Implementation {
   readonly version: string
 }
 
+/** A revision that a message is in, and the JSON Pointer to where it says so. */
+export interface Spoken {
+  readonly revision: Revision
+  readonly path: string
+}
+
+/** HTTP requests that name no revision are of this one (2025-06-18, Transports, Protocol Version Header). */
+const unnamed: Revision = '2025-03-26'
+
 /** The terms of a legacy session, from its handshake. A modern request carries its own terms. */
 export class Handshake {
   #agreed = false
   #terms: Terms
   readonly #stateless: boolean
+  readonly #isSeen: boolean
 
   /**
    * @param seen false when a handshake may have taken place at another relay
@@ -31,6 +41,7 @@ export class Handshake {
   constructor(seen: boolean, stateless: boolean) {
     this.#terms = { revision: newestLegacy, capabilities: seen ? {} : undefined, client: undefined }
     this.#stateless = stateless
+    this.#isSeen = seen
   }
 
   get terms(): Terms {
@@ -57,12 +68,23 @@ export class Handshake {
     return this.#agreed || named === undefined ? this.#terms : { ...this.#terms, revision: legacy(named) }
   }
 
-  /** Takes the revision from the server's result of `initialize`. */
-  agreed(result: JsonObject): void {
+  /** The revision of a client's request. */
+  spokenIn({ method, params }: Request, { revision }: Terms, headers?: ReadonlyMap<string, string>): Spoken {
+    if (inMeta(params, 'protocolVersion') !== undefined)
+      return { revision, path: pointer('params', '_meta', `${metaPrefix}protocolVersion`) }
+    if (method === 'initialize') return { revision, path: '/params/protocolVersion' }
+    const isUnnamed = headers?.has('mcp-protocol-version') === false && !this.#isSeen && !this.#agreed
+    return { revision: isUnnamed ? unnamed : revision, path: '' }
+  }
+
+  /** Takes the revision from the server's result of `initialize`. @returns the revision that it names */
+  agreed(result: JsonObject): Spoken {
     const version = member(result, 'protocolVersion')
-    if (!isString(version) || this.#stateless) return
-    this.#agreed = true
-    this.#terms = { ...this.#terms, revision: legacy(version) }
+    if (isString(version) && !this.#stateless) {
+      this.#agreed = true
+      this.#terms = { ...this.#terms, revision: legacy(version) }
+    }
+    return { revision: isString(version) ? nearest(version) : nearest(''), path: '/result/protocolVersion' }
   }
 
   /** Takes the client and its capabilities from `initialize`. */

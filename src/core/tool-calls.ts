@@ -9,14 +9,15 @@ import { acceptedFor } from './accepted.js'
 import type { Lookup, Tool } from './catalog.js'
 import type { SchemaProblem, Subject } from './check.js'
 import type { Core } from './core.js'
+import { CallRates } from './call-rates.js'
 import type { Flow } from './flow.js'
-import { isDenied } from './options.js'
+import { isDenied, limitOf } from './options.js'
 import { toolOf } from './listing.js'
 import { actionOf, isStop } from './findings.js'
 import type { Called, PendingRequest } from './request.js'
 import type { Terms } from './terms.js'
 import { headerMismatch, isMismatch, refusedCall, unknownTool } from './refusal.js'
-import type { Problem, Rule } from './rule.js'
+import type { Call, Problem, Rule } from './rule.js'
 import { type Shape, tellChanges } from './shape.js'
 import type { ToolLists } from './tool-lists.js'
 
@@ -25,10 +26,12 @@ export class ToolCalls {
   readonly #core: Core
   readonly #lists: ToolLists
   readonly #argumentRules: readonly Rule[]
+  readonly #rates: CallRates
 
   constructor(core: Core, lists: ToolLists) {
     this.#core = core
     this.#lists = lists
+    this.#rates = core.options.rates ?? new CallRates()
     this.#argumentRules = core.options.rules.filter(({ onArguments }) => onArguments !== undefined)
   }
 
@@ -42,7 +45,9 @@ export class ToolCalls {
     const name = shape === undefined ? shown : yield* this.#originalOf(shown, request)
     const called: Called = { name, shown, tool: undefined, listed: true }
     request.called = called
-    if (!isDenied(options, called.name) || !isStop(actionOf(options.policy, 'call/denied'))) {
+    const { revision, client } = request.terms
+    const denied = isDenied(options, called.name, client)
+    if (!denied || !isStop(actionOf(options.policy, 'call/denied'))) {
       const found =
         this.#frozen(called.name, request.terms) ??
         this.#lists.catalog.lookup(called.name, this.#core.output.now) ??
@@ -51,20 +56,32 @@ export class ToolCalls {
       called.listed = found !== undefined
     }
     const given = member(params, 'arguments')
-    const { revision } = request.terms
     const call = {
       name: called.name,
       arguments: isObject(given) ? given : undefined,
       tool: called.tool,
-      denied: isDenied(options, called.name),
+      // The settings may have changed while the list was awaited.
+      denied: isDenied(options, called.name, client),
       listed: called.listed,
       revision,
       mismatch: mismatchOf(request),
+      rate: denied || (called.tool === undefined && called.listed) ? undefined : this.#rate(request, called),
     }
     this.#core.ask('onCall', call, request.findings, '/params')
     const sent = shape && this.#reshaped(request, shape)
     if (this.checks(request) === 'before') yield* this.check(request, sent ?? params, params)
     return request.findings.isStop ? this.#refusal(request, called) : undefined
+  }
+
+  /** Counts the call. All names that are in no list, and that the operator does not name, count as one. */
+  #rate({ client }: PendingRequest, { name, tool }: Called): Call['rate'] {
+    const { options, output: { now } } = this.#core
+    const perMinute = limitOf(options, name, 'callsPerMinute')
+    const action = actionOf(options.policy, 'call/rate')
+    if (perMinute === undefined || action === 'off') return undefined
+    const counted = tool === undefined && !options.tools.has(name) ? '' : name
+    const waitMs = this.#rates.count(client, counted, perMinute, now, isStop(action))
+    return waitMs === 0 ? undefined : { perMinute, waitMs }
   }
 
   /** When arguments are validated: before the call is sent if that can stop it, after, or never. */
@@ -123,7 +140,8 @@ export class ToolCalls {
   *#originalOf(shown: string, request: PendingRequest): Flow<string> {
     const { catalog } = this.#lists
     const isKnown =
-      isDenied(this.#core.options, shown) || isObject(this.#frozen(shown, request.terms)) ||
+      isDenied(this.#core.options, shown, request.terms.client) ||
+      isObject(this.#frozen(shown, request.terms)) ||
       catalog.originalOf(shown) !== shown || catalog.lookup(shown, this.#core.output.now) !== undefined
     if (!isKnown) yield* this.#lists.find(shown, request)
     return catalog.originalOf(shown)

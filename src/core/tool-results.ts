@@ -15,7 +15,8 @@ import { toolOf } from './listing.js'
 import { type Judged, mended } from './mend.js'
 import type { Called } from './request.js'
 import type { Terms } from './terms.js'
-import type { Rule } from './rule.js'
+import { limitOf } from './options.js'
+import type { Answer, Rule } from './rule.js'
 import { parseFrame } from '#protocol/parse.js'
 
 /** A tool result, with its path in the frame: deeper for a task. */
@@ -155,6 +156,7 @@ export class ToolResults {
       }))
       checked = (yield* checks.check(subjects, exchange)).flat()
     }
+    const limit = limitOf(options, name, 'resultBytes')
     const isSent = structured === member(sent, 'structuredContent')
     const structuredText = () =>
       isSent ? slice(frame, [...at, 'structuredContent'])?.toString() : promotion()?.text
@@ -172,6 +174,7 @@ export class ToolResults {
       tool,
       checked,
       contract,
+      size: limit === undefined || frame.bytes.length <= limit ? undefined : sizeOver(limit, frame, at),
       structuredText,
       promotion,
       // The facts are about the original bytes, and do not hold for a changed result.
@@ -185,6 +188,11 @@ export class ToolResults {
 }
 
 const none: readonly number[] = []
+
+const sizeOver = (limit: number, frame: Frame, at: Path): Answer['size'] => {
+  const bytes = slice(frame, at)?.length ?? 0
+  return bytes > limit ? { bytes, limit } : undefined
+}
 
 const once = <Value>(make: () => Value): (() => Value) => {
   let made: { readonly value: Value } | undefined

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Accepted } from '#core/accepted.js'
 import type { SchemaChecker } from '#core/check.js'
 import type { Entry } from '#core/event.js'
-import type { NamePatterns, RelayOptions, ToolSetting } from '#core/options.js'
-import type { Policy } from '#core/findings.js'
+import type { RelayOptions } from '#core/options.js'
 import { Batches } from '#core/batches.js'
 import { rules } from '#rules/index.js'
 import type { Transport } from '#transport/transport.js'
@@ -12,19 +10,12 @@ import type { Hooks, Observer, Recorder } from './hooks.js'
 import { Session } from './session.js'
 
 /** The settings and services of a server's sessions. `policy` and `tools` may be replaced meanwhile. */
-export interface Guard {
+export interface Guard extends Pick<
+  RelayOptions,
+  'policy' | 'trusted' | 'accepted' | 'tools' | 'names' | 'shapes' | 'rates' | 'minRevision' | 'listMs' |
+  'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
+> {
   readonly name: string
-  readonly policy: Policy
-  readonly trusted: boolean
-  readonly accepted?: Accepted | undefined
-  readonly tools: ReadonlyMap<string, ToolSetting>
-  readonly names?: NamePatterns | undefined
-  readonly shapes?: RelayOptions['shapes']
-  readonly listMs: number
-  readonly requestMs: number
-  readonly maxTools: number
-  readonly maxFindings?: number
-  readonly intent: boolean
   readonly checker: SchemaChecker
   readonly audit: Hooks['audit']
   readonly failed?: Hooks['failed']
@@ -57,14 +48,14 @@ export const openSession = (
 ): Session => {
   const {
     name, checker, audit, failed, health, observe, record, trusted, accepted, listMs, requestMs, maxTools,
-    maxFindings, intent,
+    maxFindings, intent, rates, minRevision,
   } = guard
   const session = randomUUID()
   const checks = new RunningChecks(checker, session)
   const observer = observe?.({ id: session, peer, stateless })
   const options: RelayOptions = {
     server: name, session, nonce: randomUUID(), stateless, rules, trusted, accepted, listMs, requestMs,
-    maxTools, maxFindings, intent,
+    maxTools, maxFindings, intent, rates, minRevision,
     observed: observer !== undefined,
     ...(joined && { joined }),
     ...(peer && { peer }),

@@ -5,6 +5,7 @@ import { explained, inText, type RuleName, ruleNamed } from '#rules/index.js'
 import { type Inspection, problemsOf, type Weighed } from './inspection.js'
 import { plain } from './plain.js'
 import type { ProfiledTools } from './profiles.js'
+import { taxonomies } from './taxa.js'
 
 /**
  * The findings as SARIF 2.1.0. Definitions have no line in any file: the location is the file that stands for
@@ -110,7 +111,13 @@ const run = ({ category, problems, properties, results }: SarifRun, version: str
   return {
     tool: { driver: {
       name: 'mcp-customs', semanticVersion: version, informationUri: homepage, rules: rules.map(descriptor),
+      supportedTaxonomies: taxonomies.map(({ name }, index) => ({ name, index })),
     } },
+    taxonomies: taxonomies.map(({ name, version, uri, taxa }) => ({
+      name, version, informationUri: uri, organization: 'OWASP',
+      shortDescription: { text: 'the part that rules of mcp-customs meet, in our words' },
+      taxa: taxa.map(({ id, text }) => ({ id, shortDescription: { text } })),
+    })),
     automationDetails: { id: `mcp-customs/${category}/` },
     invocations: [
       {
@@ -134,9 +141,17 @@ const descriptor = (rule: RuleName) => {
       markdown: [means, '', ...next.map(step => `- ${step}.`)].join('\n'),
     },
     helpUri: `${homepage}#rules`,
+    relationships: relationshipsOf(rule),
     properties: { tags: rule.startsWith('advice/') ? ['mcp'] : ['mcp', 'security'] },
   }
 }
+
+const relationshipsOf = (rule: RuleName) =>
+  taxonomies.flatMap(({ name, taxa }, index) => taxa.flatMap(({ id, rules }, place) => (
+    rules.includes(rule)
+      ? [{ target: { id, index: place, toolComponent: { name, index } }, kinds: ['relevant'] }]
+      : []
+  )))
 
 const resultValue = (
   { rule, level, text, file, line, subject, fingerprint, properties }: SarifResult, ruleIndex: number,

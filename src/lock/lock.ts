@@ -84,6 +84,14 @@ const toolsOf = (locked: Offer, listed: Offer, names: ReadonlySet<string>): Offe
 /** `sha256-` and hex, over the canonical form (RFC 8785), in which every number has all its digits. */
 export const digestOf = (value: Json): string => `sha256-${sha256(withDigits(canonical(value)))}`
 
+/** The digests of a listed tool; two where clients of the eras get different definitions. */
+export const digestsOf = ({ offers }: Listed, tool: string): readonly string[] => [...new Set(
+  eras.flatMap(era => {
+    const definition = offers[era]?.tools.get(tool)
+    return definition === undefined ? [] : [digestOf(definition)]
+  }),
+)]
+
 const version = 2
 
 /**

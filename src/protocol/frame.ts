@@ -44,6 +44,8 @@ export interface Envelope {
   readonly headers?: ReadonlyMap<string, string>
   /** The scopes that the client's token grants; undefined where scopes are not checked. */
   readonly scopes?: readonly string[] | undefined
+  /** A key for the client that sent it; undefined where there is only one. */
+  readonly client?: string | undefined
   /** The head of the HTTP response whose one JSON text it is. */
   readonly response?: ResponseHead
   /** The lines of the SSE event's fields other than `data`, serialised after parsing. */

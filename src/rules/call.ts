@@ -19,6 +19,14 @@ export const denied: Powers = {
   onTool: ({ path, denied }) => (denied ? one(path, 'the operator denies this tool') : nothing),
 }
 
+export const rate: Powers = {
+  onCall: ({ rate }) =>
+    rate === undefined
+      ? nothing
+      : one('/params/name', `${rate.perMinute} calls a minute are allowed; the next one in ` +
+        `${Math.ceil(rate.waitMs / 1000)} s`),
+}
+
 /** Formats are ignored: in JSON Schema they are annotations, and the server decides what a date is. */
 export const wrong: Powers = {
   onArguments: ({ checked }) => ofKind(checked, isMismatch),

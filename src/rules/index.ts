@@ -111,6 +111,11 @@ export const rules: readonly Row[] = [
     'headers and body disagree, or a response that is neither JSON nor SSE, or cannot be decoded',
     'The HTTP headers do not fit the message, or the response cannot be decoded.',
     'Answer with application/json or text/event-stream, and let headers say what the body says.', wire.http),
+  row('wire/revision', 'block', 'a client or server that speaks an older revision of MCP than `minRevision`',
+    'The client or the server speaks an older version of MCP than your configuration allows.',
+    'Update the program to a newer revision of MCP.', wire.revision, {
+      steps: ['Update the program, or allow an older revision with `minRevision` in the configuration'],
+    }),
   row('tool/definition', 'block', 'a tool definition that the negotiated revision does not allow',
     'The server describes a tool in a way that MCP does not allow, for which clients may refuse all its ' +
       'tools.',
@@ -228,6 +233,11 @@ export const rules: readonly Row[] = [
       steps: ['To allow the tool, take it out of `deny`, or its own `deny` out of `tools`, in the ' +
         'configuration'],
     }),
+  row('call/rate', 'block', 'more calls by one client than `callsPerMinute` of the tool allows',
+    'The client called a tool more often than your configuration allows.',
+    'Wait as long as the answer says, and call the tool again.', call.rate, {
+      fault: 'configuration', steps: ['Raise `callsPerMinute` of the tool in the configuration'],
+    }),
   row('call/arguments', 'log', 'arguments that do not match `inputSchema`',
     'The client (or its model) gave a tool arguments that the tool says it does not take.',
     'Give the arguments that the inputSchema asks for.', call.wrong, {
@@ -279,6 +289,12 @@ export const rules: readonly Row[] = [
     'Compare the result with the resultSchema; change the schema where the tool is right.', result.contract, {
       ...nobody, steps: ['Compare the result with the `resultSchema` in the configuration, and change the ' +
         'schema where the tool is right'],
+    }),
+  row('result/size', 'log', 'a result that is longer than `resultBytes` of the tool allows',
+    'The tool\'s answer is longer than your configuration allows.',
+    'Return less at once: pages, filters, or links to resources.', result.size, {
+      fault: 'configuration', steps: ['Raise `resultBytes` of the tool in the configuration', 'Have clients ' +
+        'get the first part of such an answer, and how much is missing: `--rule result/size=demote`'],
     }),
   row('result/undeclared', 'off', '`structuredContent` without an `outputSchema`',
     'The tool returns structured data that it never declared, so nothing can be checked.',

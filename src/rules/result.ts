@@ -61,6 +61,11 @@ export const contract: Powers = {
   onResult: answer => ofKind(answer.contract, kind => !isFormat(kind)),
 }
 
+export const size: Powers = {
+  onResult: ({ size, path }) =>
+    size === undefined ? nothing : one(path, `is ${size.bytes} bytes long; ${size.limit} are allowed`),
+}
+
 /** Adds the removed content as a text block when there is no text. */
 export const withoutStructured: Mend = {
   onResult: (answer, meter) => {

@@ -36,6 +36,11 @@ export const http: Powers = {
   onCall: ({ mismatch }) => (mismatch === undefined ? nothing : one('', mismatch)),
 }
 
+export const revision: Powers = {
+  onRevision: ({ from, revision, least, path }) =>
+    one(path, `the ${from} speaks revision ${revision}; the oldest that is allowed is ${least}`),
+}
+
 const idMessage = ({ use, from }: IdUse): string | undefined => {
   if (use === 'repeated') return 'a request of this id is in flight'
   if (use === 'too-many' || use === 'unknown') return undefined

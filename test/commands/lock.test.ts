@@ -3,10 +3,12 @@ import {
   existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync,
   writeFileSync,
 } from 'node:fs'
+import { hash } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { canonical } from '#canonical.js'
 import { acceptedOf } from '#commands/lock/accepted.js'
 import { readCommandLine } from '#commands/command-line.js'
 import type { Context } from '#commands/context.js'
@@ -189,6 +191,29 @@ test('a part of what changed is accepted', async t => {
   t.match(await locking(['--accept', 'nope']), {
     code: 2, stderr: /--accept "nope": nothing changed of any such tool\n$/,
   })
+})
+
+test('a tool is accepted with the digest that was reviewed, and with no other', async t => {
+  await locking(['--yes'])
+  const changed = { ...tool, title: 'Send' }
+  offer(changed, other)
+  const { servers: [{ digests }] } =
+    JSON.parse((await locking(['--check', '--json'])).stdout) as { servers: [{ digests: JsonObject }] }
+  const digest = `sha256-${hash('sha256', canonical(changed))}`
+  t.strictSame(digests, { send: [digest] })
+  const written = readFileSync(lock, 'utf8')
+  const wrong = `sha256-${'0'.repeat(64)}`
+  const refused = await locking(['--accept', 'send', '--expect', wrong])
+  t.equal(refused.code, 1)
+  t.match(refused.stderr, `"send" was not accepted: expected ${wrong}, but the server lists ${digest}`)
+  t.match(await locking(['--accept', 'gone', '--expect', wrong]), {
+    code: 1, stderr: /"gone" was not accepted: .*, but the server does not list it/,
+  })
+  t.equal(readFileSync(lock, 'utf8'), written)
+  t.match((await locking(['--accept', 'send', '--expect', digest.slice(7).toUpperCase(), '--verbose'])), {
+    code: 0, stdout: new RegExp(`digests of these tools:\\n {2}send {2}${digest}\\n`),
+  })
+  t.match(await locking(['--check']), { code: 0 })
 })
 
 test('another program under the same name is another version of the server', async t => {
@@ -383,6 +408,8 @@ test('what cannot be relied on is an error', async t => {
     ],
     ['no lock', undefined, ['--check'], /there is no such lock file/],
     ['a check that accepts', written, ['--check', '--yes'], /--check writes nothing/],
+    ['digests without tools', written, ['--expect', '0'.repeat(64)], /--expect goes with --accept/],
+    ['no digest', written, ['--accept', 'send', '--expect', 'abc'], /--expect must be a digest/],
     ['all and a part', written, ['--accept', 'send', '--yes'], /give either --yes or --accept, not both\n$/],
     ['JSON without a check', written, ['--json'], /--json needs --check\n$/],
     ['two formats', written, ['--check', '--json', '--sarif'], /give either --json or --sarif/],

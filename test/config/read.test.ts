@@ -311,8 +311,37 @@ const wrong = [
   ],
   [
     'a misspelt denial', server('command: [a], tools: { b.c: denied }'),
-    ':1:40: servers.a.tools."b.c": must be deny, or a map of outputSchema, resultSchema, structured, annotations, deny, scopes, title, description',
+    ':1:40: servers.a.tools."b.c": must be deny, or a map of outputSchema, resultSchema, structured, annotations, deny, scopes, title, description, inputSchema, timeoutMs, callsPerMinute, resultBytes',
   ],
+  [
+    'a denial by a pattern that is none', server('command: [a], tools: { "*_delete": deny }'),
+    /servers\.a\.tools\."\*_delete": is a pattern: patterns stand in allow and deny/,
+  ],
+  [
+    'a denial of all tools', server('command: [a], tools: { "*": deny }'),
+    /servers\.a\.tools\."\*": for all tools there are only timeoutMs, callsPerMinute, resultBytes; patterns stand/,
+  ],
+  [
+    'words for all tools', server('command: [a], tools: { "*": { title: x } }'),
+    /servers\.a\.tools\."\*"\.title: for all tools there are only timeoutMs, callsPerMinute, resultBytes/,
+  ],
+  [
+    'no rate', server('command: [a], tools: { b: { callsPerMinute: 0 } }'),
+    /servers\.a\.tools\.b\.callsPerMinute: must be a whole number from 1 to 100000/,
+  ],
+  [
+    'an argument of which nothing is said', server('command: [a], tools: { b: { inputSchema: { properties: { c: {} } } } }'),
+    /inputSchema\.properties\.c: must have title, description or default/,
+  ],
+  [
+    'a token that nobody has', 'auth: { tokens: { ci: t } }\nclients: [{ match: { token: ic }, deny: [x] }]',
+    /clients\.0\.match\.token: auth\.tokens has no token named "ic"/,
+  ],
+  [
+    'a subject without an issuer', server('command: [a], clients: [{ match: { subject: s }, deny: [x] }]'),
+    /servers\.a\.clients\.0\.match\.subject: needs auth\.issuer/,
+  ],
+  ['a revision that is none', 'minRevision: 2025-01-01', /minRevision: must be 2024-11-05, .*2026-07-28, not "2025-01-01"/],
   [
     'a misspelt hint', server('command: [a], tools: { b: { annotations: { readonlyHint: true } } }'),
     /annotations\.readonlyHint: unknown key; did you mean "readOnlyHint"\?/,

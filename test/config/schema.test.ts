@@ -47,9 +47,10 @@ t.test('every key of the schema is described, at its place or where it leads', t
     if ('properties' in place && typeof place.properties === 'object') {
       for (const [name, property] of Object.entries(place.properties ?? {})) {
         t.ok(described(property), `${way}/${name}`)
+        visit(property, `${way}/properties/${name}`)
       }
     }
-    for (const [name, held] of Object.entries(place)) visit(held, `${way}/${name}`)
+    for (const [name, held] of Object.entries(place)) if (name !== 'properties') visit(held, `${way}/${name}`)
   }
   visit(schema, '')
   t.end()

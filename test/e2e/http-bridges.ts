@@ -38,6 +38,7 @@ const firstOf = (cases: readonly Case[], kindOf: (each: Case) => readonly unknow
  */
 export class HttpClient {
   readonly #url: string
+  readonly #own: Readonly<Record<string, string>>
   readonly #lines: string[] = []
   readonly #waiting: (() => void)[] = []
   readonly sent: string[] = []
@@ -45,8 +46,10 @@ export class HttpClient {
   #revision: string | undefined
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(url: string) {
+  /** @param own headers of every request */
+  constructor(url: string, own: Readonly<Record<string, string>> = {}) {
     this.#url = url
+    this.#own = own
   }
 
   send(line: string): void {
@@ -115,6 +118,7 @@ export class HttpClient {
 
   #headers(): Record<string, string> {
     return {
+      ...this.#own,
       ...(this.#session !== undefined && { 'mcp-session-id': this.#session }),
       ...(this.#revision !== undefined && { 'mcp-protocol-version': this.#revision }),
     }

@@ -56,7 +56,7 @@ export const tool = (more: Partial<Tool> = {}): Tool => ({
 
 export const call = (more: Partial<Call> = {}): Call => ({
   name: 'weather', arguments: {}, tool: tool(), denied: false, listed: true, revision: '2025-11-25',
-  mismatch: undefined, ...more,
+  mismatch: undefined, rate: undefined, ...more,
 })
 
 /** As it comes in a frame. */
@@ -66,7 +66,7 @@ export const answer = (result: JsonObject, more: Partial<Answer> = {}): Answer =
   )
   const value = frame.message.kind === 'result' ? frame.message.result : result
   return {
-    ...reading('tools/call', value), name: 'weather', tool: tool(), checked: undefined, contract: undefined,
+    ...reading('tools/call', value), name: 'weather', tool: tool(), checked: undefined, contract: undefined, size: undefined,
     structuredText: () => JSON.stringify(result['structuredContent']), repeats: frame.facts?.repeats ?? [],
     promotion: () => promotionOf(result, new Meter()), ...more,
   }

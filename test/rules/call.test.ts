@@ -20,6 +20,7 @@ const cases: readonly (readonly [title: string, call: Call, found: readonly stri
     'a denied tool that is not listed either', call({ denied: true, tool: undefined }),
     ['call/denied /params/name'],
   ],
+  ['a call over the limit', call({ rate: { perMinute: 2, waitMs: 1500 } }), ['call/rate /params/name']],
   ['no list', call({ tool: undefined, listed: false }), ['call/unchecked /params/arguments']],
   [
     'no list, but a denied tool', call({ tool: undefined, listed: false, denied: true }),

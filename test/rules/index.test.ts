@@ -14,7 +14,7 @@ t.test('every rule stands in the table once, looks for something, and says so', 
     t.ok(next.length > 0, `${name} has a next step`)
     for (const step of next) t.match(step, /^[A-Z].*[^.]$/, `${name}: ${step}`)
     for (const flag of next.flatMap(step => step.match(/`--[^`]*`/g) ?? [])) {
-      t.match(flag, /^`--(?:trust|rule [a-z]+\/[a-z0-9-]+=(?:off|log|mend|block))`$/)
+      t.match(flag, /^`--(?:trust|rule [a-z]+\/[a-z0-9-]+=(?:off|log|demote|mend|block))`$/)
     }
     t.ok(Object.keys(rest).some(key => key.startsWith('on')), `${name} has a power`)
   }

@@ -114,6 +114,9 @@ const settingsFor = async (
       maxTools: limits.tools,
       maxFindings: settings.mostFindings,
       intent: settings.intent,
+      minRevision: configured && setup && configuration
+        ? setup.server.minRevision ?? configuration.minRevision
+        : settings.minRevision,
       limits,
     },
     limits,

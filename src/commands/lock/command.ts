@@ -3,7 +3,7 @@ import { badUsage, CustomsError, pathText } from '#errors.js'
 import type { Comparison } from '#inspect/diff.js'
 import { plain } from '#inspect/plain.js'
 import { isSame } from '#lock/compare.js'
-import { acceptAll, acceptTools, compareServers, type Listed, type Locked } from '#lock/lock.js'
+import { acceptAll, acceptTools, compareServers, digestsOf, type Listed, type Locked } from '#lock/lock.js'
 import type { Context } from '../context.js'
 import type { SharedFlags, Target } from '../flags.js'
 import { type ServerSetup, setUp } from '../server/setup.js'
@@ -43,6 +43,7 @@ export const lockCommand = async (
   }
   const compared: (Compared & ComparedServer & { readonly draft: Draft })[] = []
   let failures = 0
+  let isOther = false
   for (const { file, setup: { server }, listed } of await listAll(
     wanted, { ...flags, timeoutMs: own.timeoutMs }, context,
   )) {
@@ -52,6 +53,10 @@ export const lockCommand = async (
       if (listed instanceof CustomsError) throw listed
       const draft = await drafts.of(file)
       const before = draft.before(name)
+      for (const message of unexpected(listed, wanted.length === 1 ? undefined : before, own.expect)) {
+        isOther = true
+        context.tell(`${name}: ${message}`)
+      }
       const comparison = draft.propose(name, targetOf(server), ...proposalOf(listed, before, own))
       const advice = own.check ? undefined : adviceOn(server, listed.identity)
       if (advice !== undefined) context.tell(`${name}: the lock holds no digest of the program: ${advice}`)
@@ -59,12 +64,14 @@ export const lockCommand = async (
       const byInstall = own.client === undefined ? '' : ', or run install --pin'
       if (pin !== undefined) context.tell(`${name}: ${plain(pin, 300)}${byInstall}`)
       const lock = { file, text: String(draft.locked?.bytes ?? '') }
-      compared.push({ name, comparison, lock, draft, isNew: before === undefined })
+      const digests = changedDigests(comparison, listed)
+      compared.push({ name, comparison, digests, lock, draft, isNew: before === undefined })
     } catch (error) {
       failures++
       context.tell(`${name}: ${asFailure(error).message.replace(`${name}: `, '')}`)
     }
   }
+  if (isOther) return 1
   const isOne = wanted.length === 1
   if (own.format !== 'text') await context.print(await (await import('./report.js'))[own.format](compared))
   else if (!isOne && compared.length > 0) {
@@ -74,7 +81,7 @@ export const lockCommand = async (
   const isAsking = !own.check && !own.yes && own.accept.size === 0
   let isRefused = own.check && drafts.changed.length > 0
   for (const one of compared) {
-    if (own.format === 'text') await context.print(details(one, own.verbose || isOne, context))
+    if (own.format === 'text') await context.print(details(one, own.verbose || isOne, context, own.verbose))
     if (!isAsking || dialogue === undefined || !one.draft.isChanged(one.name)) continue
     if (await dialogue.confirm(questionOf(one, isOne))) continue
     isRefused = true
@@ -91,6 +98,28 @@ export const lockCommand = async (
   for (const draft of changed) await draft.write().then(() => context.tell(`wrote ${pathText(draft.file)}`))
   return failures > 0 ? 2 : isRefused ? 1 : 0
 }
+
+/** Why what a server lists is not what was reviewed. @param before the lock of one of several servers */
+const unexpected = (
+  listed: Listed, before: Locked | undefined, expect: LockFlags['expect'],
+): readonly string[] =>
+  [...expect].flatMap(([tool, digests]) => {
+    const found = digestsOf(listed, tool)
+    if (found.length > 0 && found.every(one => digests.has(one))) return []
+    // The tool may be another server's.
+    if (found.length === 0 && before !== undefined && digestsOf(before, tool).length === 0) return []
+    const is = found.length === 0 ? 'the server does not list it' : `the server lists ${found.join(' and ')}`
+    const expected = [...digests].join(' or ')
+    return [`${JSON.stringify(plain(tool))} was not accepted: expected ${expected}, but ${is}`]
+  })
+
+/** The digests of the listed tools that differ from what was accepted. */
+const changedDigests = ({ changes }: Comparison, listed: Listed): Compared['digests'] =>
+  new Map(changes.flatMap(({ of, name, class: kind, after }) => {
+    const now = kind === 'renamed' && typeof after === 'string' ? after : name
+    const digests = of === 'tool' ? digestsOf(listed, now) : []
+    return digests.length === 0 ? [] : [[now, digests] as const]
+  }))
 
 const questionOf = ({ name, lock: { file } }: Compared, isOne: boolean): string =>
   `Accept ${isOne ? 'this' : `this of ${plain(name)}`}, and write it to ${file}?`

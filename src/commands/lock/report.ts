@@ -14,6 +14,8 @@ import { version } from '../version.js'
 export interface Compared {
   readonly name: string
   readonly comparison: Comparison
+  /** Of each tool that differs and is listed, by its name; two where the eras get different ones. */
+  readonly digests: ReadonlyMap<string, readonly string[]>
   readonly lock: { readonly file: string; readonly text: string }
 }
 
@@ -21,8 +23,10 @@ export interface Compared {
 export const json = (all: readonly Compared[]): string =>
   withDigits(plainJson({
     version: 1,
-    servers: all.map(({ comparison }) =>
-      ({ ...diffValue(comparison), ...decide(comparison.changes, standardActions) })),
+    servers: all.map(({ comparison, digests }) => ({
+      ...diffValue(comparison), ...decide(comparison.changes, standardActions),
+      digests: Object.fromEntries(digests),
+    })),
   })) + '\n'
 
 /** The report as SARIF 2.1.0: each change at its line of the lock. */

@@ -71,6 +71,8 @@ export const asFailure = (error: unknown): CustomsError => {
 export interface ComparedServer {
   readonly name: string
   readonly comparison: Comparison
+  /** Of the tools that differ, by name. */
+  readonly digests?: ReadonlyMap<string, readonly string[]>
   /** True when it was never accepted. */
   readonly isNew: boolean
 }
@@ -104,11 +106,13 @@ export const overview = (
 
 /** Changes of a server that was accepted before are always shown whole; what is new, if that is asked for. */
 export const details = (
-  { comparison, isNew }: ComparedServer, isVerbose: boolean,
-  { style, width }: Pick<Context, 'style' | 'width'>,
+  { comparison, digests = new Map(), isNew }: ComparedServer, isVerbose: boolean,
+  { style, width }: Pick<Context, 'style' | 'width'>, hasDigests = false,
 ): string => {
   const isShown = isVerbose || (!isNew && comparison.changes.length > 0)
-  return isShown ? diffReport(comparison, style, width) : ''
+  const rows = [...digests].flatMap(([name, all]) => all.map(digest => `  ${plain(name)}  ${digest}`))
+  const told = !hasDigests || rows.length === 0 ? '' : ['digests of these tools:', ...rows, '', ''].join('\n')
+  return (isShown ? diffReport(comparison, style, width) : '') + told
 }
 
 /** Of what kind changes are, and how many: `2 new tools, 1 changed description`. */

@@ -4,6 +4,7 @@ import type { Log } from '#audit/log.js'
 import type { Audit } from '#audit/sink.js'
 import type { Capture } from '#capture/capture.js'
 import type { AuditConfiguration, Configuration, Limits, ServerConfiguration } from '#config/configuration.js'
+import { CallRates } from '#core/call-rates.js'
 import { actionOf } from '#core/findings.js'
 import type { RelayOptions } from '#core/options.js'
 import { messageOf, pathText } from '#errors.js'
@@ -29,9 +30,10 @@ interface OpenGuard extends Guard {
 /** The settings that a reload changes for running sessions: guards read them on each use. */
 export type Ruling = Pick<Guard, 'policy' | 'tools' | 'names' | 'shapes'> & Pick<AuditConfiguration, 'payloads'>
 
-/** The current settings of one server; a reload replaces them. */
+/** The current settings of one server; a reload replaces them, and keeps the counts of calls. */
 export interface CurrentRuling {
   now: Ruling
+  readonly rates: CallRates
 }
 
 export const rulingOf = (
@@ -113,7 +115,7 @@ export const openGuard = (
   setup: ServerSetup,
   configuration: Configuration,
   { audit, log, metrics, observe, witness, health }: Witnesses,
-  ruling: CurrentRuling = { now: rulingOf(setup, configuration) },
+  ruling: CurrentRuling = { now: rulingOf(setup, configuration), rates: new CallRates() },
 ): OpenGuard => {
   const { server, trusted, accepted } = setup
   const { limits, audit: { intent } } = configuration
@@ -129,6 +131,8 @@ export const openGuard = (
     listMs: limits.listMs,
     requestMs: limits.requestMs,
     maxTools: limits.tools,
+    rates: ruling.rates,
+    minRevision: server.minRevision ?? configuration.minRevision,
     intent,
     checker,
     observe,

@@ -2,6 +2,7 @@ import type { Log } from '#audit/log.js'
 import type { Follower } from '#audit/sink.js'
 import type { Capture } from '#capture/capture.js'
 import type { Configuration, ProcessServer, RemoteServer } from '#config/configuration.js'
+import { CallRates } from '#core/call-rates.js'
 import { type ServerHealth, wellIn } from '#gateway/health.js'
 import { type Connector, Upstream, Upstreams } from '#gateway/upstreams.js'
 import type { FrameLimits } from '#protocol/frame.js'
@@ -111,7 +112,7 @@ const currentRuling = (
   { rulings }: Parts, setup: ServerSetup, configuration: Configuration,
 ): CurrentRuling => {
   const { name } = setup.server
-  const ruling = rulings.get(name) ?? { now: rulingOf(setup, configuration) }
+  const ruling = rulings.get(name) ?? { now: rulingOf(setup, configuration), rates: new CallRates() }
   rulings.set(name, ruling)
   return ruling
 }

@@ -117,6 +117,10 @@ const readAll = async (flags: SharedFlags, environment: Environment): Promise<Co
   const merged = Object.keys(written).length === 0 ? base : await overridden().catch((error: unknown) => {
     throw error instanceof Problem ? refusal(error) : error
   })
+  const ofServers = [...merged.servers.values()].flatMap(({ names }) => names?.clients ?? [])
+  const isByToken = [merged.clients, ...ofServers].flat().some(({ match }) => match.token !== undefined)
+  if (flags.tokenFile !== undefined && isByToken)
+    return badUsage('--token-file: its tokens have no names, by which the configuration\'s clients match')
   return {
     ...merged,
     audit: { ...merged.audit, file: flags.audit ?? merged.audit.file },
@@ -149,7 +153,7 @@ const readTrust = async (
 }
 
 const chosen = (
-  flags: SharedFlags, target: Target, { file, servers }: Configuration, many: boolean,
+  flags: SharedFlags, target: Target, { file, servers, clients }: Configuration, many: boolean,
 ): readonly ServerConfiguration[] => {
   const { command, url, file: saved } = target
   if (command !== undefined && (url ?? saved) !== undefined) {
@@ -157,7 +161,7 @@ const chosen = (
   }
   if ((command ?? url ?? saved) !== undefined) {
     const named = flags.server === undefined ? undefined : servers.get(flags.server)
-    return [fromTarget(target, flags.server, named)]
+    return [fromTarget(target, flags.server, named, clients)]
   }
   if (file === undefined) return badUsage('which server? give a command, a URL, or --config FILE')
   const names = [...servers.keys()].join(', ')
@@ -180,13 +184,15 @@ const isolated = (server: ServerConfiguration): ServerConfiguration =>
 /** A server given as an argument; it takes rules and tools from the file's server of the same name. */
 const fromTarget = (
   { url, command, file }: Target, name: string | undefined, named: ServerConfiguration | undefined,
+  clients: Configuration['clients'],
 ): ServerConfiguration => {
   const common = {
     name: name ?? (file === undefined ? nameOf({ url, command }) : basename(file)),
     policy: named?.policy,
     rules: named?.rules ?? new Map(),
     tools: named?.tools ?? new Map(),
-    names: named?.names,
+    names: named === undefined && clients.length > 0 ? { clients: [clients] } : named?.names,
+    minRevision: named?.minRevision,
     lock: named?.lock,
   }
   if (url !== undefined) {

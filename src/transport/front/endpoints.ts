@@ -175,7 +175,8 @@ export class Endpoints implements Backend {
     if (refused) return refused
     const known = router.known(arrival)
     if (known?.latch.isClosed === true) await known.latch.passed()
-    const share = new Share(this.#bodies, clientOf(arrival))
+    const client = clientOf(arrival)
+    const share = new Share(this.#bodies, client)
     response.once('close', () => share.end())
     const body = await readBody(request, response, limits.messageBytes, share)
     const hasLeft = () => request.socket.destroyed
@@ -186,7 +187,7 @@ export class Endpoints implements Backend {
     const read = parsed instanceof Promise ? await parsed : parsed
     if (hasLeft()) return undefined
     const modern = arrival.modern || isModern(read)
-    const frame = received(read, router.headersFor(arrival), modern, this.#scopesOf(arrival))
+    const frame = received(read, router.headersFor(arrival), modern, this.#scopesOf(arrival), client)
     const expected = expectedIn(frame)
     const found = this.#lacking(router, arrival, frame) ?? router.find(arrival, modern, frame)
     if ('status' in found) {

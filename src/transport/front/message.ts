@@ -54,6 +54,7 @@ export const received = (
   headers: ReadonlyMap<string, string>,
   modern: boolean,
   scopes: readonly string[] | undefined,
+  client: string,
 ): Frame => {
   const disagreement = modern && message.kind === 'request' ? compareHeaders(headers, message) : undefined
   const fault: Fault | undefined = disagreement === undefined
@@ -61,7 +62,8 @@ export const received = (
     : { kind: 'http', path: '', message: disagreement }
   // Written out, not spread, for the speed of all that reads it: see the entries of `Context`.
   return {
-    bytes, message, faults: fault ? [...faults, fault] : faults, otherKeys, envelope: { headers, scopes },
+    bytes, message, faults: fault ? [...faults, fault] : faults, otherKeys, 
+    envelope: { headers, scopes, client },
   }
 }
 
