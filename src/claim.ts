@@ -10,6 +10,9 @@ import { clip } from '#protocol/quote.js'
 /** Another process has the claim. */
 export class Claimed extends Error {}
 
+/** Something else has the name of the claim's file. */
+export class Unclaimable extends Error {}
+
 /** This process's exclusive right to write a file. */
 export interface Claim {
   /** Called once a second, to show that the owner lives. @returns why this process has lost the claim */
@@ -45,7 +48,7 @@ process.once('exit', () => claims.forEach((_, lock) => giveBack(lock)))
  * the old claim is stale. It decides that by the wall clock, which may be set back. It removes a stale claim
  * without reading whose it is by then. Its exit handler (signal-exit) acts on signals that the relay passes
  * on.
- * @throws Claimed while another owner lives; the system's error when it cannot write
+ * @throws Claimed while another owner lives; Unclaimable; the system's error when it cannot write
  */
 export const claim = async (file: string): Promise<Claim> => {
   const text = JSON.stringify({ id: randomUUID(), ...self() })
@@ -105,13 +108,13 @@ const longest = 4096
 
 /**
  * Undefined when the claim was released meanwhile.
- * @throws Claimed when the file is no claim, such as a dangling link or a pipe
+ * @throws Unclaimable when the file is no claim, such as a dangling link or a pipe
  */
 const read = (lock: string): string | undefined => {
   const state = lstatSync(lock, { throwIfNoEntry: false })
   if (state === undefined) return undefined
   if (!state.isFile() || state.size > longest) {
-    throw new Claimed(`${lock} is no claim of a relay: remove it`)
+    throw new Unclaimable(`${lock} is no claim of a relay: remove it`)
   }
   try {
     return readFileSync(lock, 'utf8')

@@ -1,7 +1,7 @@
 import {
   closeSync, constants, existsSync, fchmodSync, fstatSync, openSync, renameSync, statSync, writeSync,
 } from 'node:fs'
-import { Claimed, claim, type Claim } from '#claim.js'
+import { Claimed, Unclaimable, claim, type Claim } from '#claim.js'
 import { LogFile, type OpenedFile, type Rotation } from './log-file.js'
 import { cannotAudit, Output } from './output.js'
 import { filesStamped, notedLost, settle, stamped } from './place.js'
@@ -28,6 +28,7 @@ export const openNamed = async (wanted: string, rotation: Rotation): Promise<Ope
     return { output: new Output(file, openSync(file, flags)), ends: noEnds }
   }
   const ownClaim = await claim(file).catch((error: unknown) => {
+    if (error instanceof Unclaimable) throw cannotAudit(file, error.message)
     if (!(error instanceof Claimed)) throw error
     throw cannotAudit(file, `${error.message}, and a log that is named has one writer`)
   })
