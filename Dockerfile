@@ -19,8 +19,8 @@ COPY scripts ./scripts
 COPY src ./src
 RUN npm run build
 
-# A stage of its own, for npm's cache and logs to stay behind too. OpenTelemetry's packages are optional peers, which the image
-# has: as peers that are not optional they are installed, in the versions of the lock file.
+# A stage of its own, for npm's cache and logs to stay behind too. OpenTelemetry's packages and the client of Valkey and Redis are optional
+# peers, which the image has: as peers that are not optional they are installed, in the versions of the lock file.
 FROM node AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./

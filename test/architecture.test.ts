@@ -76,13 +76,14 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   telemetry: ['telemetry', 'gateway', 'audit', 'core', 'protocol', 'errors'],
   admin: ['admin', 'telemetry', 'gateway', 'core', 'protocol', 'errors'],
   clients: ['clients', 'audit', 'protocol', 'errors', 'operator-file'],
-  capture: ['capture', 'audit', 'core', 'protocol', 'errors', 'operator-file'],
+  state: ['state', 'core', 'protocol', 'errors', 'canonical'],
+  capture: ['capture', 'canonical', 'audit', 'core', 'protocol', 'errors', 'operator-file'],
   learn: ['learn', 'schema', 'core', 'protocol'],
-  gateway: ['gateway', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
+  gateway: ['gateway', 'canonical', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
   inspect: ['inspect', 'profiles', 'lock', 'rules', 'gateway', 'transport', 'core', 'protocol', 'errors'],
   report: ['report', 'inspect', 'rules', 'audit', 'core', 'protocol', 'errors'],
   commands: [
-    'commands', 'report', 'clients', 'capture', 'learn', 'inspect', 'gateway', 'config', 'admin', 'telemetry',
+    'commands', 'canonical', 'state', 'report', 'clients', 'capture', 'learn', 'inspect', 'gateway', 'config', 'admin', 'telemetry',
     'profiles', 'rules', 'schema', 'lock', 'audit', 'auth', 'transport', 'core', 'protocol', 'errors', 'operator-file',
   ],
   cli: ['commands', 'errors'],
@@ -114,7 +115,7 @@ const isBuiltin = (from: string): boolean => from.startsWith('node:') || builtin
 /** Which layers may name a package; one that is not here may be named anywhere below commands/. */
 const owners: Readonly<Record<string, string>> = {
   ajv: 'config', undici: 'transport', pino: 'audit', 'jsonc-parser': 'clients',
-  'toml-eslint-parser': 'clients', '@opentelemetry': 'telemetry',
+  'toml-eslint-parser': 'clients', '@opentelemetry': 'telemetry', '@redis': 'state',
 }
 const ownedBuiltins: Readonly<Record<string, string>> = {
   'node:http': 'transport', 'node:https': 'transport', 'node:child_process': 'transport',

@@ -125,6 +125,8 @@ const opening = fields({
   stateless: flag,
   /** Undefined when the session began in this relay. */
   joined: maybe(flag),
+  /** Undefined where replicas share no state. */
+  shared: maybe(fields({ agreed: maybe(object) })),
   payloads: oneOf('redacted', 'full'),
   /** The settings that the session was judged by. A replay may use others. */
   settings: fields({
@@ -169,6 +171,11 @@ const events = {
     type: oneOf('frame-received'), from: side, exchange: text, frame: value => withBytes(frame(value)),
   }),
   'checked': fields({ type: oneOf('checked'), check: number }),
+  'shared': fields({
+    type: oneOf('shared'), share: number,
+    reply: value => (isString(value) ? oneOf('none', 'used', 'unreachable')(value) : object(value)),
+  }),
+  'resumable': fields({ type: oneOf('resumable'), exchange: text }),
   'timer-fired': fields({ type: oneOf('timer-fired'), timer: text }),
   'request-lost': fields({ type: oneOf('request-lost'), exchange: text, key, reason: text }),
   'undelivered': fields({ type: oneOf('undelivered'), key }),

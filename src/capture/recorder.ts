@@ -1,7 +1,7 @@
 import type { Effect, Entry, Event } from '#core/event.js'
 import type { Accepted } from '#core/accepted.js'
 import type { RelayOptions } from '#core/options.js'
-import { isString } from '#protocol/unmetered.js'
+import { isString, unmetered } from '#protocol/unmetered.js'
 import type {
   CapturedLock, CaptureLimits, Decision, CapturedEvent, Captured, Line, Opening, Ruling, Sent,
 } from './line.js'
@@ -34,8 +34,8 @@ export class Recorder {
 
   constructor(options: RelayOptions, { payloads, limits, write, now }: RecorderOptions) {
     const {
-      server, session, nonce, stateless, joined, policy, trusted, tools, accepted, intent, maxFindings,
-      minRevision,
+      server, session, nonce, stateless, joined, shared, policy, trusted, tools, accepted, intent,
+      maxFindings, minRevision,
     } = options
     this.#options = options
     this.#policy = policy
@@ -47,6 +47,7 @@ export class Recorder {
     this.#payload = payloadOf(payloads)
     write({
       capture: 1, session, time: now().toISOString(), server, nonce, stateless, joined, payloads,
+      shared: shared && { agreed: shared.agreed && unmetered(shared.agreed) },
       settings: {
         ...rulingOf(options), minRevision, trusted, limits, intent, mostFindings: maxFindings,
         lock: accepted && lockOf(accepted),
@@ -104,7 +105,10 @@ export class Recorder {
       case 'session-ended':
         return { ...event, reason: payload.text(event.reason) }
       case 'exchange-ended':
+      case 'resumable':
         return { ...event, exchange }
+      case 'shared':
+        return { ...event, reply: isString(event.reply) ? event.reply : unmetered(event.reply) }
       case 'timer-fired':
         return event
     }

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { digestOf } from '#canonical.js'
 import type { Checked, SchemaChecker, Subject } from '#core/check.js'
 import { type Effect, type Event, NamedExchanges, type Side, type Timer } from '#core/event.js'
 import type { RelayOptions } from '#core/options.js'
@@ -94,7 +95,7 @@ class Replay {
   #checks = 0
 
   constructor(
-    { server, session, nonce, stateless, joined = false, payloads, settings }: Opening, was: Course,
+    { server, session, nonce, stateless, joined = false, shared, payloads, settings }: Opening, was: Course,
     judgement: ReplaySettings,
   ) {
     this.#judgement = judgement
@@ -106,6 +107,7 @@ class Replay {
     this.#ruling = judgement.ruling(settings)
     const ruling = () => this.#ruling
     this.#relay = new Batches({
+      shared: shared && { ...shared, digestOf },
       server, session, nonce, stateless, joined, trusted, accepted, rules, listMs, requestMs, maxTools,
       maxFindings, intent, minRevision,
       get policy() { return ruling().policy },
@@ -148,8 +150,10 @@ class Replay {
       case 'timer-fired':
         return this.#timers.delete(event.timer) ? event : undefined
       case 'request-lost':
+      case 'resumable':
       case 'exchange-ended':
         return { ...event, exchange: this.#exchanges.of(event.exchange) }
+      case 'shared':
       case 'undelivered':
       case 'server-gone':
       case 'session-ended':
@@ -198,6 +202,9 @@ class Replay {
       case 'stop-timer':
         this.#timers.delete(effect.timer)
         return undefined
+      // Its answer is an event of the capture.
+      case 'share':
+      case 'hold':
       case 'observe':
       case 'abandon':
       case 'complete':

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { type Log, openLog } from '#audit/log.js'
 import type { Follower } from '#audit/sink.js'
 import type { Configuration } from '#config/configuration.js'
@@ -30,6 +31,8 @@ export interface ServedParts {
   readonly log: Log
   readonly metrics: Metrics
   readonly page: GatewayPage | undefined
+  /** The name of this replica, which the ids of its sessions begin with. */
+  readonly replica: string | undefined
 }
 
 type GatewayPage = LivePage & { readonly follower: Follower }
@@ -70,12 +73,18 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const page = admin && (await gatewayPage())
   lifetime.add(() => adminListener?.close())
   lifetime.add(() => page?.close())
-  const parts: ServedParts = { flags, setup, log, metrics, page }
+  const { state } = setup.configuration
+  const replicas = state?.advertise === undefined
+    ? undefined
+    : await (await import('./serve/state.js')).openReplicas({ ...state, advertise: state.advertise }, lifetime)
+  const parts: ServedParts = { flags, setup, log, metrics, page, replica: replicas?.name }
   const served = await (isShared(setup, isOfFile, log)
     ? (await import('./serve/relays.js')).openRelays(parts, lifetime)
     : openAlone(parts, lifetime))
   const frontSettings = frontSettingsFor(log)
-  const front = openFront({ ...served, log, logLevel, frontSettings }, lifetime)
+  const passing = replicas && new (await import('#transport/front/passing.js')).Passing(served.backend, replicas)
+  lifetime.add(() => passing?.close())
+  const front = openFront({ ...served, ...(passing && { backend: passing }), log, logLevel, frontSettings }, lifetime)
   tellOfCapture(flags, setup.configuration)
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
   const adminListener = admin ? await adminOf(admin, served, page) : undefined
@@ -109,10 +118,13 @@ const endpointsOf = ({ servers }: Setup): readonly string[] => [
 ]
 
 const openAlone = async (
-  { flags, setup, log, metrics, page }: ServedParts, lifetime: Lifetime,
+  { flags, setup, log, metrics, page, replica }: ServedParts, lifetime: Lifetime,
 ): Promise<Served> => {
   const gateway =
-    await openGateway({ flags, setup, log, metrics, followers: page ? [page.follower] : [] }, lifetime)
+    await openGateway({
+      flags, setup, log, metrics, followers: page ? [page.follower] : [],
+      mint: replica === undefined ? undefined : () => `${replica}-${randomUUID()}`,
+    }, lifetime)
   const { endpoints, upstreams, refused } = gateway
   return {
     backend: endpoints, refused,

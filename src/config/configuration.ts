@@ -66,6 +66,18 @@ export interface Configuration {
   readonly minRevision: Revision | undefined
   /** Patterns of tools' names for the clients of every server. */
   readonly clients: readonly ClientPatterns[]
+  /** What replicas share; undefined: nothing. */
+  readonly state: StateConfiguration | undefined
+}
+
+export interface StateConfiguration {
+  readonly url: string
+  readonly prefix: string
+  readonly ttlMs: number
+  /** Known to all replicas; empty where the operator gives none. */
+  readonly secret: string
+  /** Without a slash at its end. */
+  readonly advertise: string | undefined
 }
 
 export type ServerConfiguration = ProcessServer | RemoteServer
@@ -215,4 +227,5 @@ export const usual: Configuration = {
   sessions: defaultSessionLimits,
   minRevision: undefined,
   clients: [],
+  state: undefined,
 }

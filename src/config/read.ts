@@ -6,10 +6,11 @@ import { readAddress, readHost, readListen, readOrigin, readServerUrl } from './
 import { checked } from './check.js'
 import {
   usual, type AuditTarget, type Configuration, type IssuerConfiguration, type Limits,
-  type ServerConfiguration,
+  type ServerConfiguration, type StateConfiguration,
 } from './configuration.js'
 import { readChecked, readText } from './file.js'
 import { isConfigurationFile, isTokens } from './generated/checks.js'
+import { defaults } from './generated/defaults.js'
 import { keys } from './generated/keys.js'
 import type * as Written from './generated/types.js'
 import { readBasePolicy, readRules } from './policy-file.js'
@@ -115,6 +116,7 @@ const merged = async (
     sessions: { ...base.sessions, ...written.sessions },
     minRevision: written.minRevision ?? base.minRevision,
     clients,
+    state: written.state === undefined ? base.state : readState(written.state),
   })
 }
 
@@ -220,6 +222,21 @@ const refuseMatches = (
     if (token !== undefined && !tokens.some(({ name }) => name === token))
       return fail([...at, 'token'], `auth.tokens has no token named ${JSON.stringify(token)}`)
     if (subject !== undefined && issuer === undefined) return fail([...at, 'subject'], 'needs auth.issuer')
+  }
+}
+
+/** An error does not quote the URL: it may hold a password. */
+const readState = (
+  { url, key, prefix, ttlMs, advertise }: NonNullable<Written.ConfigurationFile['state']>,
+): StateConfiguration => {
+  if (!URL.canParse(url)) return fail(['state', 'url'], 'must be a URL')
+  const secret = key ?? decodeURIComponent(new URL(url).password)
+  if (advertise !== undefined && secret === '') {
+    return fail(['state', 'advertise'], 'needs state.key, by which replicas know one another')
+  }
+  return {
+    url, secret, prefix: prefix ?? defaults.state.prefix, ttlMs: ttlMs ?? defaults.state.ttlMs,
+    advertise: advertise && readServerUrl(advertise, ['state', 'advertise']).replace(/\/$/, ''),
   }
 }
 

@@ -1,7 +1,7 @@
 import { type Edit, edited } from '#protocol/edit.js'
 import type { Frame } from '#protocol/frame.js'
 import { isObject, isString, type JsonObject, member, omit, parseJson } from '#protocol/json.js'
-import type { Page } from '#protocol/json-rpc.js'
+import { errorCode, type Page } from '#protocol/json-rpc.js'
 import { firstModern, hasFinalMember, methodOf, traitsOf } from '#protocol/revisions/index.js'
 import { type Collected, type Outcome, Places } from '#protocol/places.js'
 import { Drifts } from './accepted.js'
@@ -10,10 +10,11 @@ import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { judgeList, judgeWhole } from './listing.js'
-import type { Called, PendingRequest } from './request.js'
+import { type Called, type PendingRequest, requestData } from './request.js'
 import type { Terms } from './terms.js'
 import { limitOf } from './options.js'
-import { blocked, demoted, inItsPlace, refusedResult } from './refusal.js'
+import { blocked, demoted, errorAnswer, inItsPlace, refusedResult } from './refusal.js'
+import { notShared, termsData } from './shared.js'
 import type { Reading } from './rule.js'
 import { judgeServerRequest } from './server-requests.js'
 import { shortened } from './shortened.js'
@@ -49,9 +50,15 @@ export class Answers {
 
   *#judge(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame> {
     const { method, terms, findings } = request
+    const { shared } = this.#core
     this.tasks.onState(request.taskId, method, result)
-    if (method === 'initialize')
+    if (method === 'initialize') {
       this.#core.judgeRevision('server', this.#core.handshake.agreed(result), findings)
+      // Before the client can send the next request to another replica.
+      const value = termsData(this.#core.handshake.terms)
+      const kept = yield* shared.ask({ kind: 'keep', part: 'session', name: '', value }, exchange)
+      if (kept === 'unreachable') return withoutState(request, frame)
+    }
     const isTools = method === 'tools/list' && !isInterim(terms, result)
     const about: JudgedPart = { method, terms, exchange, at: 'result' }
     // Tools are judged one by one, in listing.ts.
@@ -64,6 +71,8 @@ export class Answers {
         : yield* this.#list(request, exchange, frame, result, edits)
     }
     const outcomes = this.#outcomes(request, result, found)
+    const begun = method === 'tools/call' && shared.isOn ? this.#begun(request, result) : undefined
+    if (begun !== undefined) yield* shared.keep('task', begun, requestData(request, shared.digestOf), exchange)
     const only = found.outcomes.length === 1 ? found : undefined
     const judged = yield* this.#results.judge(
       outcomes, { terms, exchange, frame, found: only, meter: findings.meter }, findings,
@@ -157,6 +166,13 @@ export class Answers {
   #taskIn(state: JsonObject): Task | undefined {
     const id = member(state, 'taskId')
     return isString(id) ? this.tasks.find(id) : undefined
+  }
+
+  /** The id of the task that a call began. */
+  #begun(request: PendingRequest, result: JsonObject): string | undefined {
+    const handle = member(result, 'task')
+    const id = member(isObject(handle) ? handle : result, 'taskId')
+    return isString(id) && this.tasks.find(id)?.called.name === request.called?.name ? id : undefined
   }
 
   #outcomes(request: PendingRequest, result: JsonObject, { outcomes }: Collected): readonly ToolResult[] {
@@ -280,3 +296,10 @@ const resultIn = ({ bytes }: Frame): JsonObject => {
 
 const replaced = (request: PendingRequest, frame: Frame): Frame =>
   request.findings.isStop ? inItsPlace(frame, blocked(request, request.findings)) : frame
+
+/** The error for a request that needs the shared state. */
+const withoutState = (request: PendingRequest, frame: Frame): Frame => {
+  request.findings.block()
+  request.failure = notShared
+  return inItsPlace(frame, errorAnswer(request, errorCode.gone, `mcp-customs: ${notShared}`))
+}

@@ -75,6 +75,8 @@ export class Catalog {
   /** The first definition of each name in this session. Drift is a later difference from it. */
   readonly #first = new Map<string, JsonObject>()
   #firstWeight = 0
+  /** The digests of the first definitions at all replicas, by name; undefined: not known. */
+  firstElsewhere: JsonObject | undefined
   readonly #weights = new WeakMap<JsonObject, number>()
   /** The server's names by those that clients are shown. */
   readonly #renamed = new Map<string, string>()
@@ -151,6 +153,10 @@ export class Catalog {
   /** The first definition of the name in this session. */
   firstListed(name: string): JsonObject | undefined {
     return this.#first.get(name)
+  }
+
+  firstDigests(digestOf: (definition: JsonObject) => string): readonly (readonly [string, string])[] {
+    return [...this.#first].map(([name, definition]) => [name, digestOf(definition)])
   }
 
   /** True once a whole list was seen. A name that first appears later was added by the server. */

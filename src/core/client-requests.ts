@@ -1,4 +1,5 @@
 import type { Frame } from '#protocol/frame.js'
+import { isString, type JsonObject, member } from '#protocol/json.js'
 import { lenientAnswer } from '#protocol/message.js'
 import {
   errorCode, type ErrorResponse, type IdKey, type Page, type Request, type Result,
@@ -12,9 +13,14 @@ import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { limitOf } from './options.js'
 import { GivenAnswers, PendingRequests } from './pending.js'
-import { type Arrived, PendingRequest, text } from './request.js'
+import {
+  type Arrived, type Called, PendingRequest, requestData, requestOfData, text,
+} from './request.js'
+import { notShared } from './shared.js'
 import type { Terms } from './terms.js'
-import { blocked, errorAnswer, inItsPlace, isOldRevision, oldRevision } from './refusal.js'
+import {
+  blocked, errorAnswer, inItsPlace, isOldRevision, oldRevision, type RequestId,
+} from './refusal.js'
 import type { ToolCalls } from './tool-calls.js'
 import type { ToolLists } from './tool-lists.js'
 
@@ -96,7 +102,25 @@ export class ClientRequests {
       return this.#lists.answered(exchange, frame, message, findings)
     const request = this.#pending.find(exchange, message.key) ?? this.#replayed(exchange, message.key)
     if (request?.isAtServer === true) this.#arrived(request, arrived, findings)
-    else this.#unsolicited(arrived, message.key, findings)
+    else if (request === undefined && exchange.resumed === true && this.#core.shared.isOn) {
+      this.#core.driver.run(this.#ofAnother(arrived, message.key, findings), cause => {
+        this.#lostOn(exchange, message, this.#core.failed(cause), findings)
+      })
+    } else this.#unsolicited(arrived, message.key, findings)
+  }
+
+  /** The client has got an event id on this exchange, and may resume its stream at another replica. */
+  resumable(exchange: Exchange): void {
+    const { shared, driver } = this.#core
+    for (const request of this.#pending.on(exchange)) {
+      if (!request.isAtServer || request.isShared) continue
+      request.isShared = true
+      const value = requestData(request, shared.digestOf)
+      driver.run(
+        shared.keep('request', sharedName(exchange, request.key), value, exchange),
+        cause => void this.#core.failed(cause),
+      )
+    }
   }
 
   /** An HTTP error body instead of a response. @returns false when it belongs to no request */
@@ -239,6 +263,10 @@ export class ClientRequests {
 
   /** A request from its arrival to its response. */
   *#life(request: PendingRequest): Flow {
+    const { taskId } = request
+    if (taskId !== undefined && request.called === undefined && this.#core.shared.isOn) {
+      yield* this.#recalled(taskId, request)
+    }
     const refusal =
       request.method === 'tools/call' ? yield* this.#calls.judge(request) : this.#unaccepted(request)
     if (refusal !== undefined) return this.#reply(request, undefined, refusal)
@@ -344,6 +372,66 @@ export class ClientRequests {
     return again
   }
 
+  /** A response on a resumed stream whose request may have gone through another replica. */
+  *#ofAnother(
+    arrived: Arrived & { readonly message: Result | ErrorResponse }, key: IdKey, findings: Findings,
+  ): Flow {
+    const { exchange, message } = arrived
+    const { shared, output, handshake } = this.#core
+    const data =
+      yield* shared.ask({ kind: 'find', part: 'request', name: sharedName(exchange, key) }, exchange)
+    if (data === 'unreachable') {
+      this.#core.records.write(
+        { event: 'wire', from: 'server', verdict: 'block', reason: notShared }, findings,
+      )
+      // The client fetches the rest once more.
+      return output.emit({ type: 'complete', exchange })
+    }
+    const request = isString(data)
+      ? undefined
+      : requestOfData(data, message, { exchange, terms: handshake.terms, now: output.now, findings })
+    if (request === undefined || !this.#pending.open(request)) {
+      this.#unsolicited(arrived, key, findings)
+      if (findings.isStop) output.toClient(exchange, errorAnswer(message, errorCode.gone, unknownRequest))
+      return
+    }
+    output.emit({ type: 'hold', hold: request, exchange, isOver: false })
+    try {
+      if (!isString(data)) request.called = yield* this.#calledIn(data, request)
+      request.request = undefined
+      this.#run(request, this.#outcome(request))
+      this.#arrived(request, arrived, findings)
+    } finally {
+      output.emit({ type: 'hold', hold: request, exchange, isOver: true })
+    }
+  }
+
+  /** The response to a request of another replica cannot be judged. */
+  #lostOn(exchange: Exchange, asker: RequestId, reason: string, findings: Findings): void {
+    this.#core.records.write({ event: 'wire', from: 'server', verdict: 'block', reason }, findings)
+    this.#core.output.toClient(exchange, errorAnswer(asker, errorCode.blocked, `mcp-customs: ${reason}`))
+  }
+
+  /** The tool of a task that may have begun at another replica. */
+  *#recalled(taskId: string, request: PendingRequest): Flow {
+    const data = yield* this.#core.shared.ask({ kind: 'find', part: 'task', name: taskId }, request.exchange)
+    if (isString(data)) return
+    const called = yield* this.#calledIn(data, request)
+    if (called !== undefined) this.#answers.tasks.began(taskId, called, request.terms)
+    request.called = called
+  }
+
+  /** The tool of a call that went through another replica, if its definition is still the same. */
+  *#calledIn(data: JsonObject, request: PendingRequest): Flow<Called | undefined> {
+    const name = member(data, 'tool')
+    if (!isString(name)) return undefined
+    const found = yield* this.#calls.declared(request, name)
+    const tool = found === 'absent' ? undefined : found
+    const isSame = member(data, 'digest') === (tool && this.#core.shared.digestOf(tool.definition))
+    const shown = text(data, 'shown') ?? name
+    return { name, shown, tool: isSame ? tool : undefined, listed: isSame && found !== undefined }
+  }
+
   /** A response to no request in flight, or to one whose id is spelled differently. */
   #unsolicited(arrived: Arrived, key: IdKey, findings: Findings): void {
     // A late response to our own tools/list is dropped: the client did not ask for it.
@@ -381,6 +469,10 @@ export class ClientRequests {
     this.#close(request)
     records.answered(request, arrived?.frame, sent)
     request.end()
+    if (request.isShared) {
+      const { exchange, key } = request
+      this.#core.shared.tell({ kind: 'age', part: 'request', name: sharedName(exchange, key) }, exchange)
+    }
     if (arrived === undefined) return output.toClient(request.exchange, sent, 'client')
     if (arrived.frame.envelope?.event !== undefined && !this.#core.options.stateless)
       this.#given.add(request, arrived.exchange)
@@ -413,6 +505,11 @@ export class ClientRequests {
     request.timer = undefined
   }
 }
+
+const unknownRequest = 'mcp-customs: the request of this response is not known here'
+
+/** Only the same authorization context finds the request again. */
+const sharedName = ({ context = '' }: Exchange, key: IdKey): string => `${context} ${key}`
 
 /** The exchange on which the client waits: a response over stdio does not say it, so the request's. */
 const exchangeOf = (request: PendingRequest, { exchange }: Arrived): Exchange =>

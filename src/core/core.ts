@@ -10,6 +10,7 @@ import type { RelayOptions } from './options.js'
 import { type Mending, mendingFor, type Mends } from './mend.js'
 import { Records } from './records.js'
 import type { Power, Powers, Problem, Rule, RuleName, Subjects } from './rule.js'
+import { Shared, termsOf } from './shared.js'
 import { Handshake, type Spoken } from './terms.js'
 import type { Frame } from '#protocol/frame.js'
 
@@ -22,6 +23,7 @@ export class Core {
   readonly driver = new Driver()
   readonly ledger: Ledger
   readonly checks: Checks
+  readonly shared: Shared
   readonly records: Records
   readonly handshake: Handshake
   readonly #turns: Readonly<Record<Side, Turn>> = { client: new Turn(), server: new Turn() }
@@ -32,6 +34,10 @@ export class Core {
   constructor(readonly options: RelayOptions) {
     this.ledger = (options.ledger ?? processLedger).account(sessionBytes)
     this.handshake = new Handshake(!options.stateless && options.joined !== true, options.stateless)
+    const { agreed } = options.shared ?? {}
+    const terms = agreed && termsOf(agreed)
+    if (terms !== undefined) this.handshake.adopt(terms)
+    this.shared = new Shared(options.shared, this.output, this.driver)
     this.checks = new Checks(options, this.output, this.driver)
     this.records = new Records(options, this.output, this.handshake)
     this.#mending = mendingFor(options.rules, options.policy)

@@ -3,6 +3,7 @@ import type { IdKey } from '#protocol/json-rpc.js'
 import type { Checked, Subject } from './check.js'
 import type { Verdict } from './findings.js'
 import type { Finding } from './rule.js'
+import type { SharedAsk, SharedReply } from './shared.js'
 
 export type Side = 'client' | 'server'
 
@@ -34,6 +35,10 @@ export type Event =
   }
   /** The results of a `check` effect; one for each subject. */
   | { readonly type: 'checked'; readonly check: number; readonly results: readonly Checked[] }
+  /** The answer to a `share` effect. */
+  | { readonly type: 'shared'; readonly share: number; readonly reply: SharedReply }
+  /** The client has an event id of this exchange, and may fetch its responses at another replica. */
+  | { readonly type: 'resumable'; readonly exchange: Exchange }
   | { readonly type: 'timer-fired'; readonly timer: Timer }
   /** The transport knows that this request will get no response from the server. */
   | {
@@ -86,13 +91,20 @@ export type Effect =
     readonly type: 'check'; readonly check: number; readonly subjects: readonly Subject[]
     readonly exchange: Exchange
   }
+  /** A question to the shared state. @property share undefined: no `shared` has to follow */
+  | {
+    readonly type: 'share'; readonly share: number | undefined; readonly ask: SharedAsk
+    readonly exchange: Exchange
+  }
+  /** The end of the exchange must not overtake a response that waits for a list. @property hold names it */
+  | { readonly type: 'hold'; readonly hold: object; readonly exchange: Exchange; readonly isOver: boolean }
   | { readonly type: 'audit'; readonly entry: Entry }
   /** A client request is over; only with the option `observed`. */
   | { readonly type: 'observe'; readonly operation: Operation }
   | { readonly type: 'start-timer'; readonly timer: Timer; readonly ms: number }
   | { readonly type: 'stop-timer'; readonly timer: Timer }
-  /** No response follows on this exchange. */
-  | { readonly type: 'complete'; readonly exchange: Exchange }
+  /** No response follows on this exchange. @property failed why its message, without an id, had no effect */
+  | { readonly type: 'complete'; readonly exchange: Exchange; readonly failed?: true }
   /** An exception was contained: its requests got an error, and the session goes on. */
   | { readonly type: 'failed'; readonly cause: unknown }
   /** The core failed: all requests got an error, and the session must end. @property cause the exception */

@@ -95,6 +95,12 @@ export function* judgePage(
       setting?.outputSchema !== undefined ? omit(tool, 'outputSchema') : tool
     // With a lock, drift is measured from the lock, and not from the first listing.
     const first = offer !== undefined ? sent : name === undefined ? undefined : catalog.firstListed(name)
+    const elsewhere =
+      name === undefined || catalog.firstElsewhere === undefined
+        ? undefined
+        : member(catalog.firstElsewhere, name)
+    const isChanged = offer === undefined && sent !== undefined && elsewhere !== undefined
+      && elsewhere !== core.shared.digestOf(sent)
     const denied = name !== undefined && isDenied(options, name, terms.client)
     const accepted = name === undefined ? undefined : offer?.definitions.tools.get(name)
     const locked = isObject(accepted) ? accepted : undefined
@@ -109,8 +115,8 @@ export function* judgePage(
     const trusted = options.trusted || (options.accepted?.isTrusted === true && drift === 'same')
     const asked = (definition: JsonObject | undefined, schemas: Checked) => {
       const subject = {
-        sent, definition, path, revision, trusted, schemas, repeated, first, settled: catalog.hasWholeList,
-        denied,
+        sent, definition, path, revision, trusted, schemas, repeated, first, isChanged,
+        settled: catalog.hasWholeList, denied,
       }
       const found = newFindings(findings.meter)
       ask('onTool', subject, found, path)

@@ -9,6 +9,7 @@ import type { Policy } from './findings.js'
 import type { Rule } from './rule.js'
 import type { Shapes } from './shape.js'
 import type { Implementation } from './terms.js'
+import type { SharedOptions } from './shared.js'
 
 /** The operator's settings for one tool. */
 export interface ToolSetting {
@@ -139,6 +140,8 @@ export interface RelayOptions {
   readonly stateless: boolean
   /** The session began at another replica or before a restart: its handshake is not known. */
   readonly joined?: boolean
+  /** Other replicas serve the session as well; undefined: only this relay is known to. */
+  readonly shared?: SharedOptions | undefined
   /** The parent account of this session's memory; undefined: one for all sessions of the process. */
   readonly ledger?: Ledger | undefined
   readonly policy: Policy

@@ -115,6 +115,10 @@ export class Relay {
         return this.#clientFrame(event.exchange, event.frame)
       case 'checked':
         return this.#core.checks.done(event.check, event.results)
+      case 'shared':
+        return this.#core.shared.answered(event.share, event.reply)
+      case 'resumable':
+        return this.#requests.resumable(event.exchange)
       case 'timer-fired':
         this.#lists.timerFired(event.timer)
         return this.#requests.timerFired(event.timer)
@@ -206,7 +210,10 @@ export class Relay {
     if (findings.isStop) this.#refuse(exchange, frame, findings)
     else if (message.kind === 'request') this.#requests.received(exchange, frame, message, findings)
     else if (message.kind === 'result' || message.kind === 'error')
-      this.#serverRequests.answered(exchange, frame, message, findings)
+      this.#core.driver.run(this.#serverRequests.answered(exchange, frame, message, findings), cause => {
+        this.#core.failed(cause)
+        this.#core.output.emit({ type: 'complete', exchange, failed: true })
+      })
     else {
       this.#core.records.note('wire', 'client', findings)
       if (!isCancellation(message) || this.#cancelled(exchange, frame))

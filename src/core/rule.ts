@@ -76,6 +76,8 @@ export interface ListedTool {
   readonly repeated: boolean
   /** The first definition of the name in this session. */
   readonly first: JsonObject | undefined
+  /** True when it differs from the first definition of the name, which another replica has seen. */
+  readonly isChanged?: boolean
   /** True when the session has seen a whole list, so that a new name was added. */
   readonly settled: boolean
   /** True when the operator denies the tool. */

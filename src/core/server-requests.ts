@@ -10,6 +10,7 @@ import { weights } from './memory.js'
 import { type Pending, PendingRequests } from './pending.js'
 import { eventOf } from './records.js'
 import { blocked, errorAnswer } from './refusal.js'
+import { notShared, termsOf } from './shared.js'
 import type { Terms } from './terms.js'
 
 /** Most server requests in flight, and their bytes; the oldest is forgotten first. */
@@ -34,16 +35,27 @@ export class ServerRequests {
 
   *received(exchange: Exchange, frame: Frame, message: Request, findings: Findings): Flow {
     const { id, key, method, params } = message
-    const { ask, output, records, handshake } = this.#core
+    const { ask, output, records, handshake, shared } = this.#core
     const pending: Pending = { exchange, id, key, weight: weights.serverRequest + 4 * key.length, kept: 0 }
     if (pending.weight > maxBytes) ask('onId', { use: 'too-many', from: 'server' }, findings, '/id')
     while (!this.#pending.hasRoom(pending) || this.#pending.size >= maxPending) this.#forgetOldest()
     const isFresh = this.#pending.open(pending)
     if (!isFresh) ask('onId', { use: 'repeated', from: 'server' }, findings, '/id')
+    if (shared.isOn && handshake.terms.capabilities === undefined) {
+      const agreed = yield* shared.ask({ kind: 'find', part: 'session', name: '' }, exchange)
+      if (agreed === 'unreachable') return this.failed(exchange, message, notShared)
+      const terms = isString(agreed) ? undefined : termsOf(agreed)
+      if (terms !== undefined) handshake.adopt(terms)
+    }
     judgeServerRequest(
       this.#core, params === undefined ? { method } : { method, params }, handshake.terms, '', findings,
     )
     const sent = yield* this.#judgeUnasked(method, exchange, frame, params, findings)
+    if (!findings.isStop) {
+      // Before it leaves: the client may answer at another replica.
+      const kept = yield* shared.ask({ kind: 'keep', part: 'asked', name: key, value: { method } }, exchange)
+      if (kept === 'unreachable') return this.failed(exchange, message, notShared)
+    }
     records.write(
       { event: eventOf(method, 'server'), from: 'server', id, bytes: { request: frame.bytes.length } },
       findings,
@@ -68,22 +80,33 @@ export class ServerRequests {
   }
 
   /** The client's response. */
-  answered(exchange: Exchange, frame: Frame, { key }: Result | ErrorResponse, findings: Findings): void {
-    const { ask, output, records, options } = this.#core
+  *answered(
+    exchange: Exchange, frame: Frame, { key }: Result | ErrorResponse, findings: Findings,
+  ): Flow {
+    const { ask, output, records, options, shared, handshake } = this.#core
     const pending = this.#pending.findAnywhere(exchange, key)
     if (pending !== undefined) this.#pending.close(pending)
-    else ask(
-      'onId', { use: options.joined === true ? 'unknown' : 'unasked', from: 'client' }, findings, '/id',
-    )
+    // Taken, so that a request has one answer over all replicas.
+    const asked = yield* shared.ask({ kind: 'take', part: 'asked', name: key }, exchange)
+    const isKnown =
+      isString(asked) ? pending !== undefined && asked !== 'used' : member(asked, 'method') !== undefined
+    if (!isKnown && asked === 'unreachable') {
+      records.write({ event: 'wire', from: 'client', verdict: 'block', reason: notShared }, findings)
+      return output.emit({ type: 'complete', exchange, failed: true })
+    }
+    const isJoined = options.joined === true && handshake.terms.capabilities === undefined
+    if (!isKnown) ask('onId', { use: isJoined ? 'unknown' : 'unasked', from: 'client' }, findings, '/id')
     records.note('wire', 'client', findings)
     if (!findings.isStop) output.toServer(exchange, frame)
-    else if (pending !== undefined) output.toServer(exchange, blocked(pending, findings))
+    else if (pending !== undefined && asked !== 'used') output.toServer(exchange, blocked(pending, findings))
+    else if (shared.isOn) output.emit({ type: 'complete', exchange })
   }
 
   /** The server cancels a request. */
   cancelled(exchange: Exchange, key: IdKey): void {
     const pending = this.#pending.findAnywhere(exchange, key)
     if (pending !== undefined) this.#pending.close(pending)
+    this.#core.shared.tell({ kind: 'forget', part: 'asked', name: key }, exchange)
   }
 
   /** An unusable response of the client with a readable id. @returns false when its request is unknown */

@@ -46,7 +46,7 @@ export class Tasks {
     // The id of a running task of another tool: judged as a result, which it fails to be.
     const known = this.#tasks.get(id)
     if (known !== undefined && !known.isOver && known.called.name !== called.name) return false
-    this.#remember(id, called, terms)
+    this.began(id, called, terms)
     return true
   }
 
@@ -64,7 +64,7 @@ export class Tasks {
       task.isOver = true
   }
 
-  #remember(id: string, { name, shown, tool, listed }: Called, terms: Terms): void {
+  began(id: string, { name, shown, tool, listed }: Called, terms: Terms): void {
     if (id.length > longestId) return
     const weight =
       weights.task +

@@ -44,6 +44,12 @@ export class Handshake {
     this.#isSeen = seen
   }
 
+  /** Takes the terms that were agreed at another relay. */
+  adopt(terms: Terms): void {
+    this.#agreed = true
+    this.#terms = terms
+  }
+
   get terms(): Terms {
     return this.#terms
   }
@@ -129,7 +135,7 @@ const legacy = (version: string): Revision => {
   return traitsOf(revision).modern ? newestLegacy : revision
 }
 
-const implementation = (value: unknown): Implementation | undefined => {
+export const implementation = (value: unknown): Implementation | undefined => {
   if (!isObject(value)) return undefined
   const name = member(value, 'name')
   const version = member(value, 'version')

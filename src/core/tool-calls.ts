@@ -48,10 +48,7 @@ export class ToolCalls {
     const { revision, client } = request.terms
     const denied = isDenied(options, called.name, client)
     if (!denied || !isStop(actionOf(options.policy, 'call/denied'))) {
-      const found =
-        this.#frozen(called.name, request.terms) ??
-        this.#lists.catalog.lookup(called.name, this.#core.output.now) ??
-        (yield* this.#lists.find(called.name, request))
+      const found = yield* this.declared(request, called.name)
       called.tool = found === 'absent' ? undefined : found
       called.listed = found !== undefined
     }
@@ -82,6 +79,13 @@ export class ToolCalls {
     const counted = tool === undefined && !options.tools.has(name) ? '' : name
     const waitMs = this.#rates.count(client, counted, perMinute, now, isStop(action))
     return waitMs === 0 ? undefined : { perMinute, waitMs }
+  }
+
+  /** The tool by the lock, the list, or a list that the relay asks for. */
+  *declared(request: PendingRequest, name: string): Flow<Lookup> {
+    return this.#frozen(name, request.terms) ??
+      this.#lists.catalog.lookup(name, this.#core.output.now) ??
+      (yield* this.#lists.find(name, request))
   }
 
   /** When arguments are validated: before the call is sent if that can stop it, after, or never. */

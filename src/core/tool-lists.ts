@@ -1,6 +1,6 @@
 import { edit, type Edit, edited } from '#protocol/edit.js'
 import type { Frame } from '#protocol/frame.js'
-import { isObject, type JsonObject, member, omit } from '#protocol/json.js'
+import { isObject, isString, type JsonObject, member, type Meter, omit, withMembers } from '#protocol/json.js'
 import type { ErrorResponse, Id, IdKey, Result } from '#protocol/json-rpc.js'
 import { written } from '#protocol/message.js'
 import { Catalog, type Listing, type Lookup } from './catalog.js'
@@ -235,16 +235,39 @@ export class ToolLists {
     this.#core.output.toServer(exchange, listRequest(id, walk.key, cursor, walk.template))
   }
 
+  /** Learns what the session listed first at other replicas, once: drift is a difference from it. */
+  *#recallFirst(exchange: Exchange): Flow {
+    if (!this.#core.shared.isOn || this.catalog.firstElsewhere !== undefined) return
+    const digests = yield* this.#core.shared.ask({ kind: 'find', part: 'tools', name: '' }, exchange)
+    if (digests === 'unreachable') return
+    this.catalog.firstElsewhere = isString(digests) ? {} : digests
+  }
+
+  #keepFirst(exchange: Exchange, meter: Meter): void {
+    const known = this.catalog.firstElsewhere
+    if (known === undefined) return
+    const added = this.catalog.firstDigests(this.#core.shared.digestOf)
+      .filter(([name]) => member(known, name) === undefined)
+    if (added.length === 0) return
+    const value = withMembers(known, Object.fromEntries(added), meter)
+    this.catalog.firstElsewhere = value
+    this.#core.shared.tell({ kind: 'keep', part: 'tools', name: '', value }, exchange)
+  }
+
   *#judge(
     listing: Listing, terms: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings,
     scopes?: readonly string[],
   ): Flow<JudgedPage | undefined> {
     this.catalog.arrived(listing, this.#core.output.now)
     try {
+      yield* this.#recallFirst(exchange)
       const judged = yield* judgePage(
         this.#core, this.catalog, listing, terms, exchange, frame, result, findings, scopes,
       )
-      if (judged?.page !== undefined) this.catalog.page(listing, judged.page, this.#core.output.now)
+      if (judged?.page !== undefined) {
+        this.catalog.page(listing, judged.page, this.#core.output.now)
+        this.#keepFirst(exchange, findings.meter)
+      }
       return judged
     } catch (error) {
       findings.spent(error)

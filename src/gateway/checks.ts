@@ -1,19 +1,17 @@
 import type { Checked, SchemaChecker, SchemaLimits, Subject } from '#core/check.js'
 import type { Exchange } from '#core/event.js'
 import { ChurnMap } from '#core/memory.js'
+import { Holds } from './holds.js'
 
-/** The schema checks in progress, and the actions that must wait for them to keep order. */
-export class RunningChecks {
+/** The schema checks in progress. A check is released when all its effects are performed. */
+export class RunningChecks extends Holds<number | object> {
   readonly #checker: SchemaChecker
   readonly #session: string
   /** Results that the engine has promised, until the relay asks for them. */
   readonly #promised = new ChurnMap<Subject, Promise<Checked>>()
-  readonly #exchanges = new ChurnMap<number, Exchange>()
-  readonly #underWay = new ChurnMap<Exchange, { checks: number; readonly waiting: (() => void)[] }>()
-  #whenDone: (() => void) | undefined
-
   /** @param session identifies the session to the checker */
   constructor(checker: SchemaChecker, session: string) {
+    super()
     this.#checker = checker
     this.#session = session
   }
@@ -33,40 +31,11 @@ export class RunningChecks {
 
   /** The engine's later verdicts. Without subjects: yields to the event loop. */
   begin(check: number, subjects: readonly Subject[], exchange: Exchange): Promise<readonly Checked[]> {
-    this.#exchanges.set(check, exchange)
-    const underWay = this.#underWay.get(exchange)
-    if (underWay === undefined) this.#underWay.set(exchange, { checks: 1, waiting: [] })
-    else underWay.checks++
+    this.hold(check, exchange)
     if (subjects.length === 0) return new Promise(resolve => setImmediate(() => resolve([])))
     const promised = subjects.map(subject => this.#promised.get(subject) ?? Promise.resolve(failed(subject)))
     for (const subject of subjects) this.#promised.delete(subject)
     return Promise.all(promised)
-  }
-
-  /** Call when all effects of the check are performed. */
-  ended(check: number): void {
-    const exchange = this.#exchanges.get(check)
-    if (exchange === undefined) return
-    this.#exchanges.delete(check)
-    const underWay = this.#underWay.get(exchange)
-    if (underWay !== undefined && --underWay.checks === 0) {
-      this.#underWay.delete(exchange)
-      for (const act of underWay.waiting) act()
-    }
-    if (this.#exchanges.size === 0) this.#whenDone?.()
-  }
-
-  /** Runs an action after the checks of the exchange, or at once. */
-  after(exchange: Exchange, act: () => void): void {
-    const underWay = this.#underWay.get(exchange)
-    if (underWay === undefined) act()
-    else underWay.waiting.push(act)
-  }
-
-  /** Runs an action after all checks, or at once. */
-  afterAll(act: () => void): void {
-    if (this.#exchanges.size === 0) act()
-    else this.#whenDone = act
   }
 }
 

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { digestOf } from '#canonical.js'
 import type { SchemaChecker } from '#core/check.js'
 import type { Entry } from '#core/event.js'
 import type { RelayOptions } from '#core/options.js'
+import type { SharedSession } from '#core/shared.js'
 import { Batches } from '#core/batches.js'
+import type { JsonObject } from '#protocol/json.js'
 import { rules } from '#rules/index.js'
 import type { Transport } from '#transport/transport.js'
 import { RunningChecks } from './checks.js'
@@ -37,14 +40,20 @@ export interface ObservedSession {
 /** Opens the server's side. HTTP headers of a call are made from its tool's input schema. */
 export type OpenServer = (inputSchemaOf: Batches['inputSchemaOf']) => Transport
 
+interface OpenedSession extends Pick<RelayOptions, 'stateless' | 'joined' | 'peer'> {
+  readonly shared?: SharedSession | undefined
+  /** What its handshake agreed at another replica. */
+  readonly agreed?: JsonObject | undefined
+}
+
 /** Creates a session with a relay between two transports. */
 export const openSession = (
   guard: Guard,
   client: Transport,
   openServer: OpenServer,
   {
-    stateless, joined = false, peer,
-  }: Pick<RelayOptions, 'stateless' | 'joined' | 'peer'> = { stateless: false },
+    stateless, joined = false, peer, shared, agreed,
+  }: OpenedSession = { stateless: false },
 ): Session => {
   const {
     name, checker, audit, failed, health, observe, record, trusted, accepted, listMs, requestMs, maxTools,
@@ -58,6 +67,7 @@ export const openSession = (
     maxTools, maxFindings, intent, rates, minRevision,
     observed: observer !== undefined,
     ...(joined && { joined }),
+    ...(shared && { shared: { agreed, digestOf } }),
     ...(peer && { peer }),
     get policy() { return guard.policy },
     get tools() { return guard.tools },
@@ -72,7 +82,7 @@ export const openSession = (
   const recorder = record?.(options)
   const relay = new Batches(options)
   return new Session({
-    client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, checks, audit, observer, recorder,
-    failed, health,
+    client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, checks, shared, audit, observer,
+    recorder, failed, health,
   })
 }

@@ -4,12 +4,14 @@ import {
 } from '#core/event.js'
 import type { Batches } from '#core/batches.js'
 import { errorAnswer } from '#core/refusal.js'
+import type { SharedSession } from '#core/shared.js'
 import { asError } from '#errors.js'
 import { errorCode } from '#protocol/json-rpc.js'
 import type { Frame } from '#protocol/frame.js'
-import type { Exit, Transport, TransportEvent } from '#transport/transport.js'
+import type { Exit, HttpHeaders, Transport, TransportEvent } from '#transport/transport.js'
 import { Backpressure } from './backpressure.js'
 import type { RunningChecks } from './checks.js'
+import { Holds } from './holds.js'
 import { type Hooks, traced } from './hooks.js'
 import { Outbox, auditErrorFor } from './outbox.js'
 
@@ -18,6 +20,7 @@ export interface SessionParts extends Hooks {
   readonly server: Transport
   readonly relay: Batches
   readonly checks: RunningChecks
+  readonly shared?: SharedSession | undefined
 }
 
 export interface Ended {
@@ -46,8 +49,14 @@ export class Session {
   )
   readonly #waiting: Event[] = []
   readonly #checks: RunningChecks
-  /** The exchange of the client frame that is handled now, and the sides that were sent a frame on it. */
-  #current: { readonly exchange: Exchange; readonly sent: Record<Side, boolean> } | undefined
+  readonly #shared: SharedSession | undefined
+  /** The questions to the shared state in progress. */
+  readonly #shares = new Holds<number>()
+  /**
+   * The exchange of the client frame that is handled now, and the sides that were sent a frame on it.
+   * `later`: the shared state decides what is sent.
+   */
+  #current: { readonly exchange: Exchange; readonly sent: Record<Side | 'later', boolean> } | undefined
   #busy = false
   #clientIsGone = false
   /** Runs while a client that closed its input still waits for responses. */
@@ -63,11 +72,14 @@ export class Session {
   #exit: Exit | undefined
   #resolve: (ended: Ended) => void = () => undefined
 
-  constructor({ client, server, relay, checks, audit, observer, recorder, failed, health }: SessionParts) {
+  constructor(
+    { client, server, relay, checks, shared, audit, observer, recorder, failed, health }: SessionParts,
+  ) {
     this.#ends = { client, server }
     this.#backpressure = new Backpressure(this.#ends)
     this.#relay = relay
     this.#checks = checks
+    this.#shared = shared
     this.#audit = audit
     this.#observer = observer
     this.#recorder = recorder
@@ -108,25 +120,31 @@ export class Session {
     switch (event.type) {
       case 'frame':
         if (side === 'client') return this.#clientFrame(event.exchange, this.#traced(event.frame))
-        if (event.frame.message.kind === 'result') this.#health?.answered()
-        this.#frame(side, event)
-        // If the request was already answered, close the HTTP response now.
-        if (event.whole) this.#checks.after(event.exchange, () => this.#complete(event.exchange))
-        return
+        if (this.#shared === undefined) return this.#serverFrame(event)
+        this.#noteHead(this.#shared, event.frame.envelope?.response?.headers)
+        if (event.frame.envelope?.event === undefined) return this.#serverFrame(event)
+        this.#dispatch({ type: 'resumable', exchange: event.exchange })
+        return this.#shares.after(event.exchange, () => this.#serverFrame(event))
       case 'bare-request':
+        this.#shared?.touch()
         return this.#outbox.do(() => this.#ends.server.open?.(event.exchange, event))
       case 'head':
       case 'between':
       case 'stream-ended':
         if (event.type === 'head' && event.status >= 500)
           this.#health?.failed('refusal', `the server answered with HTTP ${event.status}`)
+        if (this.#shared !== undefined) {
+          if (event.type === 'head') this.#noteHead(this.#shared, event.headers)
+          if (event.type === 'between' && /^id:/m.test(event.lines))
+            this.#dispatch({ type: 'resumable', exchange: event.exchange })
+        }
         // The end of a stream must not overtake a response in it that is still being judged.
-        return this.#checks.after(event.exchange, () =>
+        return this.#shares.after(event.exchange, () => this.#checks.after(event.exchange, () =>
           this.#outbox.do(() => {
             if (this.#ends.client.hand?.(event) === false)
               this.#backpressure.pause('server', 'client', event.exchange)
           }),
-        )
+        ))
       case 'lost':
         if (side === 'server' && this.#urgency === 0) this.#health?.failed('refusal', event.reason)
         return this.#dispatch({
@@ -151,6 +169,19 @@ export class Session {
     }
   }
 
+  #serverFrame(event: Extract<TransportEvent, { readonly type: 'frame' }>): void {
+    if (event.frame.message.kind === 'result') this.#health?.answered()
+    this.#frame('server', event)
+    // If the request was already answered, close the HTTP response now.
+    if (event.whole) this.#checks.after(event.exchange, () => this.#complete(event.exchange))
+  }
+
+  /** The server names the session in a response's head. */
+  #noteHead(shared: SharedSession, headers: HttpHeaders | undefined): void {
+    const [id] = headers?.get('mcp-session-id') ?? []
+    if (id !== undefined) shared.named(id)
+  }
+
   #traced(frame: Frame): Frame {
     const begun = this.#observer?.begun
     return begun === undefined ? frame : traced(frame, begun)
@@ -167,11 +198,12 @@ export class Session {
     const headers = frame.envelope?.headers
     if (headers)
       this.#outbox.do(() => server.open?.(exchange, { method: 'POST', headers, body: frame.bytes }))
-    const sent = { client: false, server: false }
+    this.#shared?.touch()
+    const sent = { client: false, server: false, later: false }
     this.#current = { exchange, sent }
     this.#frame('client', { exchange, frame })
     this.#current = undefined
-    if (expectsResponse(frame) || sent.client || (server.open && sent.server)) return
+    if (expectsResponse(frame) || sent.client || sent.later || (server.open && sent.server)) return
     this.#complete(exchange)
   }
 
@@ -225,7 +257,7 @@ export class Session {
         this.#fail(error, brokenRelay)
       }
     }
-    if (event.type === 'checked') this.#checks.ended(event.check)
+    if (event.type === 'checked') this.#checks.release(event.check)
     if (event.type === 'session-ended') this.#finish(event.reason)
   }
 
@@ -254,6 +286,13 @@ export class Session {
             this.#guarded(() => this.#dispatch({ type: 'checked', check: effect.check, results })),
           )
         break
+      case 'share':
+        this.#share(effect)
+        break
+      case 'hold':
+        if (effect.isOver) this.#checks.release(effect.hold)
+        else this.#checks.hold(effect.hold, effect.exchange)
+        break
       case 'start-timer':
         this.#startTimer(effect.timer, effect.ms)
         break
@@ -265,6 +304,7 @@ export class Session {
         this.#outbox.do(() => this.#ends.server.abandon?.(effect.exchange, effect.key))
         break
       case 'complete':
+        if (effect.failed) this.#outbox.do(() => this.#ends.client.hand?.(unanswered(effect.exchange)))
         this.#complete(effect.exchange)
         break
       case 'failed':
@@ -276,6 +316,17 @@ export class Session {
       default:
         effect satisfies never
     }
+  }
+
+  #share({ share, ask, exchange }: Extract<Effect, { readonly type: 'share' }>): void {
+    const reply = this.#shared?.ask(ask) ?? Promise.resolve('none' as const)
+    if (share === undefined) return
+    if (this.#current?.exchange === exchange) this.#current.sent.later = true
+    this.#shares.hold(share, exchange)
+    void reply.then(found => this.#guarded(() => {
+      this.#dispatch({ type: 'shared', share, reply: found === 'others' ? 'none' : found })
+      this.#shares.release(share)
+    }))
   }
 
   #noteLate({ relayMade, message }: Frame): void {
@@ -358,6 +409,10 @@ export class Session {
     })
   }
 }
+
+/** HTTP 502. */
+const unanswered = (exchange: Exchange) =>
+  ({ type: 'head', exchange, status: 502, headers: new Map<string, string[]>() }) as const
 
 const notSent = 'the message could not be sent'
 const brokenRelay = 'the relay failed on a message of this session, which is over'

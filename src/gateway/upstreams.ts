@@ -34,6 +34,7 @@ export class Upstreams {
       const endpoint: Endpoint = {
         server: upstream.kind,
         scopes: upstream.scopes,
+        shared: upstream.shared,
         scopesOf: tool => this.#current.get(name)?.scopesOf(tool) ?? [],
         open: opening => {
           const now = this.#current.get(name)
@@ -85,6 +86,8 @@ export interface UpstreamOptions {
   readonly health: Pick<ServerHealth, 'problem' | 'stopping'>
   /** Scopes that a token needs for this server. */
   readonly scopes?: readonly string[] | undefined
+  /** The sessions as replicas share them; undefined: nothing is shared. */
+  readonly shared?: Endpoint['shared']
   readonly sessionStarted: () => void
   readonly sessionEnded: (session: Pick<Ended, 'failure' | 'isAuditFailure'>) => void
 }
@@ -112,6 +115,10 @@ export class Upstream {
     return this.#options.scopes
   }
 
+  get shared(): Endpoint['shared'] {
+    return this.#options.shared
+  }
+
   scopesOf(tool: string): readonly string[] {
     return this.#options.guard.tools.get(tool)?.scopes ?? []
   }
@@ -123,9 +130,10 @@ export class Upstream {
 
   open(opening: NewSession): void {
     const { guard, connector, sessionStarted, sessionEnded } = this.#options
-    const { kind, joined, peer } = opening
+    const { kind, joined, peer, shared, agreed } = opening
     const session = openSession(
-      guard, opening.transport, connector.connect(opening), { stateless: kind === 'stateless', joined, peer },
+      guard, opening.transport, connector.connect(opening),
+      { stateless: kind === 'stateless', joined, peer, shared, agreed },
     )
     this.#sessions.add(session)
     sessionStarted()

@@ -123,9 +123,13 @@ const ofLock: Powers = {
 /** Drift from the session's first list. It stays the baseline, so that a second poisoned list is found. */
 export const drift: Powers = {
   ...ofLock,
-  onTool({ sent, path, first, settled }, meter) {
+  onTool({ sent, path, first, isChanged, settled }, meter) {
     const name = member(sent, 'name')
-    if (sent === undefined || sent === first || !isString(name)) return nothing
+    if (sent === undefined || !isString(name)) return nothing
+    if (isChanged === true && (first === undefined || sent === first)) {
+      return one(path, 'the definition differs from what this session listed first, at another replica')
+    }
+    if (sent === first) return nothing
     if (first === undefined) {
       return settled ? one(path, `the tool ${quote(name)} was not in this session's first list`) : nothing
     }

@@ -70,6 +70,14 @@ const table = {
   clientOperation: durations('client', 'operation', operationLabels, 'Time that a request took'),
   serverSession: durations('server', 'session', sessionLabels, 'Time that a session lasted'),
   clientSession: durations('client', 'session', sessionLabels, 'Time that a session lasted'),
+  stateReady: {
+    ...gauge('state_ready', 'Whether the state that replicas share can be reached: 1, or 0.', { leastCounts: true }),
+    labels: [],
+  },
+  stateAsked: counter(
+    'state_operations_total', ['operation', 'outcome'],
+    'Operations on the state that replicas share: ok, or failed (no answer in time, or an error).',
+  ),
   validatorFailures: counter(
     'byte_validator_failures_total', [],
     'Messages and values that the byte validator failed on (no WebAssembly, no memory, a trap): they are ' +
@@ -146,6 +154,9 @@ const metricsIn = <Into extends Registry | undefined>(registry: Into) => ({
     registry?.replace(table.logBytes, servers, ({ bytes }) => bytes)
     registry?.replace(table.logFree, servers, ({ free }) => free)
   },
+  stateReady: (isReady: boolean) => registry?.replace(table.stateReady, new Map([['', isReady]]), Number),
+  stateAsked: (operation: string, outcome: 'ok' | 'failed') =>
+    registry?.add(table.stateAsked, { operation, outcome }),
   relayFailed: (server: string) => registry?.add(table.relayFailures, { server }),
   relays: (servers: ReadonlyMap<string, number>) => registry?.replace(table.relays, servers, Number),
 })

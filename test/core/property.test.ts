@@ -326,6 +326,8 @@ class Play {
           throw new Error(effect.reason)
         case 'failed':
           throw effect.cause
+        case 'share':
+        case 'hold':
         case 'complete':
         case 'abandon':
       }

@@ -1,6 +1,7 @@
 import type { Checked, Subject } from '#core/check.js'
-import type { Effect, Entry, Event, Named, Operation, Side } from '#core/event.js'
+import type { Effect, Entry, Event, Exchange, Named, Operation, Side } from '#core/event.js'
 import type { RelayOptions } from '#core/options.js'
+import type { SharedAsk, SharedReply } from '#core/shared.js'
 import type { Action } from '#core/findings.js'
 import { Batches } from '#core/batches.js'
 import type { FrameLimits } from '#protocol/frame.js'
@@ -24,6 +25,8 @@ export type Did = readonly [string, unknown]
 export class Script {
   readonly relay: Batches
   readonly #limits: FrameLimits
+  /** The shared state: how it answers a question. */
+  shares: (ask: SharedAsk) => SharedReply = () => 'none'
   readonly entries: Entry[] = []
   readonly operations: Operation[] = []
   readonly raw: { to: Side; exchange: string; bytes: string; cause: Side }[] = []
@@ -92,6 +95,12 @@ export class Script {
     return (JSON.parse(own?.bytes ?? '{"id":"none"}') as { id: string | number }).id
   }
 
+  /** As `client` and `server`, on an exchange that has more than a name. */
+  hears(from: Side, message: unknown, exchange: Exchange): Did[] {
+    const frame = parseFrame(Buffer.from(JSON.stringify(message)), this.#limits)
+    return this.perform({ type: 'frame-received', from, exchange, frame })
+  }
+
   #hear(from: Side, message: unknown, exchange: string): Did[] {
     const bytes = Buffer.from(typeof message === 'string' ? message : JSON.stringify(message))
     const frame = parseFrame(bytes, this.#limits)
@@ -124,6 +133,14 @@ export class Script {
           return [['start timer', effect.timer]]
         case 'stop-timer':
           return [['stop timer', effect.timer]]
+        case 'share': {
+          const { share, ask } = effect
+          const reply = this.shares(ask)
+          const event = share === undefined ? undefined : { type: 'shared', share, reply } as const
+          return [[`share ${ask.kind}`, `${ask.part} ${ask.name}`.trim()], ...(event ? this.happens(event) : [])]
+        }
+        case 'hold':
+          return []
         case 'complete':
           return [['complete', effect.exchange.name]]
         case 'failed':

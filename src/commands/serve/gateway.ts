@@ -23,6 +23,7 @@ import { authorizerOf, mayLogIn } from '../server/login.js'
 import { commandLineOf, processOf, tlsOf } from '../server/upstream.js'
 import { Audits, refusalsTo } from './audits.js'
 import { endpointsSettingsOf } from './front.js'
+import { openState, type State } from './state.js'
 
 interface GatewayOptions {
   readonly flags: Pick<SharedFlags, 'capture' | 'logLevel'>
@@ -58,7 +59,8 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
     failed: records => metrics.auditFailed(records),
   })
   const capture = await captureOf(flags, configuration)
-  const parts: Parts = { audits, telemetry, rulings: new Map(), metrics, log, capture }
+  const state = configuration.state && await openState(configuration.state, log, metrics, lifetime)
+  const parts: Parts = { state, audits, telemetry, rulings: new Map(), metrics, log, capture }
   const upstreams = new Upstreams(await upstreamsOf(setup, parts))
   const { refused, flush } = refusalsTo({ audits, metrics, log, nameAt: path => upstreams.nameAt(path) })
   const endpoints = new Endpoints({
@@ -103,6 +105,7 @@ interface Parts {
   readonly metrics: Metrics
   readonly log: Log
   readonly capture: Capture | undefined
+  readonly state: State | undefined
   /** By the server's name. */
   readonly rulings: Map<string, CurrentRuling>
 }
@@ -135,7 +138,7 @@ const upstreamsOf = async (
 const upstreamOf = async (
   setup: ServerSetup, configuration: Configuration, parts: Parts, isAlone: boolean,
 ): Promise<Upstream> => {
-  const { audits, telemetry, metrics, log, capture } = parts
+  const { audits, telemetry, metrics, log, capture, state } = parts
   const { server } = setup
   const { name } = server
   const audit = await audits.open(configuration.audit, name)
@@ -150,10 +153,11 @@ const upstreamOf = async (
     }))
   const witnesses = { audit, log, metrics, observe: telemetry.observe?.(place), witness: capture, health }
   return new Upstream({
-    health,
+    health: stateful(health, state),
     guard: openGuard(setup, configuration, witnesses, currentRuling(parts, setup, configuration)),
     connector,
     scopes: server.scopes,
+    shared: 'url' in server ? state && ((id, owner) => state.sessions.session(name, id, owner)) : undefined,
     sessionStarted: () => metrics.sessionStarted(name),
     sessionEnded: ({ failure, isAuditFailure }) => {
       metrics.sessionEnded(name)
@@ -164,6 +168,12 @@ const upstreamOf = async (
     },
   })
 }
+
+/** Without the shared state a server is served in part only. */
+const stateful = (health: ServerHealth, state: State | undefined) => ({
+  get problem() { return health.problem ?? state?.problem() },
+  stopping: () => health.stopping(),
+})
 
 /**
  * Before a stdio server the relay is the HTTP server, so it refuses requests whose headers and body disagree

@@ -24,6 +24,8 @@ export interface RelaySetup {
   readonly isOnly: boolean
   /** Number of this process, when the server has several. */
   readonly number: number | undefined
+  /** The name of its replica, which session ids begin with; undefined: no others pass requests on. */
+  readonly replica: string | undefined
   readonly flags: Pick<SharedFlags, 'capture' | 'logLevel'>
 }
 
@@ -38,7 +40,7 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
   let metrics: Metrics = noMetrics
   /** Requests that arrived before the gateway was open. */
   const early: (() => void)[] = []
-  const begin = async ({ flags, number, ...said }: RelaySetup): Promise<void> => {
+  const begin = async ({ flags, number, replica, ...said }: RelaySetup): Promise<void> => {
     const setup = await setupOf(said)
     const log = openLog(flags.logLevel, explained)
     lifetime.add(() => log.close())
@@ -46,7 +48,8 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
     const followers = setup.configuration.admin
       ? [recordsFor(inBatches<object>(records => end.calls.call('records', records)))]
       : []
-    const mint = number === undefined ? undefined : () => `${number}.${randomUUID()}`
+    const named = [replica && `${replica}-`, number && `${number}.`].filter(word => word !== undefined).join('')
+    const mint = named === '' ? undefined : () => `${named}${randomUUID()}`
     gateway = await openGateway({ flags, setup, log, metrics, followers, mint }, lifetime)
     for (const serve of early.splice(0)) serve()
   }
@@ -95,7 +98,7 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
   return 0
 }
 
-const setupOf = async ({ servers, ...rest }: Omit<RelaySetup, 'flags' | 'number'>): Promise<Setup> => ({
+const setupOf = async ({ servers, ...rest }: Omit<RelaySetup, 'flags' | 'number' | 'replica'>): Promise<Setup> => ({
   ...rest,
   servers: await Promise.all(servers.map(
     async one => ({ ...one, accepted: await acceptedOf(one.server, one.lock, rest.configuration) }),

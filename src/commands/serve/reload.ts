@@ -13,6 +13,7 @@ export const needRestart = (before: Configuration, after: Configuration): readon
   const differ = (one: unknown, other: unknown) => JSON.stringify(one) !== JSON.stringify(other)
   return Object.entries({
     listen: differ(before.listen, after.listen),
+    state: differ(before.state, after.state),
     workers: before.workers !== after.workers,
     admin: differ(before.admin, after.admin),
     tls: (before.tls === undefined) !== (after.tls === undefined),

@@ -251,8 +251,8 @@ const remember = ({ homes }: Served, session: string, number: number): void => {
 
 const digestOf = (session: string): string => hash('sha256', session, 'base64')
 
-/** A session id made by a relay process begins with the number of that process. */
+/** A session id made by a relay process begins with the number of that process, behind its replica's name. */
 const numberIn = (session: string): number | undefined => {
-  const number = /^(\d+)\.[0-9a-f]{8}-[0-9a-f-]{27}$/.exec(session)?.[1]
+  const number = /^(?:r[0-9a-f]{16}-)?(\d+)\.[0-9a-f]{8}-[0-9a-f-]{27}$/.exec(session)?.[1]
   return number === undefined ? undefined : Number(number)
 }

@@ -189,7 +189,10 @@ export class Endpoints implements Backend {
     const modern = arrival.modern || isModern(read)
     const frame = received(read, router.headersFor(arrival), modern, this.#scopesOf(arrival), client)
     const expected = expectedIn(frame)
-    const found = this.#lacking(router, arrival, frame) ?? router.find(arrival, modern, frame)
+    const asked = modern ? undefined : router.recall(arrival)
+    const recalled = asked && await asked
+    if (hasLeft()) return undefined
+    const found = this.#lacking(router, arrival, frame) ?? router.find(arrival, modern, frame, recalled)
     if ('status' in found) {
       this.#refuse(request, response, arrival, found, expected.length === 1 ? expected[0] : undefined)
       return undefined
@@ -220,14 +223,16 @@ export class Endpoints implements Backend {
   }
 
   /** A request without a message. @returns why it is refused */
-  #bare(
+  async #bare(
     router: SessionRouter, request: FrontRequest, response: FrontResponse, arrival: Arrival,
-  ): Refusal | undefined {
+  ): Promise<Refusal | undefined> {
     const { method, headers } = request
     if (method !== 'GET' && method !== 'DELETE') return refusals.badMethod
     const { modern } = arrival
     if (router.own && modern) return refusals.onlyPost
-    const found = (method === 'GET' ? checkAccept('GET', headers) : undefined) ?? router.find(arrival, modern)
+    const recalled = await router.recall(arrival)
+    const found = (method === 'GET' ? checkAccept('GET', headers) : undefined)
+      ?? router.find(arrival, modern, undefined, recalled)
     if ('status' in found) return found
     const { session, claims } = found
     if (router.own && method === 'DELETE') {

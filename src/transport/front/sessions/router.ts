@@ -1,5 +1,7 @@
 import { hash, randomUUID } from 'node:crypto'
+import type { SharedSession } from '#core/shared.js'
 import type { Frame } from '#protocol/frame.js'
+import { isObject, type JsonObject } from '#protocol/json.js'
 import type { Timers } from '#transport/timers.js'
 import type { Transport } from '#transport/transport.js'
 import type { Arrival, Peer } from '../arrival.js'
@@ -21,6 +23,11 @@ export interface Endpoint {
   readonly scopes?: readonly string[] | undefined
   /** The scopes that it needs besides for a call of a tool. */
   scopesOf?(tool: string): readonly string[]
+  /**
+   * The state of a session that replicas share. Undefined: nothing is shared.
+   * @param id undefined: the server has yet to choose it
+   */
+  shared?: ((id: string | undefined, owner: string) => SharedSession) | undefined
   /** Called for each new session, before its first event. It starts the session's transport, now or later. */
   open(opening: NewSession): void
 }
@@ -38,6 +45,9 @@ export interface NewSession {
    * know it.
    */
   readonly joined: boolean
+  readonly shared?: SharedSession | undefined
+  /** What the handshake agreed there, where it is known. */
+  readonly agreed?: JsonObject | undefined
   /** The client that began the session. */
   readonly peer: Peer
   /** The headers of the session's first request, without credentials that were meant for this relay. */
@@ -65,6 +75,11 @@ interface Destination {
    * exists.
    */
   readonly claims: boolean
+}
+
+interface Recalled {
+  /** What the handshake agreed at another replica, where it is known. */
+  readonly agreed: JsonObject | undefined
 }
 
 /** Finds or begins the sessions of the requests at one path. */
@@ -141,13 +156,33 @@ export class SessionRouter {
     return [...scopes, ...calledTools(frame).flatMap(tool => this.#endpoint?.scopesOf?.(tool) ?? [])]
   }
 
+  /** What other replicas keep of the session that a request names; undefined: it is known here, or is new. */
+  recall(arrival: Arrival): Promise<Refusal | Recalled> | undefined {
+    const { sessionId, modern } = arrival
+    if (this.own || modern || sessionId === undefined || this.known(arrival) !== undefined) return undefined
+    const owner = this.#ownerOf(arrival)
+    return this.#endpoint?.shared?.(sessionId, owner).ask({ kind: 'find', part: 'session', name: '' })
+      .then(agreed => {
+        if (agreed === 'others') return refusals.noSession
+        // Whose session it is, is not known.
+        if (agreed === 'unreachable' && owner !== '') return refusals.noState
+        return { agreed: isObject(agreed) ? agreed : undefined }
+      })
+  }
+
   /** The request's headers as the server may see them. */
   headersFor(arrival: Arrival): ReadonlyMap<string, string> {
     return arrival.headers(!this.own, !this.#settings().ownAuthorization)
   }
 
-  /** @param frame undefined for a request without a message */
-  find(arrival: Arrival, modern: boolean, frame?: Frame): Destination | Refusal {
+  /**
+   * @param frame undefined for a request without a message
+   * @param recalled what `recall` has found
+   */
+  find(
+    arrival: Arrival, modern: boolean, frame?: Frame, recalled: Refusal | Recalled = { agreed: undefined },
+  ): Destination | Refusal {
+    if ('status' in recalled) return recalled
     if (modern) {
       const refused = this.own && frame ? checkModern(arrival.version, frame) : undefined
       return refused ?? this.#group('modern', arrival)
@@ -159,7 +194,7 @@ export class SessionRouter {
       const known = this.known(arrival)
       if (known === undefined && this.#sessions.find(name) !== undefined) return refusals.noSession
       // The server may know a session that is not known here: after a restart, or with several replicas.
-      const session = known ?? this.#open('upstream', arrival, [name], !begins)
+      const session = known ?? this.#open('upstream', arrival, [name], begins ? undefined : recalled)
       return session ? { session, claims: true } : this.#full
     }
     if (!begins) return this.#group('legacy', arrival)
@@ -207,15 +242,18 @@ export class SessionRouter {
     return this.#endpoint ? refusals.manySessions : refusals.retired
   }
 
-  /** @param joined see `NewSession` */
+  /** @param joined the session began elsewhere: see `NewSession` */
   #open(
-    kind: SessionKind, arrival: Arrival, names: readonly string[], joined = false,
+    kind: SessionKind, arrival: Arrival, names: readonly string[],
+    joined?: Recalled,
   ): FrontSession | undefined {
     const endpoint = this.#endpoint
     if (!endpoint) return undefined
     const client = clientOf(arrival)
     const id = kind === 'own' ? this.#settings().mint() : undefined
     const generation = this.#generation
+    const sharedId = kind === 'stateless' ? `group ${arrival.context(this.#credentials)}` : arrival.sessionId
+    const shared = kind === 'own' ? undefined : endpoint.shared?.(sharedId, this.#ownerOf(arrival))
     const session: FrontSession = new FrontSession(kind, id, this.#ownerOf(arrival), {
       idle: idle => {
         const isOld = generation < this.#generation
@@ -226,6 +264,7 @@ export class SessionRouter {
         else this.#sessions.setIdle(session, idle)
       },
       named: name => this.#sessions.name(session, idName(name)),
+      gone: () => void shared?.ask({ kind: 'forget', part: 'session', name: '' }),
       ended: () => this.#sessions.remove(session),
     })
     if (!this.#sessions.add(session, client, kind === 'stateless')) return undefined
@@ -237,7 +276,9 @@ export class SessionRouter {
         kind,
         transport: session,
         session: randomUUID(),
-        joined,
+        joined: joined !== undefined,
+        shared,
+        agreed: joined?.agreed,
         peer: arrival.peer,
         headers: this.headersFor(arrival),
       })

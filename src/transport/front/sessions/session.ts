@@ -24,6 +24,8 @@ export interface SessionHooks {
   readonly idle: (idle: boolean) => void
   /** Called with the session id that the server has chosen. */
   readonly named: (id: string) => void
+  /** Called when the server knows the session no more. */
+  readonly gone: () => void
   /** Called when the session takes no more requests. */
   readonly ended: () => void
 }
@@ -238,13 +240,16 @@ export class FrontSession implements Transport {
     if (status < 300) {
       this.#accepted = true
       this.#endReason = request === 'DELETE' ? 'the client ended the session' : undefined
+      if (request === 'DELETE') this.#hooks.gone()
       // A server may name the session only in its response to initialize (2025-11-25, session management).
       const begins = this.kind === 'upstream' && frame !== undefined && isInitialize(frame)
       const id = begins ? only(headers, 'mcp-session-id') : undefined
       if (id !== undefined) this.#hooks.named(id)
-    } else if (status === 404 && claims) this.#endReason = 'the server knows no such session'
-    // Clients without valid credentials must not use up the places of others.
-    else if ((status === 401 || status === 403) && !this.#accepted) {
+    } else if (status === 404 && claims) {
+      this.#endReason = 'the server knows no such session'
+      this.#hooks.gone()
+    } else if ((status === 401 || status === 403) && !this.#accepted) {
+      // Clients without valid credentials must not use up the places of others.
       this.#endReason = 'the server refused the credentials'
     }
   }

@@ -1,0 +1,62 @@
+import type { Log } from '#audit/log.js'
+import type { StateConfiguration } from '#config/configuration.js'
+import { CustomsError } from '#errors.js'
+import type { Problem } from '#gateway/health.js'
+import { Replicas } from '#state/replicas.js'
+import { SharedSessions } from '#state/sessions.js'
+import type { Metrics } from '#telemetry/metrics.js'
+import type { Lifetime } from '../relay/lifetime.js'
+
+/** The state that this process shares with other replicas. */
+export interface State {
+  readonly sessions: SharedSessions
+  /** Why it cannot be reached now. */
+  readonly problem: () => Problem | undefined
+}
+
+const redis = () => import('#state/redis.js').catch((cause: unknown) => {
+  throw new CustomsError('BAD_CONFIG', 'state: needs a package: npm install @redis/client', { cause })
+})
+
+/** Says where this replica is, and learns where others are. Trouble is told by who serves sessions. */
+export const openReplicas = async (
+  { url, prefix, secret, advertise }: StateConfiguration & { readonly advertise: string }, lifetime: Lifetime,
+): Promise<Replicas> => {
+  const store = new (await redis()).RedisStore({ url, ready: () => void replicas.say() })
+  lifetime.add(() => store.close())
+  const replicas = new Replicas({ store, prefix, secret, advertise })
+  lifetime.add(() => replicas.close())
+  await store.begun
+  await replicas.say()
+  return replicas
+}
+
+/**
+ * Connects to the shared state; a store that cannot be reached is tried again and again.
+ * @throws CustomsError BAD_CONFIG where the client for it is not installed
+ */
+export const openState = async (
+  { url, prefix, ttlMs, secret }: StateConfiguration, log: Pick<Log, 'warn' | 'info'>, metrics: Metrics,
+  lifetime: Lifetime,
+): Promise<State> => {
+  const { RedisStore } = await redis()
+  const { host } = new URL(url)
+  const said = (reason: string) => `the shared state at ${host} cannot be reached: ${reason}`
+  metrics.stateReady(true)
+  const store = new RedisStore({
+    url,
+    told: problem => {
+      metrics.stateReady(problem === undefined)
+      if (problem === undefined) log.info(`the shared state at ${host} can be reached again`)
+      else log.warn(`${said(problem.reason)}: sessions cannot begin, and servers' requests are refused`)
+    },
+  })
+  lifetime.add(() => store.close())
+  await store.begun
+  return {
+    sessions: new SharedSessions({
+      store, prefix, ttlMs, secret, counted: (operation, outcome) => metrics.stateAsked(operation, outcome),
+    }),
+    problem: () => store.problem && { kind: 'refusal', reason: said(store.problem.reason), since: store.problem.since },
+  }
+}

@@ -1,0 +1,104 @@
+import { isObject, isString, type JsonObject, member } from '#protocol/json.js'
+import { nearest } from '#protocol/revisions/index.js'
+import type { Output } from './core.js'
+import type { Exchange } from './event.js'
+import { type Driver, type Flow, Slot } from './flow.js'
+import { ChurnMap } from './memory.js'
+import { implementation, type Terms } from './terms.js'
+
+/**
+ * What replicas keep of a session for one another: what its handshake agreed; the server's open requests;
+ * requests whose response may come at another replica; tasks; the digests of the first definitions. Never
+ * arguments or results.
+ */
+export type SharedPart = 'session' | 'asked' | 'request' | 'task' | 'tools'
+
+/**
+ * `take`: find and forget, at once; `age`: forget soon.
+ * @property name within its session and part; it may be an id from the wire
+ */
+export type SharedAsk =
+  | { readonly kind: 'keep'; readonly part: SharedPart; readonly name: string; readonly value: JsonObject }
+  | { readonly kind: 'find' | 'take' | 'age' | 'forget'; readonly part: SharedPart; readonly name: string }
+
+/** `none`: nothing is kept, or it is done; `used`: it was taken before; `unreachable`: it is not known. */
+export type SharedReply = JsonObject | 'none' | 'used' | 'unreachable'
+
+/** The shared state of one session. */
+export interface SharedSession {
+  /** The server has chosen the session's id. Nothing is kept before. */
+  named(id: string): void
+  /** Never rejects. `others`: another client began the session. */
+  ask(ask: SharedAsk): Promise<SharedReply | 'others'>
+  /** The session is in use: its state is kept longer. */
+  touch(): void
+}
+
+/** How the core uses the shared state of its session. */
+export interface SharedOptions {
+  /** What the handshake agreed at another replica (`termsData`), for a session that began there. */
+  readonly agreed?: JsonObject | undefined
+  /** Tells definitions apart. */
+  readonly digestOf: (definition: JsonObject) => string
+}
+
+export const notShared = 'the state that the replicas share cannot be reached'
+
+/** Questions to the shared state, asked by effects. Without such a state there is nothing to find. */
+export class Shared {
+  readonly isOn: boolean
+  readonly digestOf: SharedOptions['digestOf']
+  readonly #output: Output
+  readonly #driver: Driver
+  readonly #waiting = new ChurnMap<number, Slot<SharedReply>>()
+  #last = 0
+
+  constructor(options: SharedOptions | undefined, output: Output, driver: Driver) {
+    this.isOn = options !== undefined
+    this.digestOf = options?.digestOf ?? (() => '')
+    this.#output = output
+    this.#driver = driver
+  }
+
+  /** @param exchange of the message that waits for the answer */
+  *ask(ask: SharedAsk, exchange: Exchange): Flow<SharedReply> {
+    if (!this.isOn) return 'none'
+    const share = ++this.#last
+    const slot = new Slot<SharedReply>()
+    this.#waiting.set(share, slot)
+    this.#output.emit({ type: 'share', share, ask, exchange })
+    return yield* slot.value()
+  }
+
+  *keep(part: SharedPart, name: string, value: JsonObject, exchange: Exchange): Flow {
+    yield* this.ask({ kind: 'keep', part, name, value }, exchange)
+  }
+
+  /** As `ask`, where nothing waits for it. */
+  tell(ask: SharedAsk, exchange: Exchange): void {
+    if (this.isOn) this.#output.emit({ type: 'share', share: undefined, ask, exchange })
+  }
+
+  answered(share: number, reply: SharedReply): void {
+    const slot = this.#waiting.get(share)
+    this.#waiting.delete(share)
+    if (slot !== undefined) this.#driver.fill(slot, reply)
+  }
+}
+
+/** The terms as they are kept. */
+export const termsData = ({ revision, capabilities, client }: Terms): JsonObject => ({
+  revision,
+  ...(capabilities && { capabilities }),
+  ...(client && { client: { name: client.name, version: client.version } }),
+})
+
+/** @returns undefined for a value that is none */
+export const termsOf = (data: JsonObject): Terms | undefined => {
+  const [revision, capabilities] = [member(data, 'revision'), member(data, 'capabilities')]
+  if (!isString(revision)) return undefined
+  return {
+    revision: nearest(revision), capabilities: isObject(capabilities) ? capabilities : undefined,
+    client: implementation(member(data, 'client')),
+  }
+}

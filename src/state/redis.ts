@@ -1,0 +1,147 @@
+import { createClient } from '@redis/client'
+import { messageOf } from '#errors.js'
+import { type Store, type StoreProblem, usedUp } from './store.js'
+
+export interface RedisOptions {
+  /** `redis:` or `rediss:`. */
+  readonly url: string
+  /** Told when the store cannot be used, and when it can be again. */
+  readonly told?: (problem: StoreProblem | undefined) => void
+  /** Told of each connection. */
+  readonly ready?: () => void
+  /** Longest wait for an operation, in milliseconds (500). */
+  readonly limitMs?: number
+}
+
+/** After an operation without an answer in time, others fail at once for so long, in milliseconds. */
+const restMs = 250
+/** A connection that is silent for this time although it is asked is made anew, in milliseconds. */
+const silentMs = 5000
+const pingMs = 1000
+/** Waits before the next attempt to connect, in milliseconds. */
+const firstWaitMs = 50
+const longestWaitMs = 2000
+/** Most operations that wait for their answer. */
+const maxWaiting = 10_000
+
+type Client = ReturnType<typeof clientOf>
+
+const clientOf = (url: string, limitMs: number) => createClient({
+  url,
+  disableOfflineQueue: true,
+  commandsQueueMaxLength: maxWaiting,
+  pingInterval: pingMs,
+  socket: {
+    connectTimeout: Math.max(limitMs, 2000),
+    socketTimeout: silentMs,
+    reconnectStrategy: (attempts: number) => Math.min(firstWaitMs * 2 ** attempts, longestWaitMs),
+  },
+})
+
+/** A store in Valkey or Redis. It connects by itself, again and again. */
+export class RedisStore implements Store {
+  readonly #client: Client
+  readonly #limitMs: number
+  readonly #told: (problem: StoreProblem | undefined) => void
+  #problem: StoreProblem | undefined
+  /** Until then, no operation is tried, by the clock of `performance`. */
+  #restsUntil = 0
+  #wasReady = false
+  generation = 0
+  /** Resolves when it can be used, or could not be reached at first. */
+  readonly begun: Promise<void>
+
+  constructor({ url, limitMs = 500, told = () => undefined, ready }: RedisOptions) {
+    this.#limitMs = limitMs
+    this.#told = told
+    this.#client = clientOf(url, limitMs)
+    this.begun = new Promise(resolve => {
+      this.#client.on('error', (error: unknown) => {
+        this.#fails(messageOf(error))
+        resolve()
+      })
+      this.#client.on('ready', () => {
+        if (this.#wasReady) this.generation++
+        this.#wasReady = true
+        this.#works()
+        ready?.()
+        resolve()
+      })
+    })
+    this.#client.connect().catch((error: unknown) => this.#fails(messageOf(error)))
+  }
+
+  get problem(): StoreProblem | undefined {
+    return this.#problem
+  }
+
+  async get(key: string): Promise<string | undefined> {
+    return (await this.#within(() => this.#client.get(key))) ?? undefined
+  }
+
+  async set(key: string, value: string, ttlMs: number): Promise<void> {
+    await this.#within(() => this.#client.set(key, value, { expiration: { type: 'PX', value: ttlMs } }))
+  }
+
+  async take(key: string, ttlMs: number): Promise<string | undefined> {
+    const before = await this.#within(() => this.#client.set(
+      key, usedUp, { expiration: { type: 'PX', value: ttlMs }, condition: 'XX', GET: true },
+    ))
+    return before ?? undefined
+  }
+
+  async expire(key: string, ttlMs: number): Promise<boolean> {
+    return (await this.#within(() => this.#client.pExpire(key, ttlMs))) === 1
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.#within(() => this.#client.del(key))
+  }
+
+  async close(): Promise<void> {
+    if (!this.#client.isOpen) return
+    if (this.#problem === undefined) await this.#within(() => this.#client.close()).catch(() => undefined)
+    try {
+      this.#client.destroy()
+    } catch {
+      // It is closed.
+    }
+  }
+
+  async #within<Value>(operation: () => Promise<Value>): Promise<Value> {
+    if (performance.now() < this.#restsUntil) throw new Error('it did not answer in time a moment ago')
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        this.#restsUntil = performance.now() + restMs
+        const reason = `no answer within ${this.#limitMs} ms`
+        this.#fails(reason)
+        reject(new Error(reason))
+      }, this.#limitMs)
+    })
+    try {
+      const value = await Promise.race([operation(), late])
+      if (this.#problem !== undefined) this.#works()
+      return value
+    } catch (error) {
+      // An error reply, such as READONLY or OOM.
+      if (this.#problem === undefined) this.#fails(messageOf(error))
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #fails(reason: string): void {
+    if (this.#problem !== undefined) return
+    // Messages of the client quote addresses, and never credentials.
+    this.#problem = { reason, since: new Date().toISOString() }
+    this.#told(this.#problem)
+  }
+
+  #works(): void {
+    if (this.#problem === undefined) return
+    this.#problem = undefined
+    this.#told(undefined)
+  }
+}
