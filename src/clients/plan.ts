@@ -39,7 +39,7 @@ export const planInstall = (source: Source, wanted: Wrapped): Plan =>
       )
     }
     const policy = wanted.policy ?? source.client?.policy?.name
-    const options = optionWords({ server: name, policy, lock })
+    const options = optionWords({ server: name, policy, profile: source.client?.profile, lock })
     const { splices, spelling } = wrapEdits(document, server, wanted.launcher.words, options, pin)
     const misread = cmdMetacharacter([...wanted.launcher.words, ...options, ...wordsOf(server)])
     if (misread !== undefined) {

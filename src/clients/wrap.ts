@@ -33,6 +33,8 @@ interface WrapOptions {
   /** The server's name in the audit log. */
   readonly server: string
   readonly policy?: string | undefined
+  /** What the client accepts of tools. */
+  readonly profile?: string | undefined
   /** The path of a lock file. */
   readonly lock?: string | undefined
 }
@@ -47,9 +49,10 @@ export const respell = (
     : [replace(element, document.spellText(to))]
 }
 
-export const optionWords = ({ server, policy, lock }: WrapOptions): readonly string[] => [
+export const optionWords = ({ server, policy, profile, lock }: WrapOptions): readonly string[] => [
   `--server=${server}`,
   ...(policy === undefined ? [] : [`--policy=${policy}`]),
+  ...(profile === undefined ? [] : [`--profile=${profile}`]),
   ...(lock === undefined ? [] : [`--lock=${lock}`]),
 ]
 

@@ -58,7 +58,11 @@ t.test('an installed file says what it said, with us in front of the servers tha
     fc.property(files, layouts, (generated, layout) => {
       const before = written(generated, layout)
       const { text, steps } = planInstall(sourceOf(generated, before), installing())
-      const options = generated.client === 'claude-desktop' ? ['--policy=compat'] : []
+      const { policy, profile } = clients.find(({ name }) => name === generated.client) ?? {}
+      const options = [
+        ...(policy === undefined ? [] : [`--policy=${policy.name}`]),
+        ...(profile === undefined ? [] : [`--profile=${profile}`]),
+      ]
       const changed =
         new Map(steps.filter(isChange).map(({ entry: { path } }) => [JSON.stringify(path), options]))
       const expected = inFront(valueOf(generated.file, before), [], changed)

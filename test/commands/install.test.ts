@@ -84,7 +84,7 @@ t.test('without a terminal the change is shown and nothing is written', async t 
   t.match(shown, /^Claude Desktop: .*claude_desktop_config\.json\n {2}files {2}will run under mcp-customs\n/)
   t.match(shown, /\n {4}- .*"command": "npx", "args": \["-y", "server", "\/data"\]/)
   t.match(
-    shown, /\n {4}\+ .*"wrap", "--server=files", "--policy=compat", "--", "npx", "-y", "server", "\/data"\]/,
+    shown, /\n {4}\+ .*"wrap", "--server=files", "--policy=compat", "--profile=claude-desktop", "--", "npx", "-y", "server", "\/data"\]/,
   )
   t.match(shown, /\nThe policy is compat, as suits Claude Desktop: it refuses tools whose schemas declare/)
   t.match(shown, /\n {2}old {4}left alone: is disabled\n/)
@@ -439,7 +439,7 @@ t.test('--lock shows what the servers offer, and accepts it with the same answer
   const shown = context.printed()
   t.match(shown, /\n2 servers: 2 new\n {2}files {2}new: 1 tool \(use-files\)\n {2}mail {3}new: 1 tool/)
   t.notMatch(shown, 'Helps.', 'what new servers offer is named, not quoted')
-  t.match(shown, /"wrap", "--server=files", "--policy=compat", "--lock=.*customs\.lock\.json", "--", "npx"/)
+  t.match(shown, /"wrap", "--server=files", "--policy=compat", "--profile=claude-desktop", "--lock=.*customs\.lock\.json", "--", "npx"/)
   t.match(shown, /\nAccepted: .*\nWritten\. .*\nRestart Claude Desktop: .*\nUndo it with: /)
   const [locked, installed] = [readFileSync(lock, 'utf8'), readFileSync(join(home, claude), 'utf8')]
   t.same(
@@ -481,17 +481,17 @@ t.test('a server that cannot be listed keeps its lock, or runs without one', asy
     context.printed(),
     /mail {2}cannot be asked: no answer within 30 s: nothing of it is accepted, and it runs without a lock/,
   )
-  t.match(readFileSync(join(home, claude), 'utf8'), /"--server=mail", "--policy=compat", "--", "\/opt\/mail"/)
+  t.match(readFileSync(join(home, claude), 'utf8'), /"--server=mail", "--policy=compat", "--profile=claude-desktop", "--", "\/opt\/mail"/)
   t.equal(await install(locking, at(home, undefined, offering())), 0)
   t.match(
-    readFileSync(join(home, claude), 'utf8'), /"--policy=compat", "--lock=.*", "--", "\/opt\/mail"/,
+    readFileSync(join(home, claude), 'utf8'), /"--policy=compat", "--profile=claude-desktop", "--lock=.*", "--", "\/opt\/mail"/,
   )
   t.equal(await uninstall({ ...desktop, yes: true }, context), 0)
   const locked = readFileSync(join(home, claudeLock), 'utf8')
   context.printed()
   t.equal(await install(locking, context), 1)
   t.match(context.printed(), /mail {2}cannot be asked: .*: it is held to what was accepted before\n/)
-  t.match(readFileSync(join(home, claude), 'utf8'), /"--server=mail", "--policy=compat", "--lock=/)
+  t.match(readFileSync(join(home, claude), 'utf8'), /"--server=mail", "--policy=compat", "--profile=claude-desktop", "--lock=/)
   t.equal(readFileSync(join(home, claudeLock), 'utf8'), locked)
 })
 

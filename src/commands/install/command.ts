@@ -126,11 +126,13 @@ const changeFile = async (
   if (places.length === 0) return asked
   if (launcher !== undefined) {
     await print(`mcp-customs is started by ${launcher.words.join(' ')}: ${launcher.reason}.\n`)
-    const { title, policy } = file.client ?? {}
+    const { title, policy, profile } = file.client ?? {}
     const isWrapping = plan.steps.some(({ kind }) => kind === 'wrap')
     if (making.policy === undefined && policy !== undefined && isWrapping) {
       await print(`The policy is ${policy.name}, as suits ${title}: ${policy.reason}.\n`)
     }
+    if (profile !== undefined && isWrapping)
+      await print(`The profile is ${profile}: tools are shown as ${title} accepts them.\n`)
   }
   if (file.shared) {
     await print('This file belongs to the project: everyone who works on it will run mcp-customs too.\n')
