@@ -62,12 +62,14 @@ class Check {
   }
 
   root(schema: Json, key: string): void {
-    const { notAtRoot = [], needsProperties, properties = Infinity, enumValues = Infinity } = this.#rules
+    const { notAtRoot = [], needsType, needsProperties, properties = Infinity, enumValues = Infinity } = this.#rules
     this.#schema(schema, [key], 0)
     if (!isObject(schema)) return
     for (const keyword of notAtRoot) {
       if (member(schema, keyword) !== undefined) this.#refuse([key, keyword], `refuses ${keyword} at the root`)
     }
+    if (needsType === true && member(schema, 'type') !== 'object')
+      this.#refuse([key], 'needs "type": "object"')
     if (needsProperties === true && !isObject(member(schema, 'properties')))
       this.#refuse([key], 'needs properties, if only empty ones')
     if (this.#properties > properties) this.#refuse([key], `takes ${properties} properties at most`)

@@ -53,6 +53,8 @@ export interface SchemaRules {
   readonly requiredIsDeclared?: true
   /** A schema of type array needs `items`. */
   readonly needsItems?: true
+  /** The root needs `type: "object"`. */
+  readonly needsType?: true
   /** The root needs `properties`. */
   readonly needsProperties?: true
   /**

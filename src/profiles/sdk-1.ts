@@ -1,7 +1,7 @@
 import type { Profile, SchemaRules } from './profile.js'
 
 /** Its own validator knows these dialects, its types want objects for the schemas of properties. */
-const rules: SchemaRules = { dialects: ['draft-06', 'draft-07', '2019-09', '2020-12'], noBooleans: true }
+const rules: SchemaRules = { dialects: ['draft-06', 'draft-07', '2019-09', '2020-12'], noBooleans: true, needsType: true }
 
 export const sdk1: Profile = {
   name: 'sdk-1',

@@ -1,7 +1,7 @@
 import type { Profile, SchemaRules } from './profile.js'
 
 /** Its validator knows no other dialect, its types want objects for the schemas of properties. */
-const rules: SchemaRules = { dialects: ['2020-12'], noBooleans: true }
+const rules: SchemaRules = { dialects: ['2020-12'], noBooleans: true, needsType: true }
 
 export const sdk2Beta: Profile = {
   name: 'sdk-2-beta',

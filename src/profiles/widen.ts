@@ -141,7 +141,10 @@ class Widening {
         node.isExact = false
       }
     }
-    schema = finished(this.#folded(schema, node), this.#rules, place.level, this.#meter)
+    const folded = this.#folded(schema, node)
+    schema = finished(folded, this.#rules, place.level, this.#meter)
+    // The last step may leave a name or a type out.
+    if (schema !== folded) node.isExact = false
     if (place.isRoot) this.notes.push(...node.notes)
     else schema = Object.fromEntries([...each(schema, this.#meter), ...noted(schema, node.notes)])
     return { schema, isExact: node.isExact && this.#rules.isStrict !== true }
