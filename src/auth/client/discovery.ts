@@ -82,10 +82,10 @@ const resourceOf = async (
     const issuers = textsOf(document, 'authorization_servers')
     // A document of another resource (RFC 9728, section 3.3); servers behind one document name their origin.
     if (!isString(resource) || !covers(resource, url)) {
-      throw new HttpFailure(`${place.href} is metadata of another resource` +
+      throw new HttpFailure(`${place.host} has metadata of another resource` +
         (isString(resource) ? `: ${quote(resource)}` : ''))
     }
-    if (issuers === undefined || issuers.length === 0) throw new HttpFailure(`${place.href} names no issuer`)
+    if (issuers === undefined || issuers.length === 0) throw new HttpFailure(`the metadata of ${place.host} names no issuer`)
     return { resource, issuers, scopes: textsOf(document, 'scopes_supported') }
   }
   return undefined
@@ -109,7 +109,7 @@ const serverOf = async (issuer: string, fetch: GuardedFetch): Promise<Authorizat
     })
     if (document === undefined) continue
     // RFC 8414, section 3.3: character by character.
-    if (member(document, 'issuer') !== issuer) throw new HttpFailure(`${place.href} is metadata of another issuer`)
+    if (member(document, 'issuer') !== issuer) throw new HttpFailure(`${place.host} has metadata of another issuer`)
     return serverMetadata(document, issuer)
   }
   if (failure instanceof Error) throw failure

@@ -60,7 +60,7 @@ export const register = async (
 ): Promise<Client> => {
   const { issuer, registration_endpoint: endpoint } = server
   const remedy = 'register this program there, and name it in servers.NAME.auth.clientId'
-  if (endpoint === undefined) throw new HttpFailure(`${issuer} registers no clients: ${remedy}`)
+  if (endpoint === undefined) throw new HttpFailure(`${new URL(issuer).host} registers no clients: ${remedy}`)
   const response = await fetch(endpoint, {
     method: 'POST',
     headers: { 'accept': 'application/json', 'content-type': 'application/json' },
@@ -79,7 +79,7 @@ export const register = async (
   if (!response.ok || id === undefined) {
     const error = text('error')
     const code = error !== undefined && /^\w{1,40}$/.test(error) ? error : `HTTP ${response.status}`
-    throw new HttpFailure(`${issuer} does not register this program (${code}): ${remedy}`)
+    throw new HttpFailure(`${new URL(issuer).host} does not register this program (${code}): ${remedy}`)
   }
   const method = text('token_endpoint_auth_method')
   const expires = isObject(document) ? member(document, 'client_secret_expires_at') : undefined

@@ -1,6 +1,6 @@
 import { createPrivateKey } from 'node:crypto'
 import type * as OAuth from 'oauth4webapi'
-import type { GuardedFetch } from '#transport/upstream/document.js'
+import { faultOf, type GuardedFetch } from '#transport/upstream/document.js'
 import { failureOf, HttpFailure } from '#transport/upstream/pool.js'
 import { wordsOf } from './challenge.js'
 import type { AuthorizationServer } from './discovery.js'
@@ -21,12 +21,15 @@ export interface Tokens {
   readonly scopes: readonly string[] | undefined
 }
 
+/** The issuer in a message: its whole URL is a text that a server chooses. */
+export const hostOf = (issuer: string): string => new URL(issuer).host
+
 /** The issuer has refused a request. */
 export class Refused extends HttpFailure {
   /** @param error its code, such as `invalid_grant` */
   constructor(issuer: string, readonly error: string) {
     // The issuer's description of the error is left out: it may quote the request.
-    super(`${issuer} refuses: ${error}`)
+    super(`${hostOf(issuer)} refuses: ${error}`)
   }
 }
 
@@ -78,12 +81,16 @@ export class IssuerClient {
     const { server, client } = this.#options
     const { issuer, authorization_endpoint: endpoint } = server
     if (server.code_challenge_methods_supported?.includes('S256') !== true) {
-      throw new HttpFailure(`${issuer} does not say that it supports PKCE (code_challenge_methods_supported: S256)`)
+      throw new HttpFailure(`${hostOf(issuer)} does not say that it supports PKCE ` +
+        '(code_challenge_methods_supported: S256)')
     }
-    if (endpoint === undefined) throw new HttpFailure(`${issuer} names no authorization_endpoint`)
+    if (endpoint === undefined) throw new HttpFailure(`${hostOf(issuer)} names no authorization_endpoint`)
     const { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } = await oauth()
     const [state, verifier] = [generateRandomState(), generateRandomCodeVerifier()]
     const url = new URL(endpoint)
+    // A browser opens it: no other scheme than https, or http on loopback.
+    const fault = faultOf(url, true)
+    if (fault !== undefined) throw new HttpFailure(`the authorization_endpoint of ${hostOf(issuer)}: ${fault}`)
     const parameters = {
       response_type: 'code', client_id: client.id, redirect_uri: redirectUri, state, resource,
       code_challenge: await calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256',
@@ -250,7 +257,7 @@ const failed = (issuer: string, error: unknown, module: typeof OAuth): HttpFailu
   }
   if (error instanceof module.WWWAuthenticateChallengeError) return new Refused(issuer, 'invalid_client')
   if (error instanceof module.OperationProcessingError || error instanceof module.UnsupportedOperationError) {
-    return new HttpFailure(`${issuer}: ${error.message.replace(/[^ -~]/g, '').slice(0, 120)}`)
+    return new HttpFailure(`${hostOf(issuer)}: ${error.message.replace(/[^ -~]/g, '').slice(0, 120)}`)
   }
-  return new HttpFailure(`${issuer}: ${failureOf(error)}`)
+  return new HttpFailure(`${hostOf(issuer)}: ${failureOf(error)}`)
 }

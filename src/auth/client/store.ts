@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { JWK } from 'jose'
 import { Claimed, claim, type Claim } from '#claim.js'
@@ -101,6 +101,8 @@ export class LoginFile {
 const waitFor = async <Value>(
   file: string, instead: () => Value | undefined,
 ): Promise<Claim | { readonly instead: Value }> => {
+  // Made here, because most relays never log in.
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   for (;;) {
     const found = instead()
     if (found !== undefined) return { instead: found }
@@ -139,7 +141,6 @@ export class LoginFolder {
    * @param who distinguishes several logins at one server, such as those of two clients
    */
   file(url: string, who: string): LoginFile {
-    mkdirSync(this.#path, { recursive: true, mode: 0o700 })
     const digest = hash('sha256', JSON.stringify([url, who])).slice(0, 16)
     return new LoginFile(join(this.#path, `${new URL(url).host.replace(/[^\w.-]/g, '_')}-${digest}.json`))
   }

@@ -7,7 +7,7 @@ import type { Wanted } from './challenge.js'
 import { discover, type Discovered } from './discovery.js'
 import { keyPairOf, newKey } from './dpop.js'
 import { givenClient, register, type Client, type ClientSettings } from './registration.js'
-import { IssuerClient, Refused, type Begun, type Tokens } from './requests.js'
+import { hostOf, IssuerClient, Refused, type Begun, type Tokens } from './requests.js'
 import type { LoginFile, Pending, Stored } from './store.js'
 
 /** What the operator says of logins at one server (docs/auth.md). */
@@ -299,7 +299,7 @@ export const deviceLogin = async (
   if (found === undefined) return undefined
   const { server, resource } = found
   if (server.device_authorization_endpoint === undefined) {
-    throw new HttpFailure(`${server.issuer} has no device flow: use login --no-browser`)
+    throw new HttpFailure(`${hostOf(server.issuer)} has no device flow: use login --no-browser`)
   }
   const requested = scopesFor(found, purpose, settings, undefined)
   const client = givenClient(settings, server)

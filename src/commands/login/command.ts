@@ -5,7 +5,7 @@ import { IssuerClient } from '#auth/client/requests.js'
 import { LoginFolder, type Stored } from '#auth/client/store.js'
 import { clientLogin, deviceLogin, type Purpose, UserLogin } from '#auth/client/user-login.js'
 import type { RemoteServer } from '#config/configuration.js'
-import { badUsage, CustomsError } from '#errors.js'
+import { badUsage, CustomsError, visible } from '#errors.js'
 import { styleFor } from '#inspect/terminal.js'
 import { openBrowser } from '#transport/process/browser.js'
 import { failureOf, HttpFailure } from '#transport/upstream/pool.js'
@@ -18,7 +18,9 @@ import type { LoginFlags } from './flags.js'
 
 const folder = (): LoginFolder => new LoginFolder(stateFolder(process.env))
 
-const tell = (line: string): void => void process.stderr.write(`${line}\n`)
+/** Issuers and codes are texts that a server chooses. */
+const tell = (...lines: readonly string[]): void =>
+  void process.stderr.write(lines.map(line => `${visible(line)}\n`).join(''))
 
 /** `login`: gets tokens for a server before a relay needs them. */
 export const login = async (shared: SharedFlags, flags: LoginFlags, target: Target): Promise<number> => {
@@ -58,14 +60,13 @@ const loggedIn = async (
     return stored && file.change(() => stored)
   }
   if (device) {
-    return deviceLogin(options, purpose, (start, code) => tell(`Open ${start}\nand enter the code ${code}`))
+    return deviceLogin(options, purpose, (start, code) => tell(`Open ${start}`, `and enter the code ${code}`))
   }
   const show = (start: string): void => {
     const opened = !noBrowser && openBrowser(start)
-    tell(opened
-      ? `A browser was opened. If none appears, open\n${start}`
-      : `Open in a browser:\n${start}\nIf it runs on another machine, it ends at a page that it cannot load: ` +
-        'paste the URL of that page here.')
+    if (opened) return tell('A browser was opened. If none appears, open', start)
+    tell('Open in a browser:', start, 'If it runs on another machine, it ends at a page that it cannot load: ' +
+      'paste the URL of that page here.')
   }
   const user = new UserLogin({ ...options, show, alone: false })
   const pasted = createInterface({ input: process.stdin }).on('line', line => {
@@ -97,7 +98,7 @@ const status = async (json: boolean): Promise<number> => {
     return 0
   }
   const cells = rows.map(({ server, issuer, scopes, expiresAt, renewable }) =>
-    [server, issuer, scopes.join(' '), renewable ? 'renewed by itself' : expiresAt ?? 'not said'])
+    [server, visible(issuer), scopes.join(' '), renewable ? 'renewed by itself' : expiresAt ?? 'not said'])
   const style = styleFor(process.stdout, process.env)
   await print(`${table(['Server', 'Issuer', 'Scopes', 'Expires'], cells, style)}\n`)
   return 0
