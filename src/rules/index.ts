@@ -75,8 +75,8 @@ const onceLocked = { locked: 'block', otherwise: 'log' } as const
 const checked = { needsCheck: true } as const
 const nobody = { fault: 'nobody' } as const
 const accept =
-  'Accept what the server offers, once you have read it: `mcp-customs lock --server SERVER` (of a gateway, ' +
-  'with `--config FILE`)'
+  'Accept what the server offers, once you have read it: `mcp-customs lock --server SERVER` (of a gateway: ' +
+  '`mcp-customs lock --config FILE --server SERVER`)'
 const beware = { steps: ['Find out why the characters are there before you use it, or remove the server'] }
 
 /** The table of rules, in the order in which findings are reported. */
