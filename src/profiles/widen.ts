@@ -397,8 +397,8 @@ class Widening {
     const schemas = widened.map(({ schema }) => schema).filter(schema => schema !== false)
     const told = () => node.notes.push(`${keyword === 'oneOf' ? 'exactly one of' : 'one of'}: ${inWords(sources, this.#meter)}`)
     if (schemas.length === 0 || schemas.some(schema => isOpen(schema, this.#meter))) {
-      // Whatever is beside it decides alone.
-      node.isExact &&= keyword === 'anyOf' && isExact && schemas.length > 0
+      // Whatever is beside it decides alone; what the branches evaluated counts no more.
+      node.isExact = false
       if (sources.some(schema => !isOpen(schema, this.#meter))) told()
     } else if (keyword === 'oneOf' && this.#knows('oneOf') && isExact) made.set('oneOf', schemas)
     else {
