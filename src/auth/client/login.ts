@@ -89,7 +89,8 @@ export class Login implements Authorizer {
     if (reply.status === 403) return wanted.error === 'insufficient_scope' && this.#steppedUp(wanted, tokens)
     if (tokens !== undefined && this.#changedProof(reply, wanted, tokens)) return true
     if (tokens !== undefined && tries === 0 && (await this.#renewed(tokens.access)) !== undefined) return true
-    if (tokens !== undefined && tokens.access === this.#brought) {
+    // A token that was accepted before may have been revoked since: that is another try of another request.
+    if (tokens !== undefined && tries > 0 && tokens.access === this.#brought) {
       this.#options.warn(`${this.#options.url.host} refuses the token that its issuer has given for it`)
       return false
     }
