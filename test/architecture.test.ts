@@ -221,6 +221,11 @@ const unmetered = new Map([
   ['auth/client/registration.ts', 'a document of the issuer, of 512 KB at most'],
   ['auth/client/store.ts', 'a file of our own'],
   ['claim.ts', 'a file of our own'],
+  ['auth/facade/clients.ts', 'a registration, of 64 KB at most'],
+  ['auth/facade/seals.ts', 'JSON that this relay has sealed'],
+  ['auth/facade/consents.ts', 'JSON that this relay has sealed'],
+  ['auth/facade/answers.ts', 'JSON of our own'],
+  ['auth/facade/login.ts', 'a token of the issuer, of 512 KB at most'],
 ])
 
 t.test('JSON from the wire is walked with a meter', { timeout: 120_000 }, t => {

@@ -56,7 +56,7 @@ export class Issuer implements Authority {
     this.#keys = new Keys(settings, now)
   }
 
-  get resource(): ProtectedResource {
+  resourceAt(): ProtectedResource {
     return this.#settings
   }
 

@@ -86,6 +86,7 @@ export const serveFlags = {
     'token-file': {
       type: 'string', value: 'FILE', describe: 'bearer tokens, one a line, one of which a client must show',
     },
+    facade: { type: 'boolean', key: 'auth.facade' },
     admin: { type: 'string', value: 'HOST:PORT', key: 'admin' },
   }),
   ...about('Processes', {

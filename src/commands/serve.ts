@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Log, openLog } from '#audit/log.js'
 import type { Follower } from '#audit/sink.js'
-import type { Configuration } from '#config/configuration.js'
+import { asksForTokens, type Configuration } from '#config/configuration.js'
 import { CustomsError } from '#errors.js'
 import type { Condition } from '#gateway/health.js'
 import { explained } from '#rules/index.js'
@@ -84,7 +84,11 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const frontSettings = frontSettingsFor(log)
   const passing = replicas && new (await import('#transport/front/passing.js')).Passing(served.backend, replicas)
   lifetime.add(() => passing?.close())
-  const front = openFront({ ...served, ...(passing && { backend: passing }), log, logLevel, frontSettings }, lifetime)
+  let current = setup
+  const front = openFront({
+    ...served, ...(passing && { backend: passing }), log, logLevel, settings: await frontSettings(setup),
+    renewed: () => frontSettings(current),
+  }, lifetime)
   tellOfCapture(flags, setup.configuration)
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
   const adminListener = admin ? await adminOf(admin, served, page) : undefined
@@ -92,9 +96,10 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const reload = async () => {
     const changed = await read()
     const doubts = doubtsAbout(changed)
-    const settings = frontSettings(changed.configuration)
+    const settings = await frontSettings(changed)
     const late = needRestart(served.configuration(), changed.configuration)
     await served.reload(changed)
+    current = changed
     front.reload(settings)
     for (const doubt of doubts) log.warn(doubt)
     if (late.length > 0) log.warn(`${late.join(', ')}: changed, which takes a restart`)
@@ -171,7 +176,7 @@ const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
  * @throws CustomsError CANNOT_START when none of the servers can be started
  */
 export const doubtsAbout = (
-  { configuration: { listen, tokens, issuer }, servers }: Setup,
+  { configuration, servers }: Setup,
 ): readonly string[] => {
   const missing =
     servers.flatMap(({ server }) => ('url' in server || canStart(commandLineOf(server)) ? [] : [server]))
@@ -179,10 +184,11 @@ export const doubtsAbout = (
   if (first !== undefined && missing.length === servers.length) {
     throw new CustomsError('CANNOT_START', cannotStart(first.command[0]))
   }
+  const { listen, tokens } = configuration
   const who = strangersAt(listen)
   return [
     ...missing.map(({ name, command: [program] }) => `servers.${name}: ${cannotStart(program)}`),
-    ...(tokens.length === 0 && issuer === undefined && who !== undefined
+    ...(!asksForTokens(configuration) && who !== undefined
       ? [`${who}, and no token is asked for: name some with --token-file or auth.tokens, or an auth.issuer`]
       : []),
     ...(tokens.some(({ token }) => token.length < minToken)

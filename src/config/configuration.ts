@@ -46,6 +46,8 @@ export interface Configuration {
   readonly tokens: readonly ClientToken[]
   /** Whose tokens let clients in besides; undefined: none. */
   readonly issuer: IssuerConfiguration | undefined
+  /** Users log in at the servers behind, through this relay; undefined: they do not. */
+  readonly facade: FacadeConfiguration | undefined
   readonly audit: AuditConfiguration
   readonly telemetry: {
     /** Of the OTLP collector, for every signal; undefined: the environment decides. */
@@ -135,12 +137,22 @@ export interface RemoteServer extends AnyServer {
   readonly tls: ServerTls | undefined
   /** OAuth towards the server; undefined: a user logs in where the server asks for it. */
   readonly login?: ServerLogin | undefined
+  /**
+   * What the Authorization header of requests to the server is; undefined: the client's where it sends one, or
+   * where clients must show a token for this relay, that of `headers`; else that of a login.
+   */
+  readonly upstream?: NonNullable<Written.Server['upstream']> | undefined
 }
 
 export interface ServerLogin extends LoginSettings {
   /** `serve`: one login for all clients. */
   readonly shared: boolean
 }
+
+/** Clients must show a token that is for this relay. */
+export const asksForTokens = (
+  { tokens, issuer, facade }: Pick<Configuration, 'tokens' | 'issuer' | 'facade'>,
+): boolean => tokens.length > 0 || issuer !== undefined || facade !== undefined
 
 /** Paths of PEM files. */
 interface Certificate {
@@ -204,6 +216,12 @@ export interface IssuerConfiguration {
     { readonly url: string; readonly clientId: string; readonly clientSecret: string } | undefined
 }
 
+/** See docs/auth.md, "When users must log in at the server behind". */
+export interface FacadeConfiguration {
+  /** The public URL of this relay; undefined: the address that it listens on. */
+  readonly audience: string | undefined
+}
+
 /** The configuration without a file and without flags. */
 export const usual: Configuration = {
   file: undefined,
@@ -218,6 +236,7 @@ export const usual: Configuration = {
   servers: new Map(),
   tokens: [],
   issuer: undefined,
+  facade: undefined,
   audit: { ...defaults.audit, file: undefined, targets: [] },
   telemetry: { ...defaults.telemetry, endpoint: undefined, headers: new Map() },
   tls: undefined,

@@ -5,8 +5,8 @@ import { isObject, type Json, member } from '#protocol/unmetered.js'
 import { readAddress, readHost, readListen, readOrigin, readServerUrl } from './address.js'
 import { checked } from './check.js'
 import {
-  usual, type AuditTarget, type Configuration, type IssuerConfiguration, type Limits,
-  type ServerConfiguration, type StateConfiguration,
+  asksForTokens, usual, type AuditTarget, type Configuration, type FacadeConfiguration,
+  type IssuerConfiguration, type Limits, type ServerConfiguration, type StateConfiguration,
 } from './configuration.js'
 import { readChecked, readText } from './file.js'
 import { isConfigurationFile, isTokens } from './generated/checks.js'
@@ -50,11 +50,14 @@ export const overridden = async (
 const merged = async (
   written: Written.ConfigurationFile, base: Configuration, source: Source,
 ): Promise<Configuration> => {
-  const { listen, auth, audit, telemetry, tls, allowHosts = [], allowOrigins = [], admin } = written
+  const { listen, audit, telemetry, tls, allowHosts = [], allowOrigins = [], admin } = written
+  const auth = typeof written.auth === 'string' ? { facade: true as const } : written.auth
   const path = (file: string) => pathFrom(source, file)
   const limits = { ...base.limits, ...written.limits }
   const address = listen === undefined ? base.listen : readListen(listen, ['listen'], source)
-  const issuer = auth === undefined ? base.issuer : readIssuer(auth, address, tls !== undefined)
+  const issuer = (auth && readIssuer(auth, address, tls !== undefined)) ?? base.issuer
+  const facade = (auth && readFacade(auth)) ?? base.facade
+  if (facade !== undefined && issuer !== undefined) fail(['auth', 'facade'], 'stands beside issuer: give one of them')
   const tokens = auth?.tokens === undefined ? base.tokens : clientTokens(auth.tokens)
   const clients = written.clients === undefined ? base.clients : readClients(written.clients)
   const read: [string, ServerConfiguration][] = [
@@ -65,7 +68,11 @@ const merged = async (
     ...base.servers,
     ...read.map(([name, server]) => [name, withClients(server, clients)] as const),
   ])
-  if (issuer === undefined) servers.forEach(refuseScopes)
+  if (issuer === undefined && facade === undefined) servers.forEach(refuseScopes)
+  if (asksForTokens({ tokens, issuer, facade })) servers.forEach(refusePassthrough)
+  if (facade !== undefined) {
+    servers.forEach((server, name) => refuseBesideFacade(server, name, tokens.length > 0))
+  }
   refuseMatches(written.clients, ['clients'], tokens, issuer)
   for (const [name, server] of Object.entries(written.servers ?? {}))
     refuseMatches(server.clients, ['servers', name, 'clients'], tokens, issuer)
@@ -82,6 +89,7 @@ const merged = async (
     servers,
     tokens,
     issuer,
+    facade,
     audit: {
       ...base.audit,
       ...audit,
@@ -157,7 +165,8 @@ const readClientServers = async (
  * Settings that would be lost, because unknown keys of a client's server are ignored. Some clients have
  * a list under `tools`.
  */
-const onlyOurs: ReadonlySet<string> = new Set(['policy', 'rules', 'profile', 'lock', 'tools', 'workers', 'inheritEnv'])
+const onlyOurs: ReadonlySet<string> =
+  new Set(['policy', 'rules', 'profile', 'lock', 'tools', 'workers', 'inheritEnv', 'upstream'])
 
 const readLog = (file: string, source: Source): string =>
   file === '-' || file === 'none' ? file : pathFrom(source, file)
@@ -184,8 +193,10 @@ const clientTokens = (written: Written.Tokens): Configuration['tokens'] =>
     ? written.map(token => ({ token, name: undefined }))
     : Object.entries(written).map(([name, token]) => ({ token, name }))
 
+type WrittenAuth = Exclude<NonNullable<Written.ConfigurationFile['auth']>, string>
+
 const readIssuer = (
-  { issuer, audience, scopes, jwks, introspection }: NonNullable<Written.ConfigurationFile['auth']>,
+  { issuer, audience, scopes, jwks, introspection }: WrittenAuth,
   listen: Configuration['listen'], isTls: boolean,
 ): IssuerConfiguration | undefined => {
   if (issuer === undefined) return undefined
@@ -240,11 +251,40 @@ const readState = (
   }
 }
 
+/** Codes and tokens are sent to the public URL, and browsers come back to it (OAuth 2.1, section 1.5). */
+const readFacade = ({ facade, issuer, audience }: WrittenAuth): FacadeConfiguration | undefined => {
+  if (facade === undefined) {
+    return audience === undefined || issuer !== undefined ? undefined : fail(['auth', 'audience'], 'goes only with issuer or facade')
+  }
+  if (audience === undefined) return { audience }
+  const { protocol, hostname, origin } = new URL(readServerUrl(audience, ['auth', 'audience']))
+  const isLocal = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
+  return protocol === 'https:' || isLocal ? { audience: origin } : fail(['auth', 'audience'], 'must be https')
+}
+
+/** Only a server with a URL has an issuer at which users log in. */
+const refuseBesideFacade = (server: ServerConfiguration, name: string, hasTokens: boolean): void => {
+  const { upstream } = 'url' in server ? server : { upstream: undefined }
+  if (upstream !== undefined) {
+    fail(['servers', name, 'upstream'], 'goes not with auth.facade: the server gets the token of each user')
+  }
+  if ('command' in server && !hasTokens) {
+    fail(['servers', name, 'command'], 'has no login, and auth.facade asks for one: add auth.tokens, or give it a url')
+  }
+}
+
 /** Scopes are those of an issuer's tokens. */
 const refuseScopes = ({ scopes, tools }: ServerConfiguration, name: string): void => {
-  const needsIssuer = (...keys: Keys) => fail(['servers', name, ...keys, 'scopes'], 'needs auth.issuer')
+  const needsIssuer = (...keys: Keys) => fail(['servers', name, ...keys, 'scopes'], 'needs auth.issuer or auth.facade')
   if (scopes !== undefined) needsIssuer()
   for (const [tool, setting] of tools) if (setting.scopes !== undefined) needsIssuer('tools', tool)
+}
+
+/** A token for this relay must not reach a server (2026-07-28, authorization, access token privilege). */
+const refusePassthrough = (server: ServerConfiguration, name: string): void => {
+  if ('command' in server || server.upstream !== 'passthrough') return
+  fail(['servers', name, 'upstream'], 'cannot be passthrough beside auth: the client\'s token is for this ' +
+    'relay, and the specification forbids to pass it on. Send a token of your own (static), or none')
 }
 
 /**

@@ -13,7 +13,7 @@ import { expand, fail, namedAt, pathFrom, type Environment, type Keys, type Sour
 export const readServer = async (
   name: string, keys: Keys, written: Written.Server, source: Source, limits: Limits,
 ): Promise<ServerConfiguration> => {
-  const { command, env = {}, inheritEnv, cwd, url = '', headers = {}, passHeaders } = written
+  const { command, env = {}, inheritEnv, cwd, url = '', headers = {}, passHeaders, upstream } = written
   const common = {
     name,
     policy: await readBasePolicy(written.policy, [...keys, 'policy'], source),
@@ -32,13 +32,19 @@ export const readServer = async (
     tools: await readTools(written.tools, [...keys, 'tools'], source, limits),
   }
   if (command === undefined) {
+    const always = readHeaders(headers, [...keys, 'headers'])
+    if (upstream === 'static' && always.size === 0) fail([...keys, 'upstream'], 'static needs headers')
+    if (upstream !== undefined && upstream !== 'static' && always.has('authorization')) {
+      fail([...keys, 'upstream'], `${upstream} contradicts the Authorization of headers: that is static`)
+    }
     return {
       ...common,
       tls: readServerTls(written, keys, source),
       url: readServerUrl(url, [...keys, 'url']),
-      headers: readHeaders(headers, [...keys, 'headers']),
+      headers: always,
       ...(passHeaders && { passHeaders }),
       ...(written.auth && { login: readLogin(written.auth, keys, source) }),
+      ...(upstream && { upstream }),
     }
   }
   return {

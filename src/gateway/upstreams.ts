@@ -31,8 +31,10 @@ export class Upstreams {
   endpoints(isOnly = this.#current.size === 1): ReadonlyMap<string, Endpoint> {
     const paths = new Map<string, Endpoint>()
     for (const [name, upstream] of this.#current) {
+      const { passesAuthorization } = upstream
       const endpoint: Endpoint = {
         server: upstream.kind,
+        ...(passesAuthorization !== undefined && { passesAuthorization }),
         scopes: upstream.scopes,
         shared: upstream.shared,
         scopesOf: tool => this.#current.get(name)?.scopesOf(tool) ?? [],
@@ -84,6 +86,8 @@ export interface UpstreamOptions {
   readonly guard: Guard & { close(): Promise<void> }
   readonly connector: Connector
   readonly health: Pick<ServerHealth, 'problem' | 'stopping'>
+  /** See `Endpoint`. */
+  readonly passesAuthorization?: boolean | undefined
   /** Scopes that a token needs for this server. */
   readonly scopes?: readonly string[] | undefined
   /** The sessions as replicas share them; undefined: nothing is shared. */
@@ -109,6 +113,10 @@ export class Upstream {
 
   get kind(): Connector['kind'] {
     return this.#options.connector.kind
+  }
+
+  get passesAuthorization(): boolean | undefined {
+    return this.#options.passesAuthorization
   }
 
   get scopes(): readonly string[] | undefined {

@@ -73,7 +73,7 @@ void t.test('a real issuer\'s tokens let clients in, and the subject is on recor
   t.same(await metadata.json(), {
     resource, authorization_servers: [issuer], bearer_methods_supported: ['header'],
   })
-  t.equal((await fetch(`${relay.url}/.well-known/oauth-protected-resource/nowhere`)).status, 401)
+  t.equal((await fetch(`${relay.url}/.well-known/oauth-protected-resource/nowhere`)).status, 404)
 
   const reader = await tokenOf(issuer, resource, 'read')
   const begun = await relay.post(reader, initialize)

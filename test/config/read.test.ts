@@ -397,7 +397,54 @@ const wrong = [
     'an inheritance in words', server('command: [a], inheritEnv: all'),
     ':1:31: servers.a.inheritEnv: must be true, false or a list of names',
   ],
-  ['no tokens', 'auth: {}', ':1:1: auth: must have tokens, or an issuer, or both'],
+  ['no tokens', 'auth: {}', ':1:1: auth: must have tokens, an issuer or facade, or be the word facade'],
+  ['another word for auth', 'auth: open', ':1:1: auth: must have tokens, an issuer or facade, or be the word facade'],
+  ['a facade that is none', 'auth: { facade: false }', ':1:9: auth.facade: must be true, not false'],
+  [
+    'a facade beside an issuer', 'auth: { facade: true, issuer: "https://a.example", audience: "https://b.example" }',
+    ':1:9: auth.facade: stands beside issuer: give one of them',
+  ],
+  [
+    'a facade at an insecure URL', 'auth: { facade: true, audience: "http://a.example" }',
+    ':1:23: auth.audience: must be https',
+  ],
+  [
+    'an audience alone', 'auth: { tokens: [a], audience: "https://a.example" }',
+    ':1:22: auth.audience: goes only with issuer or facade',
+  ],
+  [
+    'a facade for a process', 'auth: facade\nservers: { a: { command: [b] } }',
+    ':2:17: servers.a.command: has no login, and auth.facade asks for one: add auth.tokens, or give it a url',
+  ],
+  [
+    'a facade and a static header', 'auth: facade\nservers: { a: { url: "https://a.example", upstream: none } }',
+    ':2:43: servers.a.upstream: goes not with auth.facade: the server gets the token of each user',
+  ],
+  [
+    'another upstream', server('url: "https://a.example", upstream: some'),
+    ':1:43: servers.a.upstream: must be none, passthrough, static, not "some"; did you mean "none"?',
+  ],
+  ['an upstream of a process', server('command: [b], upstream: none'), ':1:31: servers.a.upstream: goes only with url'],
+  [
+    'a static upstream without headers', server('url: "https://a.example", upstream: static'),
+    ':1:43: servers.a.upstream: static needs headers',
+  ],
+  [
+    'two upstreams', server('url: "https://a.example", upstream: none, headers: { authorization: a }'),
+    ':1:43: servers.a.upstream: none contradicts the Authorization of headers: that is static',
+  ],
+  [
+    'passthrough beside an issuer',
+    'auth: { issuer: "https://a.example", audience: "https://b.example" }\n' +
+    'servers: { a: { url: "https://a.example", upstream: passthrough } }',
+    ':2:43: servers.a.upstream: cannot be passthrough beside auth: the client\'s token is for this relay, and the ' +
+    'specification forbids to pass it on. Send a token of your own (static), or none',
+  ],
+  [
+    'passthrough beside tokens',
+    'auth: { tokens: [a] }\nservers: { a: { url: "https://a.example", upstream: passthrough } }',
+    /: servers\.a\.upstream: cannot be passthrough beside auth/,
+  ],
   [
     'an empty list of tokens', 'auth: { tokens: [] }',
     ':1:9: auth.tokens: must hold a token; leave auth out for an open door',

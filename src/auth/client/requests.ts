@@ -19,6 +19,8 @@ export interface Tokens {
   readonly refresh: string | undefined
   /** Undefined: those that were asked for. */
   readonly scopes: readonly string[] | undefined
+  /** The `sub` of the `id_token`, where there is one. */
+  readonly subject?: string | undefined
 }
 
 /** The issuer in a message: its whole URL is a text that a server chooses. */
@@ -185,6 +187,7 @@ export class IssuerClient {
       return {
         access, type: type === 'dpop' ? 'dpop' : 'bearer', refresh, lifetimeMs,
         expiresAt: lifetimeMs === undefined ? undefined : asked + lifetimeMs, scopes: wordsOf(granted.scope),
+        subject: module.getValidatedIdTokenClaims(granted)?.sub,
       }
     })
   }

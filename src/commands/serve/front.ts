@@ -2,8 +2,10 @@ import { statSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import type { Log } from '#audit/log.js'
 import { withoutSecrets } from '#audit/secrets.js'
+import type { Facade } from '#auth/facade/facade.js'
+import type { Facades } from '#auth/facade/facades.js'
 import { Issuer } from '#auth/issuer.js'
-import type { Configuration, ListenerTls } from '#config/configuration.js'
+import { asksForTokens, type Configuration, type ListenerTls } from '#config/configuration.js'
 import { codeOf, CustomsError, messageOf } from '#errors.js'
 import {
   type EndpointsSettings, type FrontBackend, type FrontSettings, HttpFront, type HttpFrontOptions,
@@ -12,6 +14,7 @@ import type { FrontTls } from '#transport/front/listener.js'
 import { realTimers, type Timers } from '#transport/timers.js'
 import type { LogLevel } from '../flags.js'
 import type { Lifetime } from '../relay/lifetime.js'
+import type { Setup } from '../server/setup.js'
 import { readPem } from '../server/upstream.js'
 
 /**
@@ -19,7 +22,8 @@ import { readPem } from '../server/upstream.js'
  * issuer's settings do.
  * @throws CustomsError BAD_CONFIG for a certificate that cannot be used
  */
-export const frontSettingsFor = (log: Log): ((configuration: Configuration) => FrontSettings) => {
+export const frontSettingsFor = (log: Log): ((setup: Setup) => Promise<FrontSettings>) => {
+  const facades = facadesFor(log)
   let known: { readonly settings: string; readonly authority: Issuer } | undefined
   const authorityOf = (issuer: Configuration['issuer']): Issuer | undefined => {
     const settings = JSON.stringify(issuer)
@@ -29,27 +33,69 @@ export const frontSettingsFor = (log: Log): ((configuration: Configuration) => F
     }
     return known?.authority
   }
-  return ({ allowHosts, allowOrigins, tokens, issuer, tls }) => ({
-    allowHosts,
-    allowOrigins,
-    tokens,
-    authority: authorityOf(issuer),
-    tls: tls && readTls(tls),
-  })
+  return async setup => {
+    const { allowHosts, allowOrigins, tokens, issuer, tls, facade } = setup.configuration
+    const common = { tokens, tls: tls && readTls(tls) }
+    if (facade === undefined) return { ...common, allowHosts, allowOrigins, authority: authorityOf(issuer) }
+    const { origin, hostname } = new URL(originOf(setup.configuration))
+    const site = await facades(setup, origin)
+    // Its own pages send forms to it.
+    const allowed = { allowHosts: [...allowHosts, hostname], allowOrigins: [...allowOrigins, origin] }
+    return { ...common, ...allowed, authority: site, site }
+  }
+}
+
+/** Makes the facades of the servers. One whose settings stay is kept, with the logins of its users. */
+const facadesFor = (log: Log) => {
+  let known = new Map<string, { readonly settings: string; readonly facade: Facade }>()
+  return async ({ servers, isOnly = servers.length === 1 }: Setup, origin: string): Promise<Facades> => {
+    const [{ Facade }, { Facades }] =
+      await Promise.all([import('#auth/facade/facade.js'), import('#auth/facade/facades.js')])
+    const kept = new Map<string, { readonly settings: string; readonly facade: Facade }>()
+    const byPath = new Map<string, Facade>()
+    for (const { server } of servers) {
+      if ('command' in server) continue
+      const { name, url } = server
+      const paths = [...(isOnly ? ['/mcp'] : []), `/${name}/mcp`]
+      const settings = JSON.stringify([origin, paths, url])
+      const before = known.get(name)
+      const facade = before?.settings === settings ? before.facade : new Facade({
+        name, origin, paths, prefix: isOnly ? '' : `/${name}`, warn: message => log.warn(message),
+        behind: { url: new URL(url), client: {}, scopes: undefined },
+      })
+      kept.set(name, { settings, facade })
+      for (const path of paths) byPath.set(path, facade)
+    }
+    known = kept
+    return new Facades(byPath)
+  }
+}
+
+/** The origin of the public URL. @throws CustomsError BAD_CONFIG where only the operator knows it */
+const originOf = ({ facade, listen, tls }: Configuration): string => {
+  if (facade?.audience !== undefined) return facade.audience
+  if ('socket' in listen || listen.port === 0 || /^(?:0\.0\.0\.0|::)?$/.test(listen.host)) {
+    throw new CustomsError('BAD_CONFIG', 'auth.facade: needs auth.audience: the public URL of this relay')
+  }
+  const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host
+  return `http${tls === undefined ? '' : 's'}://${host}:${listen.port}`
 }
 
 /** The endpoints' settings. */
 export const endpointsSettingsOf = (
-  { limits, sessions, tokens, issuer }: Configuration,
-): EndpointsSettings => ({
-  limits,
-  maxSessions: sessions.max,
-  maxProcesses: sessions.maxProcesses,
-  bufferedBytes: limits.bufferedBytes,
-  idleMs: sessions.idleMs,
-  ownAuthorization: tokens.length > 0 || issuer !== undefined,
-  resource: issuer,
-})
+  configuration: Configuration,
+): EndpointsSettings => {
+  const { limits, sessions, issuer, facade } = configuration
+  return {
+    limits,
+    maxSessions: sessions.max,
+    maxProcesses: sessions.maxProcesses,
+    bufferedBytes: limits.bufferedBytes,
+    idleMs: sessions.idleMs,
+    ownAuthorization: asksForTokens(configuration),
+    resource: facade === undefined ? issuer : { audience: originOf(configuration), scopes: [] },
+  }
+}
 
 const readTls = ({ cert, key, clientCa }: ListenerTls): FrontTls => {
   const read =
@@ -76,19 +122,18 @@ const lookMs = 10_000
  * @returns what stops it
  */
 export const onRenewal = (
-  files: () => readonly string[], renew: () => void, log: Log, timers: Timers = realTimers,
+  files: () => readonly string[], renew: () => void | Promise<void>, log: Log, timers: Timers = realTimers,
 ): (() => void) => {
   let known = stampOf(files())
   return timers.every(lookMs, () => {
     const stamp = stampOf(files())
     if (stamp === known) return
     known = stamp
-    try {
-      renew()
-      log.info('the certificates were read again')
-    } catch (error) {
-      log.warn(`the certificates were not read again, the old ones stay: ${messageOf(error)}`)
-    }
+    new Promise<void>(resolve => resolve(renew())).then(
+      () => log.info('the certificates were read again'),
+      (error: unknown) =>
+        log.warn(`the certificates were not read again, the old ones stay: ${messageOf(error)}`),
+    )
   })
 }
 
@@ -106,18 +151,20 @@ interface FrontParts extends Pick<HttpFrontOptions, 'refused'> {
   readonly backend: FrontBackend
   readonly log: Log
   readonly logLevel: LogLevel
-  readonly frontSettings: (configuration: Configuration) => FrontSettings
+  readonly settings: FrontSettings
+  /** Reads the certificates again. */
+  readonly renewed: () => Promise<FrontSettings>
   /** The current configuration. */
   readonly configuration: () => Configuration
 }
 
 /** Opens the network side of `serve` in front of a backend. */
 export const openFront = (
-  { backend, refused, log, logLevel, configuration, frontSettings }: FrontParts, lifetime: Lifetime,
+  { backend, refused, log, logLevel, configuration, settings, renewed }: FrontParts, lifetime: Lifetime,
 ): HttpFront => {
   const { listen, sessions: { graceMs } } = configuration()
   const front = new HttpFront({
-    ...frontSettings(configuration()), address: listen, backend,
+    ...settings, address: listen, backend,
     ...(refused && { refused }),
     ...(speaks(logLevel) && {
       served: request => log.access({ ...request, path: withoutSecrets(request.path) }),
@@ -130,7 +177,7 @@ export const openFront = (
   )
   if (configuration().tls) {
     lifetime.add(onRenewal(
-      () => certificatesOf(configuration()), () => front.reload(frontSettings(configuration())), log,
+      () => certificatesOf(configuration()), async () => front.reload(await renewed()), log,
     ))
   }
   return front

@@ -1,7 +1,9 @@
 import type { Log } from '#audit/log.js'
 import type { Follower } from '#audit/sink.js'
 import type { Capture } from '#capture/capture.js'
-import type { Configuration, ProcessServer, RemoteServer } from '#config/configuration.js'
+import {
+  asksForTokens, type Configuration, type ProcessServer, type RemoteServer,
+} from '#config/configuration.js'
 import { CallRates } from '#core/call-rates.js'
 import { type ServerHealth, wellIn } from '#gateway/health.js'
 import { type Connector, Upstream, Upstreams } from '#gateway/upstreams.js'
@@ -158,6 +160,9 @@ const upstreamOf = async (
     connector,
     scopes: server.scopes,
     shared: 'url' in server ? state && ((id, owner) => state.sessions.session(name, id, owner)) : undefined,
+    ...('url' in server && {
+      passesAuthorization: (server.upstream ?? 'passthrough') === 'passthrough' && !asksForTokens(configuration),
+    }),
     sessionStarted: () => metrics.sessionStarted(name),
     sessionEnded: ({ failure, isAuditFailure }) => {
       metrics.sessionEnded(name)

@@ -15,6 +15,8 @@ export interface OpenHead {
   readonly address: string
   readonly token: number | null
   readonly subject: Identity | null
+  /** The Authorization header for the server behind, where the client has a token of its own for that. */
+  readonly upstream: string | null
   readonly isSecure: boolean
   /** The place of the session with a server process that it may begin; null: it begins none. */
   readonly place: 'kept' | 'full' | null

@@ -124,9 +124,9 @@ class HandedOver {
     this.#named = named
     this.#share = new Share(bodies, clientOf(arrival))
     const { method = '', httpVersion, headers } = request
-    const { path, address, token = null, subject = null, scheme } = arrival
+    const { path, address, token = null, subject = null, scheme, upstream } = arrival
     const head: OpenHead = {
-      path, method, httpVersion, headers, address, token, subject, isSecure: scheme === 'https',
+      path, method, httpVersion, headers, address, token, subject, upstream: upstream?.header ?? null, isSecure: scheme === 'https',
       place: place === undefined ? null : place === 'full' ? 'full' : 'kept',
     }
     wire.sendJson('open', number, head)

@@ -71,7 +71,8 @@ export class RelayEnd<Theirs extends Calls> {
     const request = new ChannelRequest(this.#wire, exchange, head)
     const response = new ChannelResponse(this.#wire, exchange, request)
     this.#open.set(exchange, response)
-    const access = { token: head.token ?? undefined, subject: head.subject ?? undefined }
+    const upstream = head.upstream === null ? undefined : { header: head.upstream }
+    const access = { token: head.token ?? undefined, subject: head.subject ?? undefined, upstream }
     this.#options.serve(request, response, new Arrival(request, access))
   }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Identity } from '#core/event.js'
 import { isModernVersion } from '../http/headers.js'
-import type { Access } from './authority.js'
+import type { Access, UpstreamToken } from './authority.js'
 import { contextDigest, type Credentials } from './credentials.js'
 import { headerText, type FrontRequest, type ProcessPlace } from './request.js'
 
@@ -24,9 +24,10 @@ export class Arrival implements Peer {
   readonly path: string
   /** Of the client, also where another replica has passed the request on. */
   address: string
-  /** Both are set once the token was checked. */
+  /** These are set once the token was checked. */
   token: number | undefined
   subject: Identity | undefined
+  upstream: UpstreamToken | undefined
   readonly #request: Pick<FrontRequest, 'url' | 'headers' | 'socket' | 'place'>
   #context: { readonly credentials: Credentials; readonly digest: string } | undefined
 
@@ -35,8 +36,13 @@ export class Arrival implements Peer {
     this.path = pathOf(request.url ?? '')
     // An IPv6 socket reports an IPv4 client as `::ffff:1.2.3.4`.
     this.address = (request.socket.remoteAddress ?? '').replace(/^::ffff:/, '')
-    this.token = access.token
-    this.subject = access.subject
+    this.letIn(access)
+  }
+
+  letIn({ token, subject, upstream }: Access): void {
+    this.token = token
+    this.subject = subject
+    this.upstream = upstream
   }
 
   get peer(): Peer {
@@ -74,7 +80,9 @@ export class Arrival implements Peer {
   /** Equal for requests with equal credentials. */
   context(credentials: Credentials): string {
     if (this.#context?.credentials !== credentials) {
-      this.#context = { credentials, digest: contextDigest(credentials, this.#request.headers, this.subject) }
+      const { subject, upstream } = this
+      const digest = contextDigest(credentials, this.#request.headers, subject, upstream !== undefined)
+      this.#context = { credentials, digest }
     }
     return this.#context.digest
   }
@@ -96,6 +104,7 @@ export class Arrival implements Peer {
       const value = headerText(sent[name])
       if (value !== undefined && (withAuthorization || name !== 'authorization')) headers.set(name, value)
     }
+    if (this.upstream !== undefined) headers.set('authorization', this.upstream.header)
     if (!isProxied) return headers
     append(headers, 'via', `1.1 ${pseudonym}`)
     append(headers, 'x-forwarded-for', this.address)

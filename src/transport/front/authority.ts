@@ -1,14 +1,18 @@
 import type { Identity } from '#core/event.js'
+import type { ResponseHead } from '#protocol/frame.js'
 import { refusal, type Refusal } from './refusal.js'
 
-/** The operator's identity provider, and what this relay is to it (RFC 9728). */
-export interface ProtectedResource {
-  /** The issuer's URL, compared exactly with the `iss` of tokens. */
-  readonly issuer: string
+/** This relay, to those who ask for tokens for it (RFC 9728). */
+export interface Resource {
   /** The public URL of this relay, without a slash at its end. Tokens are for it, or for an endpoint. */
   readonly audience: string
   /** Every token needs these scopes. */
   readonly scopes: readonly string[]
+}
+
+export interface ProtectedResource extends Resource {
+  /** The issuer's URL, compared exactly with the `iss` of tokens. */
+  readonly issuer: string
 }
 
 /** What a valid token says. */
@@ -16,6 +20,15 @@ export interface Claims {
   readonly subject: Identity
   /** The `aud`. */
   readonly audience: readonly string[]
+  readonly upstream?: UpstreamToken
+}
+
+/** The client's own token for the server behind, in place of the one that the client showed. */
+export interface UpstreamToken {
+  /** The Authorization header. */
+  readonly header: string
+  /** The server does not accept it (HTTP 401). */
+  refused?(): void
 }
 
 /** Why there are no claims: the token is not valid, or it cannot be checked now. */
@@ -23,9 +36,10 @@ export type Unverified = 'invalid' | 'unavailable'
 
 /** Checks tokens of an issuer. */
 export interface Authority {
-  readonly resource: ProtectedResource
+  /** What the endpoint at a path is. @returns undefined where the authority has no part in it */
+  resourceAt(path: string): ProtectedResource | undefined
   /** Never rejects. A token that was checked a short time ago is answered at once. */
-  check(token: string): Claims | Promise<Claims | Unverified>
+  check(token: string, path: string): Claims | Promise<Claims | Unverified>
 }
 
 /** A client that was let in. */
@@ -33,6 +47,7 @@ export interface Access {
   /** The index of the configured token. */
   readonly token?: number | undefined
   readonly subject?: Identity | undefined
+  readonly upstream?: UpstreamToken | undefined
 }
 
 const wellKnown = '/.well-known/oauth-protected-resource'
@@ -41,7 +56,7 @@ const wellKnown = '/.well-known/oauth-protected-resource'
  * The public URL of an endpoint: the `resource` of its metadata, and the audience of its tokens.
  * @param path such as `/files/mcp`; the audience may end with it already
  */
-const resourceUrl = ({ audience }: ProtectedResource, path: string): string =>
+const resourceUrl = ({ audience }: Resource, path: string): string =>
   new URL(audience).pathname.endsWith(path) ? audience : audience + path
 
 /** The path of the endpoint that a request asks the metadata of; undefined for any other request. */
@@ -69,7 +84,7 @@ const faults = {
 
 /** A refusal that tells the client where it gets a token (RFC 6750, section 3; RFC 9728, section 5.1). */
 export const challenge = (
-  resource: ProtectedResource, path: string, fault: Fault, scopes: readonly string[] = resource.scopes,
+  resource: Resource, path: string, fault: Fault, scopes: readonly string[] = resource.scopes,
 ): Refusal => {
   const [status, error, message] = faults[fault]
   const url = new URL(resourceUrl(resource, path))
@@ -84,15 +99,33 @@ export const challenge = (
 
 /** Whether a valid token lets its holder in at this path: it was issued for us, with the scopes. */
 export const admit = (
-  resource: ProtectedResource, path: string, claims: Claims | Unverified,
+  resource: Resource, path: string, claims: Claims | Unverified,
 ): Access | Refusal => {
   if (claims === 'unavailable') return unavailable
   if (claims === 'invalid') return challenge(resource, path, 'invalid')
   const ours = [canonical(resource.audience), canonical(resourceUrl(resource, path))]
   if (!claims.audience.some(one => ours.includes(canonical(one)))) return challenge(resource, path, 'invalid')
-  const { subject } = claims
+  const { subject, upstream } = claims
   const isGranted = resource.scopes.every(scope => subject.scopes.includes(scope))
-  return isGranted ? { subject } : challenge(resource, path, 'scope')
+  return isGranted ? { subject, upstream } : challenge(resource, path, 'scope')
+}
+
+/**
+ * The head of a server's response, with a challenge of ours in place of the server's, which names metadata and
+ * tokens that are not the client's.
+ */
+export const ownChallenge = (resource: Resource, path: string, head: ResponseHead): ResponseHead => {
+  const theirs = head.headers.get('www-authenticate')?.join(', ') ?? ''
+  if (head.status !== 401 && theirs === '') return head
+  const headers = new Map(head.headers)
+  headers.delete('www-authenticate')
+  const lacks = head.status === 403 && /\berror="?insufficient_scope\b/.test(theirs)
+  if (head.status === 401 || lacks) {
+    const scopes = /\bscope="([\x21\x23-\x5b\x5d-\x7e ]{1,2000})"/.exec(theirs)?.[1]?.split(' ')
+    const ours = challenge(resource, path, lacks ? 'scope' : 'invalid', scopes).headers
+    headers.set('www-authenticate', Object.values(ours ?? {}))
+  }
+  return { status: head.status, headers }
 }
 
 const unavailable = refusal(

@@ -17,13 +17,15 @@ export type Credentials = 'nobody' | 'token' | 'server'
 /**
  * A hash that is equal for equal credentials, and tells nothing about them.
  * @param subject of a token of an issuer: it stands for the token, which is renewed every few minutes
+ * @param isUpstreams the server gets a token of the subject's, with the same scopes
  */
 export const contextDigest = (
-  credentials: Credentials, headers: IncomingHttpHeaders, subject: Identity | undefined,
+  credentials: Credentials, headers: IncomingHttpHeaders, subject: Identity | undefined, isUpstreams = false,
 ): string => {
   if (credentials === 'nobody') return ''
   const isIssued = subject?.issuer !== undefined
-  const shown = isIssued ? nameOf(subject) : headers.authorization
+  const scopes = isUpstreams && credentials === 'server' ? [...subject?.scopes ?? []].sort().join(' ') : ''
+  const shown = isIssued ? `${nameOf(subject)}${scopes}` : headers.authorization
   const key = credentials === 'token'
     ? [shown]
     : Object.keys(headers).filter(identifiesClient).sort().map(name => {

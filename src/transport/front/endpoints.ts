@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { grants } from '#core/options.js'
-import type { Frame, FrameLimits } from '#protocol/frame.js'
+import type { Frame, FrameLimits, ResponseHead } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
 import { parseInTurns } from '../frames.js'
 import { realTimers, type Timers } from '../timers.js'
 import type { Arrival } from './arrival.js'
 import { checkBody, readBody } from './body.js'
-import { challenge, type ProtectedResource } from './authority.js'
+import { challenge, ownChallenge, type Resource } from './authority.js'
 import { checkAccept, checkContentType } from './gate.js'
 import { expectedIn, isInitialize, isModern, received, statusOf } from './message.js'
 import { clientOf, Quota, Share } from './quota.js'
@@ -28,10 +28,10 @@ export interface Backend<Request = FrontRequest, Response = FrontResponse> {
 }
 
 export interface EndpointsSettings {
-  /** The front checks tokens: the Authorization header is not forwarded. */
+  /** The front checks tokens: the Authorization header is not forwarded, unless the endpoint says so. */
   readonly ownAuthorization?: boolean
   /** For the scopes of endpoints and tools; undefined: scopes are not checked. */
-  readonly resource?: ProtectedResource | undefined
+  readonly resource?: Resource | undefined
   readonly limits: FrameLimits
   /** Most bytes of request bodies in memory at a time (64 MiB). */
   readonly bufferedBytes?: number
@@ -198,7 +198,7 @@ export class Endpoints implements Backend {
       return undefined
     }
     const { session, claims } = found
-    const reply = this.#reply(router, session, response, {
+    const reply = this.#reply(router, session, response, arrival, {
       keys: expected,
       statusOf: answers => statusOf(answers, frame, modern),
       emptyStatus: frame.message.kind === 'unusable' ? 400 : 202,
@@ -241,14 +241,20 @@ export class Endpoints implements Backend {
       response.end()
       return undefined
     }
-    const reply = this.#reply(router, session, response, nothingExpected)
+    const reply = this.#reply(router, session, response, arrival, nothingExpected)
     if (router.own) session.listen(reply, arrival)
     else session.bare(reply, method, router.headersFor(arrival), { claims, arrival })
     return undefined
   }
 
-  #reply(router: SessionRouter, session: FrontSession, response: FrontResponse, expected: Expected): Reply {
-    return new Reply(response, expected, !router.own, session.id)
+  #reply(
+    router: SessionRouter, session: FrontSession, response: FrontResponse, { upstream, path }: Arrival,
+    expected: Expected,
+  ): Reply {
+    const { resource } = this.#settings
+    const isOwn = upstream !== undefined && resource !== undefined
+    const change = isOwn ? (head: ResponseHead) => ownChallenge(resource, path, head) : undefined
+    return new Reply(response, expected, !router.own, session.id, change)
   }
 
   #refuse(

@@ -13,6 +13,7 @@ import { isPreflight, preflight, shareWith } from './head.js'
 import { createListener, listen, renewTls, requests, type FrontTls, type ListenAddress } from './listener.js'
 import { clientOf, Quota } from './quota.js'
 import { answerUnreadable, refusals, refuse, type Refusal } from './refusal.js'
+import { isOfLogins, type Site, Visits } from './site.js'
 
 export type { Peer } from './arrival.js'
 export { Endpoints, type EndpointsSettings, type Refused } from './endpoints.js'
@@ -23,6 +24,7 @@ export type { SessionKind } from './sessions/session.js'
 export interface FrontSettings extends Partial<Omit<GateOptions, 'host'>> {
   /** Undefined: plain HTTP. A front that began without TLS stays without TLS. */
   readonly tls?: FrontTls | undefined
+  readonly site?: Site | undefined
 }
 
 /** Answers the admitted requests. Relay processes need Node's own request and response. */
@@ -51,6 +53,8 @@ const lastResponsesMs = 1000
 export class HttpFront {
   readonly #options: HttpFrontOptions
   #gate: Gate
+  #site: Site | undefined
+  readonly #visits = new Visits()
   readonly #server: Server
   readonly #timers: Timers
   /** Responses to admitted requests. */
@@ -66,6 +70,7 @@ export class HttpFront {
     this.#options = options
     this.#timers = options.timers ?? realTimers
     this.#gate = gateOf(options.address, options)
+    this.#site = options.site
     this.#places = new Quota(() => options.maxRequests ?? 4096)
     this.#connections = new Connections(options.maxConnections)
     this.#server = this.#createServer()
@@ -79,6 +84,7 @@ export class HttpFront {
     renewTls(this.#server, settings.tls)
     const { authority } = this.#gate
     this.#gate = gateOf(this.#options.address, settings)
+    this.#site = settings.site
     for (const [response, arrival] of this.#open.entries()) {
       const { req } = response
       // The tokens of an issuer that stays were checked a short time ago, or when their stream began.
@@ -177,14 +183,14 @@ export class HttpFront {
   /** @param access the outcome of the check of the token */
   #enter(request: IncomingMessage, response: ServerResponse, arrival: Arrival, access: Checked): void {
     if ('status' in access) return this.#refuse(request, response, arrival, access)
-    arrival.token = access.token
-    arrival.subject = access.subject
+    arrival.letIn(access)
     if (this.#stopping) return this.#refuse(request, response, arrival, refusals.stopping)
     const client = clientOf(arrival)
     if (!this.#places.take(client)) return this.#refuse(request, response, arrival, refusals.manyRequests)
     this.#open.set(response, arrival)
     response.once('close', () => {
       this.#places.leave(client)
+      if (response.statusCode === 401) arrival.upstream?.refused?.()
       this.#answered(response)
     })
     const { backend } = this.#options
@@ -206,23 +212,34 @@ export class HttpFront {
         return 'answered'
       }
     }
+    const { backend } = this.#options
     const endpoint = this.#gate.authority && metadataOf(arrival.path)
-    if (endpoint !== undefined && this.#options.backend.has(endpoint)) {
-      return this.#metadata(request, response, endpoint)
+    if (endpoint !== undefined && backend.has(endpoint)) return this.#metadata(request, response, endpoint)
+    if (this.#site?.has(arrival.path) === true) {
+      this.#visit(this.#site, request, response, arrival)
+      return 'answered'
     }
+    if (isOfLogins(arrival.path)) return refusals.noEndpoint
     const { expect } = headers
     return expect !== undefined && !/^100-continue$/i.test(expect) ? refusals.badExpect : undefined
+  }
+
+  #visit(site: Site, request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
+    this.#visits.serve(site, request, response, arrival).then(
+      refused => refused && this.#refuse(request, response, arrival, refused),
+      () => this.#refuse(request, response, arrival, refusals.broken),
+    )
   }
 
   /** Answers with the metadata of an endpoint (RFC 9728, section 3.2). Pages of any origin may read it. */
   #metadata(request: IncomingMessage, response: ServerResponse, endpoint: string): Refusal | 'answered' {
     if (request.method !== 'GET' && request.method !== 'HEAD') return refusals.badMethod
-    const { authority } = this.#gate
-    if (authority === undefined) return refusals.noEndpoint
+    const resource = this.#gate.authority?.resourceAt(endpoint)
+    if (resource === undefined) return refusals.noEndpoint
     response.setHeader('access-control-allow-origin', '*')
     response.setHeader('cache-control', 'max-age=300')
     response.writeHead(200, { 'content-type': 'application/json' })
-    response.end(request.method === 'HEAD' ? undefined : metadataText(authority.resource, endpoint))
+    response.end(request.method === 'HEAD' ? undefined : metadataText(resource, endpoint))
     return 'answered'
   }
 

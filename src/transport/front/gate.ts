@@ -65,19 +65,20 @@ export class Gate {
   /** Checks the token of a request, in the `Authorization` header only (RFC 6750, section 2.1). */
   checkToken({ authorization = '' }: IncomingHttpHeaders, path: string): Checked | Promise<Checked> {
     const { authority } = this
+    const resource = authority?.resourceAt(path)
     if (this.#tokens.length === 0 && authority === undefined) return anyone
     const shown = /^bearer +([^\s,]+)$/i.exec(authorization)?.[1]
     if (shown === undefined) {
-      if (authority === undefined) return refusals.noToken
-      return challenge(authority.resource, path, /^bearer\b/i.test(authorization) ? 'malformed' : 'missing')
+      if (resource === undefined) return refusals.noToken
+      return challenge(resource, path, /^bearer\b/i.test(authorization) ? 'malformed' : 'missing')
     }
     const known = this.#known(shown)
     if (known !== undefined) return known
-    if (authority === undefined) return refusals.badToken
-    const claims = authority.check(shown)
+    if (authority === undefined || resource === undefined) return refusals.badToken
+    const claims = authority.check(shown, path)
     return claims instanceof Promise
-      ? claims.then(found => admit(authority.resource, path, found))
-      : admit(authority.resource, path, claims)
+      ? claims.then(found => admit(resource, path, found))
+      : admit(resource, path, claims)
   }
 
   #known(shown: string): Access | undefined {

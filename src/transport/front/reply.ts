@@ -40,6 +40,7 @@ export class Reply {
   readonly #expected: Expected
   readonly #follows: boolean
   readonly #session: string | undefined
+  readonly #change: ((head: ResponseHead) => ResponseHead) | undefined
   #state: 'waiting' | 'streaming' | 'done' = 'waiting'
   #head: ResponseHead | undefined
   /** The number of answers that are still to come. */
@@ -59,8 +60,13 @@ export class Reply {
   /**
    * @param follows the server speaks HTTP and chooses the form: nothing is sent before its head
    * @param session the session id that the front has created
+   * @param change of the head of an HTTP server's response
    */
-  constructor(response: FrontResponse, expected: Expected, follows: boolean, session: string | undefined) {
+  constructor(
+    response: FrontResponse, expected: Expected, follows: boolean, session: string | undefined,
+    change?: (head: ResponseHead) => ResponseHead,
+  ) {
+    this.#change = change
     this.#response = response
     this.#expected = expected
     this.#follows = follows
@@ -126,7 +132,7 @@ export class Reply {
 
   head(head: ResponseHead): void {
     if (this.#state !== 'waiting' || this.#head) return
-    this.#head = head
+    this.#head = this.#change?.(head) ?? head
     if (mediaType(head.headers) === eventStream) this.stream()
   }
 

@@ -19,6 +19,8 @@ export interface Endpoint {
    * forwarded.
    */
   readonly server: 'stdio' | 'http'
+  /** The server gets the Authorization header of clients. */
+  readonly passesAuthorization?: boolean
   /** The scopes that a token needs for this endpoint. */
   readonly scopes?: readonly string[] | undefined
   /** The scopes that it needs besides for a call of a tool. */
@@ -59,7 +61,7 @@ export interface NewSession {
  * run.
  */
 export interface RouterSettings {
-  /** The Authorization header is meant for this relay, and is not forwarded. */
+  /** The Authorization header is meant for this relay. */
   readonly ownAuthorization: boolean
   readonly maxSessions: number
   readonly idleMs: number
@@ -88,6 +90,7 @@ export class SessionRouter {
   #endpoint: Endpoint | undefined
   /** The kind of the server at the newest endpoint. */
   #kind: Endpoint['server']
+  #passesAuthorization: boolean | undefined
   /**
    * The number of endpoints so far. It is part of a group's name, so that no request joins the session of a
    * server that was replaced.
@@ -104,6 +107,7 @@ export class SessionRouter {
     this.#path = path
     this.#endpoint = endpoint
     this.#kind = endpoint.server
+    this.#passesAuthorization = endpoint.passesAuthorization
     this.#settings = settings
     this.#processes = processes
     const max = () => settings().maxSessions
@@ -123,6 +127,7 @@ export class SessionRouter {
     }
     this.#endpoint = endpoint
     this.#kind = endpoint.server
+    this.#passesAuthorization = endpoint.passesAuthorization
     this.#generation++
   }
 
@@ -172,7 +177,7 @@ export class SessionRouter {
 
   /** The request's headers as the server may see them. */
   headersFor(arrival: Arrival): ReadonlyMap<string, string> {
-    return arrival.headers(!this.own, !this.#settings().ownAuthorization)
+    return arrival.headers(!this.own, this.#passesAuthorization ?? !this.#settings().ownAuthorization)
   }
 
   /**

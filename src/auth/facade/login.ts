@@ -1,0 +1,146 @@
+import type { Identity } from '#core/event.js'
+import { guardedFetch, hasPrivateAddress, type GuardedFetch } from '#transport/upstream/document.js'
+import { HttpFailure } from '#transport/upstream/pool.js'
+import { isObject, isString, member, parseJson } from '#protocol/unmetered.js'
+import { wantedBy } from '../client/challenge.js'
+import { discover, type Discovered } from '../client/discovery.js'
+import { givenClient, register, type Client, type ClientSettings } from '../client/registration.js'
+import { IssuerClient, type Begun, type Tokens } from '../client/requests.js'
+
+/** The server behind, at which users log in. */
+export interface Behind {
+  readonly url: URL
+  readonly client: ClientSettings
+  /** Asked for in place of those that the server names; undefined: those. */
+  readonly scopes: readonly string[] | undefined
+}
+
+interface Known {
+  readonly found: Discovered
+  readonly issuer: IssuerClient
+  /** Those that the server wants. */
+  readonly scopes: readonly string[]
+}
+
+/** One login of a user, from here to the issuer and back. */
+export interface Going extends Begun {
+  readonly known: Known
+  readonly scopes: readonly string[]
+}
+
+/** The metadata of the server and its issuer counts for so long, in milliseconds. */
+const knownMs = 10 * 60_000
+/** After a failure, the server is not asked again for so long, in milliseconds. */
+const againMs = 5000
+
+/** Logs users in at the issuer of a server, as one client of that issuer. Rejects with HttpFailure. */
+export class UpstreamLogin {
+  readonly #behind: Behind
+  readonly #redirectUri: string
+  readonly #now: () => number
+  #known: Promise<Known> | undefined
+  #until = 0
+  /** By issuer. */
+  readonly #clients = new Map<string, Client>()
+
+  constructor(behind: Behind, redirectUri: string, now: () => number = Date.now) {
+    this.#behind = behind
+    this.#redirectUri = redirectUri
+    this.#now = now
+  }
+
+  /** @param asked the scopes that the client wants; none: those that the server wants */
+  async begin(asked: readonly string[]): Promise<Going> {
+    const known = await this.#current()
+    const { server, resource } = known.found
+    const offered = (scope: string): readonly string[] =>
+      (server.scopes_supported?.includes(scope) === true ? [scope] : [])
+    const wanted = asked.length > 0 ? asked : this.#behind.scopes ?? known.scopes
+    // `openid` tells who the user is; without `offline_access` some issuers give no refresh token.
+    const own = this.#behind.scopes === undefined ? [...offered('openid'), ...offered('offline_access')] : []
+    const scopes = [...new Set([...wanted, ...own])]
+    const begun = await known.issuer.begin({ redirectUri: this.#redirectUri, resource, scopes })
+    return { ...begun, known, scopes }
+  }
+
+  /** @param answer the parameters with which the user came back: `state` and `iss` are checked */
+  async finish(answer: URLSearchParams, going: Going): Promise<Tokens> {
+    const tokens = await going.known.issuer.exchange(answer, going, going.known.found.resource)
+    return { ...tokens, scopes: tokens.scopes ?? going.scopes }
+  }
+
+  /** The user of these tokens, where the `id_token` or an access token that is a JWT names it. */
+  subjectOf({ subject, access }: Tokens, { known: { found } }: Going): Identity | undefined {
+    const { issuer } = found.server
+    const known = subject ?? subjectIn(access, issuer)
+    return known === undefined ? undefined : { issuer, subject: known, scopes: [] }
+  }
+
+  async issuer(): Promise<string> {
+    return (await this.#current()).found.server.issuer
+  }
+
+  async refresh(token: string): Promise<Tokens> {
+    const { issuer, found } = await this.#current()
+    return issuer.refresh(token, found.resource)
+  }
+
+  async revoke(token: string): Promise<void> {
+    await (await this.#current()).issuer.revoke(token)
+  }
+
+  #current(): Promise<Known> {
+    if (this.#known === undefined || this.#now() > this.#until) {
+      this.#until = this.#now() + knownMs
+      this.#known = this.#discover()
+      this.#known.catch(() => (this.#until = this.#now() + againMs))
+    }
+    return this.#known
+  }
+
+  async #discover(): Promise<Known> {
+    const { url, client: settings } = this.#behind
+    const fetch = guardedFetch({ mayBePrivate: await hasPrivateAddress(url) })
+    const wanted = await challengeOf(url, fetch)
+    const found = await discover(url, wanted, fetch)
+    if (found === undefined) throw new HttpFailure(`${url.host} names no issuer at which users could log in`)
+    const { server } = found
+    const known = this.#clients.get(server.issuer)
+    const isOver = (known?.secretExpiresAt ?? Infinity) < this.#now() + knownMs
+    const client = givenClient(settings, server) ?? (isOver ? undefined : known) ?? await register(
+      server, { redirectUri: this.#redirectUri, applicationType: kindOf(this.#redirectUri) }, fetch,
+    )
+    this.#clients.set(server.issuer, client)
+    return {
+      found, scopes: wanted.scopes ?? found.scopes ?? [],
+      issuer: new IssuerClient({ server, client, fetch, now: this.#now }),
+    }
+  }
+}
+
+/** OpenID Connect Registration, section 2: `web` clients have no redirect URI on loopback. */
+const kindOf = (redirectUri: string): 'native' | 'web' =>
+  (redirectUri.startsWith('https:') ? 'web' : 'native')
+
+/** What the server says to a request without a token. */
+const challengeOf = async (url: URL, fetch: GuardedFetch) => {
+  const response = await fetch(url.href, {
+    method: 'POST',
+    headers: { 'accept': 'application/json, text/event-stream', 'content-type': 'application/json' },
+    body: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
+  })
+  const shown = response.headers.get('www-authenticate')
+  return wantedBy(new Map(shown === null ? [] : [['www-authenticate', [shown]]]))
+}
+
+/**
+ * The `sub` of an access token that is a JWT of the issuer (RFC 9068). The issuer itself has sent the token,
+ * over its own connection, so the signature is not checked (OpenID Connect Core, section 3.1.3.7, item 6).
+ */
+const subjectIn = (token: string, issuer: string): string | undefined => {
+  const payload = /^[\w-]+\.([\w-]+)\.[\w-]+$/.exec(token)?.[1]
+  const claims = payload === undefined ? undefined : parseJson(Buffer.from(payload, 'base64url').toString())
+  if (!isObject(claims) || member(claims, 'iss') !== issuer) return undefined
+  const subject = member(claims, 'sub')
+  return isString(subject) && subject !== '' ? subject : undefined
+}
