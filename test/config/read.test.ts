@@ -422,7 +422,7 @@ const wrong = [
   ],
   [
     'another upstream', server('url: "https://a.example", upstream: some'),
-    ':1:43: servers.a.upstream: must be none, passthrough, static, not "some"; did you mean "none"?',
+    ':1:43: servers.a.upstream: must be none, passthrough, static, oauth, not "some"; did you mean "none"?',
   ],
   ['an upstream of a process', server('command: [b], upstream: none'), ':1:31: servers.a.upstream: goes only with url'],
   [

@@ -6,13 +6,13 @@ import { wantedBy } from '../client/challenge.js'
 import { discover, type Discovered } from '../client/discovery.js'
 import { givenClient, register, type Client, type ClientSettings } from '../client/registration.js'
 import { IssuerClient, type Begun, type Tokens } from '../client/requests.js'
+import type { LoginSettings } from '../client/user-login.js'
 
 /** The server behind, at which users log in. */
 export interface Behind {
   readonly url: URL
-  readonly client: ClientSettings
-  /** Asked for in place of those that the server names; undefined: those. */
-  readonly scopes: readonly string[] | undefined
+  /** What the operator says of this relay as a client, and which issuer and scopes it asks. */
+  readonly settings: Pick<LoginSettings, 'issuer' | 'scopes' | keyof ClientSettings>
 }
 
 interface Known {
@@ -55,10 +55,10 @@ export class UpstreamLogin {
     const { server, resource } = known.found
     const offered = (scope: string): readonly string[] =>
       (server.scopes_supported?.includes(scope) === true ? [scope] : [])
-    const wanted = asked.length > 0 ? asked : this.#behind.scopes ?? known.scopes
+    const { settings } = this.#behind
     // `openid` tells who the user is; without `offline_access` some issuers give no refresh token.
-    const own = this.#behind.scopes === undefined ? [...offered('openid'), ...offered('offline_access')] : []
-    const scopes = [...new Set([...wanted, ...own])]
+    const own = settings.scopes ?? [...offered('openid'), ...offered('offline_access')]
+    const scopes = [...new Set([...(asked.length > 0 ? asked : known.scopes), ...own])]
     const begun = await known.issuer.begin({ redirectUri: this.#redirectUri, resource, scopes })
     return { ...begun, known, scopes }
   }
@@ -99,10 +99,10 @@ export class UpstreamLogin {
   }
 
   async #discover(): Promise<Known> {
-    const { url, client: settings } = this.#behind
+    const { url, settings } = this.#behind
     const fetch = guardedFetch({ mayBePrivate: await hasPrivateAddress(url) })
     const wanted = await challengeOf(url, fetch)
-    const found = await discover(url, wanted, fetch)
+    const found = await discover(url, { ...wanted, issuer: settings.issuer }, fetch)
     if (found === undefined) throw new HttpFailure(`${url.host} names no issuer at which users could log in`)
     const { server } = found
     const known = this.#clients.get(server.issuer)

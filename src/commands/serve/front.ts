@@ -15,6 +15,7 @@ import { realTimers, type Timers } from '#transport/timers.js'
 import type { LogLevel } from '../flags.js'
 import type { Lifetime } from '../relay/lifetime.js'
 import type { Setup } from '../server/setup.js'
+import { settingsOf } from '../server/login.js'
 import { readPem } from '../server/upstream.js'
 
 /**
@@ -57,11 +58,12 @@ const facadesFor = (log: Log) => {
       if ('command' in server) continue
       const { name, url } = server
       const paths = [...(isOnly ? ['/mcp'] : []), `/${name}/mcp`]
-      const settings = JSON.stringify([origin, paths, url])
+      const login = settingsOf(server)
+      const settings = JSON.stringify([origin, paths, url, login])
       const before = known.get(name)
       const facade = before?.settings === settings ? before.facade : new Facade({
         name, origin, paths, prefix: isOnly ? '' : `/${name}`, warn: message => log.warn(message),
-        behind: { url: new URL(url), client: {}, scopes: undefined },
+        behind: { url: new URL(url), settings: login },
       })
       kept.set(name, { settings, facade })
       for (const path of paths) byPath.set(path, facade)

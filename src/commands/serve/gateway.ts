@@ -211,14 +211,15 @@ const local = (server: ProcessServer, limits: FrameLimits, ended: ServerHealth['
 
 /** The HTTP client is loaded only for a remote server. @param isAlone no other server is offered beside it */
 const remote = async (
-  server: RemoteServer, { limits, listen }: Configuration, isAlone: boolean, warn: (message: string) => void,
+  server: RemoteServer, { limits, listen, facade }: Configuration, isAlone: boolean, warn: (message: string) => void,
 ): Promise<Connector> => {
   const [{ HttpUpstream }, { AuthorizedUpstream }, { httpServer }] = await Promise.all([
     import('#transport/upstream/pool.js'),
     import('#transport/upstream/authorized.js'),
     import('#transport/upstream/forward.js'),
   ])
-  const authorizer = mayLogIn(server, listen) ? await authorizerOf(server, warn) : undefined
+  const isOwn = facade === undefined && mayLogIn(server, listen)
+  const authorizer = isOwn ? await authorizerOf(server, warn) : undefined
   const [url, tls] = [new URL(server.url), tlsOf(server)]
   const upstream = authorizer ? new AuthorizedUpstream(url, tls, authorizer, true) : new HttpUpstream(url, tls)
   const { headers, name } = server

@@ -12,14 +12,14 @@ const usual: LoginSettings = { grant: 'user', loginMs: 300_000 }
 /**
  * What gets tokens for a server. It acts when the server asks for a login.
  * @param warn tells the operator
- * @returns undefined where the operator gives the credentials as a header or in the URL
+ * @returns undefined where the operator gives the credentials as a header or in the URL, or wants no login
  * @throws CustomsError BAD_CONFIG where the file of the private key cannot be read
  */
 export const authorizerOf = async (
   server: RemoteServer, warn: (message: string) => void,
 ): Promise<Authorizer | undefined> => {
+  if (!wantsLogin(server)) return undefined
   const url = new URL(server.url)
-  if (server.headers.has('authorization') || url.username !== '') return undefined
   const [{ Login }, { LoginFolder }] =
     await Promise.all([import('#auth/client/login.js'), import('#auth/client/store.js')])
   return new Login({
@@ -31,6 +31,9 @@ export const authorizerOf = async (
     },
   })
 }
+
+export const wantsLogin = ({ headers, upstream = 'oauth', url }: RemoteServer): boolean =>
+  upstream === 'oauth' && !headers.has('authorization') && new URL(url).username === ''
 
 /**
  * Whether all clients of `serve` may use one login: those of this machine's user may, others only where the
