@@ -48,10 +48,10 @@ const idOf = (body: string): unknown => (JSON.parse(body) as { id?: unknown }).i
 
 /** Answers as an MCP server with one tool, `honest`. */
 export const answerAsServer = (body: string, response: ServerResponse): void => {
-  const { method } = JSON.parse(body) as { method?: string }
+  const { method, params } = JSON.parse(body) as { method?: string; params?: { protocolVersion?: string } }
   if (idOf(body) === undefined) return void response.writeHead(202).end()
   const result = method === 'initialize'
-    ? { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }
+    ? { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }
     : method === 'tools/list'
       ? { tools: [{ name: 'honest', inputSchema: { type: 'object' } }, { name: 'admin', inputSchema: { type: 'object' } }] }
       : { content: [{ type: 'text', text: 'done' }] }

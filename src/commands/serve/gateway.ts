@@ -211,7 +211,8 @@ const local = (server: ProcessServer, limits: FrameLimits, ended: ServerHealth['
 
 /** The HTTP client is loaded only for a remote server. @param isAlone no other server is offered beside it */
 const remote = async (
-  server: RemoteServer, { limits, listen, facade }: Configuration, isAlone: boolean, warn: (message: string) => void,
+  server: RemoteServer, { limits, listen, facade }: Configuration, isAlone: boolean,
+  warn: (message: string) => void,
 ): Promise<Connector> => {
   const [{ HttpUpstream }, { AuthorizedUpstream }, { httpServer }] = await Promise.all([
     import('#transport/upstream/pool.js'),
