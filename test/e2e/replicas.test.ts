@@ -1,11 +1,15 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import {
   CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema, ResourceUpdatedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
-import { auditOf } from './bridge.js'
-import { engine, startEngine, startEverything, startReplicas } from './replicas.js'
+import { auditOf, scratch } from './bridge.js'
+import {
+  balance, engine, freePort, startEngine, startEverything, startReplica, startReplicas,
+} from './replicas.js'
 
 // The official server updates resources every five seconds.
 t.setTimeout(240_000)
@@ -113,4 +117,83 @@ t.test('any of three replicas serves any request of a session', { skip }, async 
 
   t.same(findingsIn(audits), [], 'nothing was found')
   t.ok([...balancer.counts.values()].every(count => count > 5), 'every replica was asked')
+})
+
+t.test('a session in front of a process goes on at any replica while its own lives', { skip }, async t => {
+  const store = await startEngine(t)
+  const folder = scratch(t)
+  const script = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
+  const replicas = await Promise.all([0, 1].map(async index => {
+    const port = await freePort()
+    return startReplica(t, join(folder, String(index)), {
+      servers: { everything: { command: [process.execPath, script, 'stdio'] } },
+      state: { url: store.url, key, advertise: `http://127.0.0.1:${port}` },
+    }, port)
+  }))
+  const balancer = await balance(t, replicas.map(({ url }) => url))
+  const { client } = await connect(t, balancer.url)
+  for (let round = 0; round < 2; round++) {
+    const sampled = await client.callTool({ name: 'trigger-sampling-request', arguments: { prompt: 'x' } })
+    t.match(textOf(sampled), 'sampled')
+  }
+  t.same([...balancer.counts.values()].map(count => count > 2), [true, true])
+  const steps: number[] = []
+  await client.callTool(
+    { name: 'trigger-long-running-operation', arguments: { duration: 0.2, steps: 4 } }, undefined,
+    { onprogress: ({ progress }) => steps.push(progress) },
+  )
+  t.same(steps, [1, 2, 3, 4])
+  // Only one replica has run the server.
+  const began = replicas.map(({ audit }) => auditOf(audit))
+  t.same(began.map(records => records.filter(({ event }) => event === 'session/start').length).sort(), [0, 1])
+  const [first, second] = replicas
+  const [home, other] = (began[0]?.length ?? 0) > 0 ? [first, second] : [second, first]
+  const forged = await fetch(`${other?.url}/mcp`, {
+    method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"ping"}', headers: {
+      'content-type': 'application/json', accept: 'application/json, text/event-stream',
+      'mcp-session-id': 'r0123456789abcdef-none', 'mcp-customs-passed': '1.forged', 'mcp-customs-client': '10.0.0.1',
+    },
+  })
+  t.equal(forged.status, 404, 'no such replica')
+  balancer.to.splice(0, Infinity, other?.url ?? '')
+  home?.relay.child.kill('SIGKILL')
+  await home?.relay.exit
+  await t.rejects(client.callTool({ name: 'echo', arguments: { message: 'x' } }), /There is no such session/)
+})
+
+t.test('without the state sessions cannot begin, others go on, and all works again', { skip }, async t => {
+  const store = await startEngine(t)
+  const everything = await startEverything(t)
+  const admin = await freePort()
+  const { balancer } = await startReplicas(t, 1, {
+    servers: { everything: { url: everything } }, state: { url: store.url, key }, admin: `127.0.0.1:${admin}`,
+  })
+  const readyz = async () => {
+    const response = await fetch(`http://127.0.0.1:${admin}/readyz`)
+    return { status: response.status, ...(await response.json() as object) }
+  }
+  const { client } = await connect(t, balancer.url)
+  const echo = () => client.callTool({ name: 'echo', arguments: { message: 'x' } })
+  const sample = () => client.callTool({ name: 'trigger-sampling-request', arguments: { prompt: 'x' } })
+  t.match(textOf(await sample()), 'sampled')
+  t.match(await readyz(), { status: 200, ready: true })
+  for (const [stop, start] of [
+    [() => store.stop(), () => store.start()],
+    [() => Promise.resolve(store.pause(true)), () => Promise.resolve(store.pause(false))],
+  ] as const) {
+    await stop()
+    t.match(textOf(await echo()), 'Echo: x', 'a call')
+    t.match(textOf(await sample().catch(String)), /state that the replicas share/, 'the server asks')
+    await t.rejects(connect(t, balancer.url), /state that the replicas share/, 'a new session')
+    t.match(await readyz(), {
+      status: 200, degraded: true, problems: { everything: { reason: /the shared state at 127.0.0.1:\d+/ } },
+    })
+    await start()
+    let text = ''
+    while (!text.includes('sampled')) text = textOf(await sample().catch(String))
+    t.match(await readyz(), { status: 200, ready: true, degraded: undefined })
+    await t.resolves(connect(t, balancer.url))
+  }
+  const metrics = await (await fetch(`http://127.0.0.1:${admin}/metrics`)).text()
+  t.match(metrics, /mcp_customs_state_operations_total\{operation="keep",outcome="failed"\} [1-9]/)
 })
