@@ -70,10 +70,9 @@ const table = {
   clientOperation: durations('client', 'operation', operationLabels, 'Time that a request took'),
   serverSession: durations('server', 'session', sessionLabels, 'Time that a session lasted'),
   clientSession: durations('client', 'session', sessionLabels, 'Time that a session lasted'),
-  stateReady: {
-    ...gauge('state_ready', 'Whether the state that replicas share can be reached: 1, or 0.', { leastCounts: true }),
-    labels: [],
-  },
+  stateReady: gauge(
+    'state_ready', 'Whether the state that replicas share can be reached: 1, or 0.', { leastCounts: true },
+  ),
   stateAsked: counter(
     'state_operations_total', ['operation', 'outcome'],
     'Operations on the state that replicas share: ok, or failed (no answer in time, or an error).',
