@@ -16,8 +16,8 @@ export class Unclaimable extends Error {}
 /** This process's exclusive right to write a file. */
 export interface Claim {
   /** Called once a second, to show that the owner lives. @returns why this process has lost the claim */
-  renew(): string | undefined
-  release(): void
+  readonly renew: () => string | undefined
+  readonly release: () => void
 }
 
 interface Owner {

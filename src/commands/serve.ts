@@ -82,7 +82,8 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
     ? (await import('./serve/relays.js')).openRelays(parts, lifetime)
     : openAlone(parts, lifetime))
   const frontSettings = frontSettingsFor(log)
-  const passing = replicas && new (await import('#transport/front/passing.js')).Passing(served.backend, replicas)
+  const passing =
+    replicas && new (await import('#transport/front/passing.js')).Passing(served.backend, replicas)
   lifetime.add(() => passing?.close())
   let current = setup
   const front = openFront({

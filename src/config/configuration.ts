@@ -138,8 +138,8 @@ export interface RemoteServer extends AnyServer {
   /** OAuth towards the server; undefined: a user logs in where the server asks for it. */
   readonly login?: ServerLogin | undefined
   /**
-   * What the Authorization header of requests to the server is; undefined: the client's where it sends one, or
-   * where clients must show a token for this relay, that of `headers`; else that of a login.
+   * What the Authorization header of requests to the server is; undefined: the client's where it sends one,
+   * or where clients must show a token for this relay, that of `headers`; else that of a login.
    */
   readonly upstream?: NonNullable<Written.Server['upstream']> | undefined
 }

@@ -350,7 +350,9 @@ const withWords = (tool: JsonObject, setting: ToolSetting | undefined, meter: Me
 }
 
 /** The members of a tool in the operator's words. */
-const operatorWords = (mended: JsonObject, setting: ToolSetting | undefined): Readonly<Record<string, Json>> => {
+const operatorWords = (
+  mended: JsonObject, setting: ToolSetting | undefined,
+): Readonly<Record<string, Json>> => {
   const { title, description, outputSchema, annotations } = setting ?? {}
   const theirs = member(mended, 'annotations')
   return {

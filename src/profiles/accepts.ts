@@ -62,7 +62,9 @@ class Check {
   }
 
   root(schema: Json, key: string): void {
-    const { notAtRoot = [], needsType, needsProperties, properties = Infinity, enumValues = Infinity } = this.#rules
+    const {
+      notAtRoot = [], needsType, needsProperties, properties = Infinity, enumValues = Infinity,
+    } = this.#rules
     this.#schema(schema, [key], 0)
     if (!isObject(schema)) return
     for (const keyword of notAtRoot) {
@@ -173,5 +175,6 @@ export const isTyped = (type: Json | undefined, wanted: string): boolean =>
 /** Whether it asserts nothing, so that leaving it out changes no verdict on arguments. */
 export const isAnnotation = (keyword: string): boolean => {
   const known = jsonSchemaKeywords.get(keyword)
-  return known === undefined || known.asserts !== undefined || (/^\$|^format$/.test(keyword) && !/Ref$|^\$ref$/.test(keyword))
+  if (known === undefined || known.asserts !== undefined) return true
+  return /^\$|^format$/.test(keyword) && !/Ref$|^\$ref$/.test(keyword)
 }

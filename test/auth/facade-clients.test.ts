@@ -76,10 +76,10 @@ const sdk = (connect: (url: URL, provider: Provider) => Connection): Sdk => ({
 })
 
 const sdk1 = (Client: typeof Client1, Transport: typeof Transport1): Sdk => sdk((url, provider) => {
-  const transport = new Transport(url, { authProvider: provider as never })
+  const transport = new Transport(url, { authProvider: provider })
   const client = new Client(about)
   return {
-    client: client as unknown as AnyClient, connected: client.connect(transport as never),
+    client: client as unknown as AnyClient, connected: client.connect(transport),
     finish: () => transport.finishAuth(provider.answer.get('code') ?? ''),
   }
 })

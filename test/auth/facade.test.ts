@@ -42,7 +42,7 @@ class Login {
       code_challenge: createHash('sha256').update(this.verifier).digest('base64url'), code_challenge_method: 'S256',
       resource: this.origin + this.path, ...changes,
     }
-    for (const [name, value] of Object.entries(parameters)) {
+    for (const [name, value] of Object.entries<string | undefined>(parameters)) {
       if (value !== undefined) url.searchParams.set(name, value)
     }
     return url.href

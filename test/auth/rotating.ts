@@ -21,7 +21,7 @@ export class RotatingIssuer {
   origin = ''
   readonly counts = { logins: 0, refreshes: 0, reuses: 0, registrations: 0, revocations: 0, calls: 0 }
   accessSeconds = 3600
-  /** Called before a refresh is answered; it may answer itself. `answer(true)` uses the token up, and is lost. */
+  /** Called before a refresh is answered; it may answer itself. `answer(true)` uses up the token. */
   onRefresh: ((response: ServerResponse, answer: (isLost?: boolean) => void) => void) | undefined
   /** In place of the usual answer of the MCP server to a request with this access token. */
   onCall: ((token: string | undefined, response: ServerResponse, body: string) => boolean) | undefined

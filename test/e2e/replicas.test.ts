@@ -37,9 +37,10 @@ const findingsIn = (audits: readonly string[]) =>
   audits.flatMap(auditOf).flatMap(({ event, findings }) => findings.map(({ rule }) => `${event} ${rule}`))
     .filter(each => !/tool\/(?:annotations|dialect)|wire\/http/.test(each))
 
-t.test('replicas without a state serve a session that another one began, as far as it can be judged', async t => {
+t.test('replicas without a state serve a session that another began, as far as it can be judged', async t => {
   const everything = await startEverything(t)
-  const { replicas: [first, second] } = await startReplicas(t, 2, { servers: { everything: { url: everything } } })
+  const servers = { everything: { url: everything } }
+  const { replicas: [first, second] } = await startReplicas(t, 2, { servers })
   const post = (url = '', body: object, session?: string) => fetch(`${url}/mcp`, {
     method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', ...body }),
     headers: {

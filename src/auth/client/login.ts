@@ -42,7 +42,8 @@ interface Asking {
 
 /**
  * This program's login at one MCP server: shows the token with each request, renews it in time, and asks the
- * user to log in when the server wants it. All processes of a user share one file; one of them at a time renews.
+ * user to log in when the server wants it. All processes of a user share one file; one of them at a time
+ * renews.
  */
 export class Login implements Authorizer {
   readonly #options: LoginOptions

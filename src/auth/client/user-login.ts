@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { codeOf } from '#errors.js'
+import { asError, codeOf } from '#errors.js'
 import { openCallback, type Callback } from '#transport/callback.js'
 import type { GuardedFetch } from '#transport/upstream/document.js'
 import { HttpFailure } from '#transport/upstream/pool.js'
@@ -185,7 +185,7 @@ export class UserLogin {
         try {
           resolve(await exchange(answer))
         } catch (error) {
-          reject(error as Error)
+          reject(asError(error))
           throw error
         }
       }

@@ -35,8 +35,8 @@ const wellKnown = '/.well-known/oauth-authorization-server'
 /**
  * The authorization server of our clients in front of one server; to the server's issuer this relay is one
  * client. Every client of MCP compares the `resource` of the metadata with the URL that it was given, so
- * metadata and tokens that are passed through cannot work. The issuer's tokens are kept here; clients get tokens of ours (2026-07-28,
- * authorization; MCP security best practices).
+ * metadata and tokens that are passed through cannot work. The issuer's tokens are kept here; clients get
+ * tokens of ours (2026-07-28, authorization; MCP security best practices).
  */
 export class Facade implements Site {
   readonly #options: FacadeOptions
@@ -185,11 +185,9 @@ export class Facade implements Site {
     const client = await clientOf(form.get('client_id') ?? '', this.#seals)
     if (client === undefined) return fault('invalid_client', 401)
     if (this.#resourceOf(form.get('resource')) === undefined) return fault('invalid_target')
-    switch (form.get('grant_type')) {
-      case 'authorization_code': return this.#redeem(client, form)
-      case 'refresh_token': return this.#rotate(client, form)
-      default: return fault('unsupported_grant_type')
-    }
+    const grant = form.get('grant_type')
+    if (grant === 'authorization_code') return this.#redeem(client, form)
+    return grant === 'refresh_token' ? this.#rotate(client, form) : fault('unsupported_grant_type')
   }
 
   #redeem({ id }: FacadeClient, form: URLSearchParams): Page {

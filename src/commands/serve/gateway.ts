@@ -222,7 +222,8 @@ const remote = async (
   const isOwn = facade === undefined && mayLogIn(server, listen)
   const authorizer = isOwn ? await authorizerOf(server, warn) : undefined
   const [url, tls] = [new URL(server.url), tlsOf(server)]
-  const upstream = authorizer ? new AuthorizedUpstream(url, tls, authorizer, true) : new HttpUpstream(url, tls)
+  const upstream =
+    authorizer ? new AuthorizedUpstream(url, tls, authorizer, true) : new HttpUpstream(url, tls)
   const { headers, name } = server
   const passHeaders = new Set(server.passHeaders?.map(header => header.toLowerCase()))
   const cookiePath = isAlone ? undefined : `/${name}/`

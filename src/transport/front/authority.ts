@@ -111,8 +111,8 @@ export const admit = (
 }
 
 /**
- * The head of a server's response, with a challenge of ours in place of the server's, which names metadata and
- * tokens that are not the client's.
+ * The head of a server's response, with a challenge of ours in place of the server's, which names metadata
+ * and tokens that are not the client's.
  */
 export const ownChallenge = (resource: Resource, path: string, head: ResponseHead): ResponseHead => {
   const theirs = head.headers.get('www-authenticate')?.join(', ') ?? ''

@@ -83,8 +83,7 @@ export class Passing implements FrontBackend {
   #isPassed(request: IncomingMessage, arrival: Arrival): boolean {
     const { headers } = request
     const [proof, client] = [headerText(headers[proofHeader]), headerText(headers[clientHeader])]
-    delete headers[proofHeader]
-    delete headers[clientHeader]
+    for (const name of [proofHeader, clientHeader]) Reflect.deleteProperty(headers, name)
     if (proof === undefined || client === undefined) return false
     if (!this.#replicas.isProof(proof, factsOf(request, client))) return false
     arrival.address = client
