@@ -114,7 +114,7 @@ const expand = args => args.map(text => text.replaceAll('$(POD_NAME)', name))
   for (const [file, text] of Object.entries(data)) writeFileSync(join(folder, file), text)
   const [{ stringData }] = manifestsOf('secret.yaml')
   const mounts = [[folder, '/etc/mcp-customs'], [hosts, '/etc/hosts']]
-  const container = await start({ args: gateway.args, env: { ...stringData, POD_NAME: name }, mounts })
+  const container = await start({ args: gateway.args, env: { ...stringData, POD_NAME: name, POD_IP: '127.0.0.1' }, mounts })
   await container.until('started', probe(container, gateway.startupProbe, gateway))
   await container.until('in service', probe(container, gateway.readinessProbe, gateway))
   assert.equal(statusOf(container, '/files/mcp', 'Authorization: Bearer wrong'), '401')
@@ -123,7 +123,7 @@ const expand = args => args.map(text => text.replaceAll('$(POD_NAME)', name))
   passed('gateway: in service with the ConfigMap\'s configuration and the Secret\'s tokens')
 
   // The image's own CMD reads the same file.
-  const usual = await start({ env: { ...stringData, POD_NAME: name }, mounts })
+  const usual = await start({ env: { ...stringData, POD_NAME: name, POD_IP: '127.0.0.1' }, mounts })
   await usual.until('the health check', () => usual.exec(...image.health) === '')
   assert.equal(await usual.stop(), 0)
   passed('the image without arguments serves /etc/mcp-customs/customs.yaml')

@@ -275,7 +275,9 @@ export class Login implements Authorizer {
       const reason = error instanceof HttpFailure ? error.message : reasonOf(error)
       const message = `the server asks for a login (HTTP 401), which failed: ${reason}`
       const isUnasked = user !== undefined && user.startUrl === undefined
-      const failure = isUnasked ? new NoLogin(message) : new HttpFailure(message)
+      const failure = isUnasked
+        ? new NoLogin(`${message}; credentials can be given by --header Authorization=VALUE`)
+        : new HttpFailure(message)
       if (isUnasked) this.#options.warn(`${url.host}: ${message}`)
       this.#failure = { error: failure, until: this.#now() + againMs }
       throw failure
