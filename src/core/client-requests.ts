@@ -197,7 +197,8 @@ export class ClientRequests {
     const { output } = this.#core
     this.#fail(request, errorCode.late, `the server did not answer within ${request.waitMs} ms`)
     output.emit({ type: 'abandon', exchange: request.exchange, key: request.key })
-    output.toServer(request.exchange, cancellation(request, 'timed out'))
+    // A client must not cancel its initialize request (2025-11-25, cancellation, behavior requirements).
+    if (request.method !== 'initialize') output.toServer(request.exchange, cancellation(request, 'timed out'))
   }
 
   /** The client closed this exchange: its requests need no response. */

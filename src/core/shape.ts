@@ -15,7 +15,7 @@ export interface Shape {
   /** The definition as the client accepts it; the same where it is accepted as it is. */
   readonly adapted: (definition: JsonObject, meter: Meter) => JsonObject
   /** The arguments of a call without nulls that stand for an argument left out. */
-  readonly withoutNulls: (given: JsonObject, inputSchema: JsonObject, meter: Meter) => JsonObject
+  readonly withoutLeftOut: (given: JsonObject, inputSchema: JsonObject, meter: Meter) => JsonObject
 }
 
 /** The profiles that the operator chose for a server. */

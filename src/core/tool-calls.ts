@@ -163,7 +163,7 @@ export class ToolCalls {
     const given = member(params, 'arguments')
     const [schema] = called.tool.inputSchemas
     const isChecked = isObject(given) && isObject(schema) && this.#isShaping
-    const kept = isChecked ? shape.withoutNulls(given, schema, meter) : given
+    const kept = isChecked ? shape.withoutLeftOut(given, schema, meter) : given
     const changes = {
       ...(called.name !== called.shown && { name: called.name }),
       ...(kept !== given && kept !== undefined && { arguments: kept }),

@@ -5,7 +5,7 @@ import { type JsonObject, type Meter, OverBudget } from '#protocol/json.js'
 import { accepts, type Refusal } from './accepts.js'
 import { adapted } from './adapt.js'
 import { automatic, profileFor, profileNamed } from './index.js'
-import { withoutNulls } from './nulls.js'
+import { withoutLeftOut } from './left-out.js'
 import type { Profile } from './profile.js'
 
 /** What the profiles say of a definition. */
@@ -75,7 +75,7 @@ const shapeOf = (profiles: readonly Profile[], server: string): Shape => {
     tools: tools.length === 0 ? undefined : Math.min(...tools),
     refusals: (definition, meter) => fitting(definition, meter).refused,
     adapted: (definition, meter) => fitting(definition, meter).made,
-    withoutNulls: (given, schema, meter) => (isStrict ? withoutNulls(given, schema, meter) : given),
+    withoutLeftOut: (given, schema, meter) => (isStrict ? withoutLeftOut(given, schema, meter) : given),
   }
 }
 

@@ -6,7 +6,7 @@ import { dialectOf } from '#protocol/json-schema.js'
 import { headerKeyword, isAnnotation } from './accepts.js'
 import { any, finished } from './finish.js'
 import { both, either, elements, isOpen } from './merge.js'
-import { pointed } from './nulls.js'
+import { pointed } from './left-out.js'
 import type { SchemaRules } from './profile.js'
 import { inWords, noted, text } from './words.js'
 

@@ -7,7 +7,7 @@ import {
 } from './scan.js'
 import { unmetered } from './unmetered.js'
 
-// Reads messages and their ids. Ids are read, compared and written here only.
+// Reads and writes messages and their ids. Ids are compared by their keys (`IdKey`), in core/pending.ts.
 
 /** The ids of an unusable text are searched for in so many members and bytes. */
 const maxMembers = 10_000
@@ -42,7 +42,10 @@ export const idOf = (key: IdKey): Id => {
 /** A key that equals no request's key, for a response whose id is spelt differently. */
 export const misspelt = (key: IdKey): IdKey => ` ${key}`
 
-/** A lenient reader's value of an id (`Number(id)`, if that is a number): `1`, `1.0` and `"1"` are equal. */
+/**
+ * The value that a lenient reader gives an id (`Number(id)`, if that is a number): the same for `1`, `1.0` and
+ * `"1"`. Only for a response whose id no request has: it is the response to the request of the same value.
+ */
 export const meaningOf = (key: IdKey): string => {
   // Most clients use small integers.
   if (/^(?:0|[1-9]\d{0,14})$/.test(key)) return key

@@ -1,19 +1,8 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK, type JWTPayload } from 'jose'
 import { Provider } from 'oidc-provider'
 import type { Test } from '../e2e/bridge.js'
-
-const listening = (t: Test, server: Server): Promise<string> => new Promise(resolve => {
-  server.listen(0, '127.0.0.1', () => {
-    const address = server.address() as AddressInfo
-    resolve(`http://127.0.0.1:${address.port}`)
-  })
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-})
+import { listen } from './protected.js'
 
 /** An issuer whose every document and signature the test decides. */
 export class ForgingIssuer {
@@ -29,7 +18,7 @@ export class ForgingIssuer {
   static async open(t: Test): Promise<ForgingIssuer> {
     const issuer = new ForgingIssuer()
     await issuer.addKey('first')
-    issuer.url = await listening(t, createServer((request, response) => {
+    issuer.url = await listen(t, createServer((request, response) => {
       const path = request.url ?? ''
       issuer.fetched.push(path)
       const own = new Map<string, object>([
@@ -61,7 +50,7 @@ export class ForgingIssuer {
 export const realIssuer = async (t: Test, scopes: string): Promise<string> => {
   // The provider needs the URL, which the server knows once it listens.
   const server = createServer()
-  const url = await listening(t, server)
+  const url = await listen(t, server)
   const provider = new Provider(url, {
     clients: [{
       client_id: 'robot', client_secret: 'robot-secret', grant_types: ['client_credentials'],

@@ -7,6 +7,7 @@ import { readConfiguration } from '#config/read.js'
 import { parseYaml } from '#config/text.js'
 import { presets } from '#config/policy.js'
 import { actions } from '#core/findings.js'
+import { revisions } from '#protocol/revisions/index.js'
 import { ruleNames } from '#rules/index.js'
 
 interface Schema {
@@ -22,7 +23,7 @@ const matches = new Ajv2020({
   strict: true, allowUnionTypes: true, strictRequired: false, strictTuples: false,
 }).addKeyword('errorMessage').compile(schema)
 
-t.test('the schema has every rule, with the actions that it may have', t => {
+t.test('the schema has every rule, with the actions that it may have, every preset and every revision', t => {
   t.strictSame(Object.keys(schema.$defs.rules?.properties ?? {}), [...ruleNames])
   for (const name of ruleNames) {
     t.equal(
@@ -33,6 +34,7 @@ t.test('the schema has every rule, with the actions that it may have', t => {
   t.strictSame(schema.$defs.resultAction?.enum, [...actions])
   t.strictSame(schema.$defs.action?.enum, actions.filter(action => action !== 'demote'))
   t.strictSame(schema.$defs.preset?.enum, [...presets])
+  t.strictSame(schema.$defs.revision?.enum, [...revisions])
   t.end()
 })
 

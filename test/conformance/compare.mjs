@@ -9,13 +9,13 @@ const ofProcesses = new Set([
 ])
 
 const { relay, direct, relayed, differences } = JSON.parse(readFileSync(process.argv[2], 'utf8'))
-// The relay lists the tools itself for new credentials, and looks for a login itself where a client comes without any: more
-// requests, which the suite finds well made.
-const isOwnRequest = ({ scenario, direct: without, relayed: status }) =>
-  scenario.startsWith('auth/') && without === 'absent' && status !== 'FAILURE'
+// New credentials are a new authorization context, whose tools the relay lists itself before a call: one more request that
+// the suite finds well authorized.
+const isOwnList = ({ scenario, direct: without, relayed: status }) =>
+  scenario === 'auth/scope-step-up' && without === 'absent' && status === 'SUCCESS'
 const isOfProcesses = ({ check, relayed: status }) =>
   relay.includes(' -- ') && status === 'absent' && ofProcesses.has(check.split(' ')[0])
-const isExpected = difference => isOwnRequest(difference) || isOfProcesses(difference)
+const isExpected = difference => isOwnList(difference) || isOfProcesses(difference)
 const surprises = differences.filter(difference => !isExpected(difference))
 for (const { leg, check, direct, relayed, message } of surprises) console.log(`${leg}: ${check}: ${direct}, relayed ${relayed}: ${message}`)
 console.log(`${direct.passed} checks pass without the relay, ${relayed.passed} with it; ${surprises.length} unexpected differences`)

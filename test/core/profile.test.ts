@@ -214,7 +214,7 @@ t.test('a tool that no step makes acceptable is kept from the client', t => {
     names: ['none'],
     of: () => ({
       name: 'none', tools: undefined, refusals: () => [{ path: '', message: 'refuses it' }],
-      adapted: (definition: object) => ({ ...definition }), withoutNulls: (given: object) => ({ ...given }),
+      adapted: (definition: object) => ({ ...definition }), withoutLeftOut: (given: object) => ({ ...given }),
     }),
   }
   t.match(listed([], uri, { shapes, actions: { 'tool/profile': action } }), { tools: '', verdict: 'block' })

@@ -245,6 +245,16 @@ t.test('after requestMs the request gets an error, the server a cancellation, an
   t.end()
 })
 
+t.test('a client must not cancel its initialize request, and neither does the relay after requestMs', t => {
+  const script = new Script({ requestMs: 50 })
+  const [[, timer] = []] = script.client(initialize('2025-11-25'))
+  t.match(script.happens({ type: 'timer-fired', timer } as never), [
+    ['stop timer', timer], ['to client', { id: 0, error: { code: -31002 } }], ['abandon', '0'],
+  ])
+  t.notOk(script.raw.some(({ bytes }) => bytes.includes('notifications/cancelled')))
+  t.end()
+})
+
 t.test('an unreadable response still ends the wait of the request that it was meant for', t => {
   const cases: readonly [string, string][] = [
     ['{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"te', 'truncated'],

@@ -29,6 +29,15 @@ const inParts = (group: readonly Case[], most: number): readonly (readonly Case[
   Array.from({ length: Math.ceil(group.length / most) }, (_, index) =>
     group.slice(index * most, (index + 1) * most))
 
+/** A test for each group of cases that one session can hold. */
+export const runAllCases = (t: TapTest, cases: readonly Case[], bridge: Bridge): void => {
+  for (const group of together(cases)) {
+    const [first] = group
+    const name = `${bridge.name}: ${first?.rule}: ${first?.name}, and ${group.length - 1} more`
+    void t.test(name, { buffered: true }, t => runCases(t, group, bridge))
+  }
+}
+
 /**
  * Runs cases of one session over a bridge: what the client gets, what the server gets, and what is recorded.
  */

@@ -2,7 +2,7 @@ import { createPrivateKey } from 'node:crypto'
 import type * as OAuth from 'oauth4webapi'
 import { faultOf, type GuardedFetch } from '#transport/upstream/document.js'
 import { failureOf, HttpFailure } from '#transport/upstream/pool.js'
-import { wordsOf } from './challenge.js'
+import { wordsOf } from '#transport/http/challenge.js'
 import type { AuthorizationServer } from './discovery.js'
 import { methodOf, type Client } from './registration.js'
 

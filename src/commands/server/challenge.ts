@@ -1,4 +1,4 @@
-import { wantedBy, type Wanted } from '#auth/client/challenge.js'
+import { wantedBy, type Wanted } from '#transport/http/challenge.js'
 import type { RemoteServer } from '#config/configuration.js'
 import { CustomsError } from '#errors.js'
 import { discard, HttpUpstream } from '#transport/upstream/pool.js'

@@ -1,5 +1,6 @@
 import type { Identity } from '#core/event.js'
 import type { ResponseHead } from '#protocol/frame.js'
+import { wantedBy } from '../http/challenge.js'
 import { refusal, type Refusal } from './refusal.js'
 
 /** This relay, to those who ask for tokens for it (RFC 9728). */
@@ -115,14 +116,13 @@ export const admit = (
  * and tokens that are not the client's.
  */
 export const ownChallenge = (resource: Resource, path: string, head: ResponseHead): ResponseHead => {
-  const theirs = head.headers.get('www-authenticate')?.join(', ') ?? ''
-  if (head.status !== 401 && theirs === '') return head
+  if (head.status !== 401 && !head.headers.has('www-authenticate')) return head
+  const { error, scopes } = wantedBy(head.headers)
   const headers = new Map(head.headers)
   headers.delete('www-authenticate')
-  const lacks = head.status === 403 && /\berror="?insufficient_scope\b/.test(theirs)
+  const lacks = head.status === 403 && error === 'insufficient_scope'
   if (head.status === 401 || lacks) {
-    const scopes = /\bscope="([\x21\x23-\x5b\x5d-\x7e ]{1,2000})"/.exec(theirs)?.[1]?.split(' ')
-    const ours = challenge(resource, path, lacks ? 'scope' : 'invalid', scopes).headers
+    const ours = challenge(resource, path, lacks ? 'scope' : 'invalid', scopes?.length === 0 ? undefined : scopes).headers
     headers.set('www-authenticate', Object.values(ours ?? {}))
   }
   return { status: head.status, headers }

@@ -12,7 +12,7 @@ const deepest = 12
  * @param schema as the server declares it: a null that it accepts, or for a required argument, stays
  * @returns the same arguments when nothing is taken out
  */
-export const withoutNulls = (given: JsonObject, schema: JsonObject, meter: Meter): JsonObject => {
+export const withoutLeftOut = (given: JsonObject, schema: JsonObject, meter: Meter): JsonObject => {
   const made = new Nulls(schema, meter).without(given, [schema])
   return isObject(made) ? made : given
 }

@@ -11,9 +11,6 @@ import {
   balance, engine, freePort, startEngine, startEverything, startReplica, startReplicas,
 } from './replicas.js'
 
-// The official server updates resources every five seconds.
-t.setTimeout(240_000)
-
 const key = 'known-to-all-replicas'
 const skip = engine === undefined && 'neither valkey-server nor redis-server is installed'
 

@@ -1,5 +1,5 @@
-import { only } from '#transport/http/headers.js'
-import type { HttpHeaders } from '#transport/transport.js'
+import { only } from './headers.js'
+import type { HttpHeaders } from '../transport.js'
 
 /** One challenge of a `WWW-Authenticate` header (RFC 9110, section 11.6.1). */
 export interface Challenge {
