@@ -155,7 +155,7 @@ export const processLedger = new Ledger(processBytes)
 
 /**
  * The bytes of an object beside its buffers and strings: itself, its entry in a Map, its closures and
- * generators. Measured by `test/core/ledger.test.ts`.
+ * generators. Measured by `test/core/ledger.long.test.ts`.
  */
 export const weights = {
   clientRequest: 3000, queuedRequest: 1000, serverRequest: 600, relayId: 150, task: 800,
