@@ -43,7 +43,7 @@ export class Answers {
     try {
       return yield* this.#judge(request, exchange, frame, result)
     } catch (error) {
-      request.findings.spent(error)
+      request.findings.addOverBudget(error)
       return replaced(request, frame)
     }
   }
@@ -104,7 +104,7 @@ export class Answers {
     try {
       edits = yield* this.#read(about, frame, error, findings, yield* this.#found(about, error, findings))
     } catch (cause) {
-      findings.spent(cause)
+      findings.addOverBudget(cause)
     }
     return replaced(request, edited(frame, edits))
   }
@@ -136,7 +136,7 @@ export class Answers {
     try {
       return yield* this.#unasked(method, exchange, frame, params, read, findings)
     } catch (error) {
-      findings.spent(error)
+      findings.addOverBudget(error)
       return frame
     }
   }

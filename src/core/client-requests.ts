@@ -104,7 +104,7 @@ export class ClientRequests {
     if (request?.isAtServer === true) this.#arrived(request, arrived, findings)
     else if (request === undefined && exchange.resumed === true && this.#core.shared.isOn) {
       this.#core.driver.run(this.#ofAnother(arrived, message.key, findings), cause => {
-        this.#lostOn(exchange, message, this.#core.failed(cause), findings)
+        this.#lostOn(exchange, message, this.#core.reportException(cause), findings)
       })
     } else this.#unsolicited(arrived, message.key, findings)
   }
@@ -118,7 +118,7 @@ export class ClientRequests {
       const value = requestData(request, shared.digestOf)
       driver.run(
         shared.keep('request', sharedName(exchange, request.key), value, exchange),
-        cause => void this.#core.failed(cause),
+        cause => void this.#core.reportException(cause),
       )
     }
   }
@@ -257,7 +257,7 @@ export class ClientRequests {
   #run(request: PendingRequest, flow: Flow): void {
     request.flow = flow
     this.#core.driver.run(flow, cause => {
-      const reason = this.#core.failed(cause)
+      const reason = this.#core.reportException(cause)
       if (request.stage !== 'over') this.#failedByRelay(request, reason)
     })
   }
@@ -472,7 +472,9 @@ export class ClientRequests {
     request.end()
     if (request.isShared) {
       const { exchange, key } = request
-      this.#core.shared.tell({ kind: 'age', part: 'request', name: sharedName(exchange, key) }, exchange)
+      this.#core.shared.askWithoutReply(
+        { kind: 'age', part: 'request', name: sharedName(exchange, key) }, exchange,
+      )
     }
     if (arrived === undefined) return output.toClient(request.exchange, sent, 'client')
     if (arrived.frame.envelope?.event !== undefined && !this.#core.options.stateless)

@@ -106,7 +106,7 @@ export class Core {
   }
 
   /** Reports a contained exception to the operator. @returns the reason for the client */
-  failed(cause: unknown): string {
+  reportException(cause: unknown): string {
     this.output.emit({ type: 'failed', cause })
     const name = cause instanceof Error ? clip(cause.name) : 'an unknown cause'
     return `the relay failed on this message (${name})`
@@ -151,7 +151,7 @@ const ask = <Asked extends Power>(
     const problems = find(subject, into.meter)
     if (problems.length > 0) into.add(rule, problems)
   } catch (error) {
-    if (error instanceof OverBudget) into.spent(error)
+    if (error instanceof OverBudget) into.addOverBudget(error)
     else into.add(rule, [{ path, message: 'the rule failed on this message' }])
   }
 }

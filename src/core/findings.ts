@@ -84,7 +84,7 @@ export class Findings {
   }
 
   /** Adds one finding for an exhausted work budget. @throws any other error */
-  spent(error: unknown): void {
+  addOverBudget(error: unknown): void {
     if (!(error instanceof OverBudget)) throw error
     if (!this.has('wire/size')) this.add('wire/size', [{ path: '', message: error.message }])
   }

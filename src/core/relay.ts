@@ -147,7 +147,7 @@ export class Relay {
    */
   #failed(event: Event, cause: unknown): void {
     const { output, records, options } = this.#core
-    const reason = this.#core.failed(cause)
+    const reason = this.#core.reportException(cause)
     const exchange = 'exchange' in event ? event.exchange : undefined
     const asked =
       event.type === 'frame-received' && event.from === 'client' && event.frame.message.kind === 'request'
@@ -211,7 +211,7 @@ export class Relay {
     else if (message.kind === 'request') this.#requests.received(exchange, frame, message, findings)
     else if (message.kind === 'result' || message.kind === 'error')
       this.#core.driver.run(this.#serverRequests.answered(exchange, frame, message, findings), cause => {
-        this.#core.failed(cause)
+        this.#core.reportException(cause)
         this.#core.output.emit({ type: 'complete', exchange, failed: true })
       })
     else {
@@ -262,13 +262,13 @@ export class Relay {
         return this.#core.driver.run(
           this.#serverRequests.received(exchange, frame, message, findings),
           cause => {
-            this.#serverRequests.failed(exchange, message, this.#core.failed(cause))
+            this.#serverRequests.failed(exchange, message, this.#core.reportException(cause))
           },
         )
       case 'notification':
         return this.#core.driver.run(this.#notified(exchange, frame, message, findings), cause => {
           this.#core.records.write({
-            event: 'wire', from: 'server', verdict: 'block', reason: this.#core.failed(cause),
+            event: 'wire', from: 'server', verdict: 'block', reason: this.#core.reportException(cause),
             bytes: { request: frame.bytes.length },
           })
         })

@@ -106,7 +106,7 @@ export class ServerRequests {
   cancelled(exchange: Exchange, key: IdKey): void {
     const pending = this.#pending.findAnywhere(exchange, key)
     if (pending !== undefined) this.#pending.close(pending)
-    this.#core.shared.tell({ kind: 'forget', part: 'asked', name: key }, exchange)
+    this.#core.shared.askWithoutReply({ kind: 'forget', part: 'asked', name: key }, exchange)
   }
 
   /** An unusable response of the client with a readable id. @returns false when its request is unknown */

@@ -74,8 +74,8 @@ export class Shared {
     yield* this.ask({ kind: 'keep', part, name, value }, exchange)
   }
 
-  /** As `ask`, where nothing waits for it. */
-  tell(ask: SharedAsk, exchange: Exchange): void {
+  /** As `ask`, for a question whose reply nothing waits for. */
+  askWithoutReply(ask: SharedAsk, exchange: Exchange): void {
     if (this.isOn) this.#output.emit({ type: 'share', share: undefined, ask, exchange })
   }
 

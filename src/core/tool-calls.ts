@@ -85,7 +85,7 @@ export class ToolCalls {
   *declared(request: PendingRequest, name: string): Flow<Lookup> {
     return this.#frozen(name, request.terms) ??
       this.#lists.catalog.lookup(name, this.#core.output.now) ??
-      (yield* this.#lists.find(name, request))
+      (yield* this.#lists.findByListing(name, request))
   }
 
   /** When arguments are validated: before the call is sent if that can stop it, after, or never. */
@@ -147,7 +147,7 @@ export class ToolCalls {
       isDenied(this.#core.options, shown, request.terms.client) ||
       isObject(this.#frozen(shown, request.terms)) ||
       catalog.originalOf(shown) !== shown || catalog.lookup(shown, this.#core.output.now) !== undefined
-    if (!isKnown) yield* this.#lists.find(shown, request)
+    if (!isKnown) yield* this.#lists.findByListing(shown, request)
     return catalog.originalOf(shown)
   }
 

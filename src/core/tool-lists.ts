@@ -33,8 +33,8 @@ interface PageAnswer {
 type SentRequest = NonNullable<PendingRequest['request']>
 
 /** A listing by the relay in progress: it requests `tools/list` page by page. */
-interface Walk {
-  /** The client request for which the relay lists: it gives the exchange, credentials and terms. */
+interface OwnListing {
+  /** The client request for which the relay lists: its exchange, credentials and terms are used. */
   readonly request: PendingRequest
   /** The frame that `tools/list` is made from. */
   readonly template: SentRequest
@@ -52,16 +52,22 @@ export class ToolLists {
   readonly ids: RelayIds
   readonly #core: Core
   readonly #waiting = new Set<PendingRequest>()
-  /** list_changed received during our own tools/list; forwarded afterwards unless the list is unchanged. */
-  readonly #changes: { readonly exchange: Exchange; readonly frame: Frame }[] = []
   /**
-   * True while each listing by the relay repeated the known list. A list_changed that arrived meanwhile is
-   * then not forwarded: some servers send it in response to each `tools/list`.
+   * The newest list_changed that arrived during the relay's own listing. It is forwarded afterwards, unless
+   * the listing repeated the known list.
    */
-  #isEcho = true
-  #walk: Walk | undefined
-  /** No listing is tried before this time after one failed, so that pipelined calls do not all wait. */
-  #triedUntil = -Infinity
+  #postponed: { readonly exchange: Exchange; readonly frame: Frame } | undefined
+  /**
+   * True while the relay's own listings repeat the known list. A list_changed that arrives meanwhile is
+   * dropped: some servers send one for each `tools/list`.
+   */
+  #isUnchanged = true
+  #ownListing: OwnListing | undefined
+  /**
+   * After a failed listing none is started before this time. Otherwise each pipelined call would wait for a
+   * listing of its own.
+   */
+  #noListingBefore = -Infinity
 
   constructor(core: Core) {
     this.#core = core
@@ -84,80 +90,87 @@ export class ToolLists {
     return judged && edited(frame, judged.edits)
   }
 
-  /** Looks a tool up, after listing all pages on behalf of the client if necessary. */
-  *find(name: string, request: PendingRequest): Flow<Lookup> {
+  /**
+   * Lists all pages in the client's name, then looks the tool up. Callers try `catalog.lookup` first. A list
+   * that keeps changing is read at most `maxLists` times.
+   */
+  *findByListing(name: string, request: PendingRequest): Flow<Lookup> {
     this.#waiting.add(request)
     try {
       for (let lists = 0; lists < maxLists; lists++) {
-        if (this.#core.output.now < this.#triedUntil || !(yield* this.#listed(request))) return undefined
+        if (this.#core.output.now < this.#noListingBefore || !(yield* this.#listed(request))) return undefined
         const found = this.catalog.lookup(name, this.#core.output.now)
         if (found !== undefined) return found
       }
       return this.catalog.lookupLast(name)
     } finally {
       this.#waiting.delete(request)
-      this.#passChanges()
+      this.#forwardPostponed()
     }
   }
 
   /** On `notifications/tools/list_changed`. @returns false when it must not be forwarded now */
   changed(exchange: Exchange, frame: Frame): boolean {
     this.catalog.changed()
-    if (this.#walk === undefined) return true
-    this.#changes.splice(0, Infinity, { exchange, frame })
+    if (this.#ownListing === undefined) return true
+    this.#postponed = { exchange, frame }
     return false
   }
 
   /** Forwards a postponed list_changed, unless the listings show that nothing has changed. */
-  #passChanges(): void {
-    if (this.#walk !== undefined || this.#waiting.size > 0) return
-    const changes = this.#changes.splice(0)
-    if (!this.#isEcho || !this.catalog.isCurrent)
-      for (const { exchange, frame } of changes) this.#core.output.toClient(exchange, frame)
-    this.#isEcho = true
+  #forwardPostponed(): void {
+    if (this.#ownListing !== undefined || this.#waiting.size > 0) return
+    const postponed = this.#postponed
+    this.#postponed = undefined
+    if (postponed !== undefined && (!this.#isUnchanged || !this.catalog.isCurrent))
+      this.#core.output.toClient(postponed.exchange, postponed.frame)
+    this.#isUnchanged = true
   }
 
-  /** True when this id is that of our own request: its response must never reach the client. */
+  /** True for the id of the relay's own request: its response must never reach the client. */
   awaits(exchange: Exchange, key: IdKey): boolean {
-    const walk = this.#walk
-    return walk?.key === key && (!this.#core.options.stateless || walk.request.exchange === exchange)
+    const own = this.#ownListing
+    return own?.key === key && (!this.#core.options.stateless || own.request.exchange === exchange)
   }
 
-  /** The response to our own request. @param message undefined when the frame is unusable */
+  /** The response to the relay's own request. @param message undefined when the frame is unusable */
   answered(
     exchange: Exchange, frame: Frame, message: Result | ErrorResponse | undefined, findings: Findings,
   ): void {
-    const walk = this.#walk
-    if (walk === undefined) return
+    const own = this.#ownListing
+    if (own === undefined) return
     // A second response with this id belongs to no request, and must not fill the next page.
-    walk.key = undefined
-    this.#core.driver.fill(walk.page, { exchange, frame, message, findings })
+    own.key = undefined
+    this.#core.driver.fill(own.page, { exchange, frame, message, findings })
   }
 
-  /** No response will come. */
+  /** Ends the relay's own listing: its request gets no response. */
   lost(): void {
-    const walk = this.#walk
-    if (walk === undefined) return
-    this.#core.driver.fill(walk.page, undefined)
+    const own = this.#ownListing
+    if (own === undefined) return
+    this.#core.driver.fill(own.page, undefined)
   }
 
   timerFired(timer: string): void {
     if (timer === listTimer) this.lost()
   }
 
-  /** Stops a listing on a closed exchange; it starts again for a call that waits on another exchange. */
+  /**
+   * The client closed the exchange: stops a listing on it. If a call waits on another exchange, a new listing
+   * begins there.
+   */
   exchangeEnded(exchange: Exchange): void {
-    const walk = this.#walk
-    if (walk?.request.exchange !== exchange) return
-    this.#stop(walk)
+    const own = this.#ownListing
+    if (own?.request.exchange !== exchange) return
+    this.#stop(own)
     const [next] = [...this.#waiting].filter(request => request.exchange !== exchange)
-    if (next !== undefined) this.#begin(next, walk.listed)
+    if (next !== undefined) this.#begin(next, own.listed)
   }
 
   /** Waits for a listing, started here if none is in progress. @returns whether it was complete */
   *#listed(request: PendingRequest): Flow<boolean> {
-    const listed = this.#walk?.listed ?? new Slot<boolean>()
-    if (this.#walk === undefined) this.#begin(request, listed)
+    const listed = this.#ownListing?.listed ?? new Slot<boolean>()
+    if (this.#ownListing === undefined) this.#begin(request, listed)
     return yield* listed.value()
   }
 
@@ -165,52 +178,52 @@ export class ToolLists {
     const template = request.request
     // The frame of a request that was already sent is not kept, so no `tools/list` can be made from it.
     if (template === undefined) return this.#core.driver.fill(listed, false)
-    const walk: Walk = { request, template, listed, flow: undefined, key: undefined, page: new Slot() }
-    this.#walk = walk
-    walk.flow = this.#life(walk)
-    this.#core.driver.run(walk.flow, cause => {
-      this.#core.failed(cause)
-      this.#end(walk, false)
+    const own: OwnListing = { request, template, listed, flow: undefined, key: undefined, page: new Slot() }
+    this.#ownListing = own
+    own.flow = this.#runListing(own)
+    this.#core.driver.run(own.flow, cause => {
+      this.#core.reportException(cause)
+      this.#end(own, false)
       this.#core.driver.fill(listed, false)
     })
   }
 
-  #stop(walk: Walk): void {
-    walk.flow?.return()
-    this.#end(walk, false)
+  #stop(own: OwnListing): void {
+    own.flow?.return()
+    this.#end(own, false)
   }
 
-  #end(walk: Walk, isEcho: boolean): void {
-    if (this.#walk !== walk) return
-    this.#walk = undefined
-    this.#isEcho &&= isEcho
+  #end(own: OwnListing, isUnchanged: boolean): void {
+    if (this.#ownListing !== own) return
+    this.#ownListing = undefined
+    this.#isUnchanged &&= isUnchanged
     this.#core.output.emit({ type: 'stop-timer', timer: listTimer })
-    this.#passChanges()
+    this.#forwardPostponed()
   }
 
-  *#life(walk: Walk): Flow {
+  *#runListing(own: OwnListing): Flow {
     this.#core.output.emit({ type: 'start-timer', timer: listTimer, ms: this.#core.options.listMs })
     const listing = this.catalog.listing(undefined, true)
-    const isListed = yield* this.#pages(walk, listing)
-    this.#triedUntil = isListed ? -Infinity : this.#core.output.now + this.#core.options.listMs
-    this.#end(walk, isListed && listing.isRepeated)
-    this.#core.driver.fill(walk.listed, isListed)
+    const isListed = yield* this.#pages(own, listing)
+    this.#noListingBefore = isListed ? -Infinity : this.#core.output.now + this.#core.options.listMs
+    this.#end(own, isListed && listing.isRepeated)
+    this.#core.driver.fill(own.listed, isListed)
   }
 
-  *#pages(walk: Walk, listing: Listing): Flow<boolean> {
-    const { terms } = walk.request
+  *#pages(own: OwnListing, listing: Listing): Flow<boolean> {
+    const { terms } = own.request
     const { records } = this.#core
     const cursors = new Set<string>()
     for (let cursor: string | undefined; cursors.size < maxPages; cursors.add(cursor)) {
-      this.#ask(walk, cursor)
-      const answer = yield* walk.page.value()
+      this.#ask(own, cursor)
+      const answer = yield* own.page.value()
       if (answer === undefined) {
         records.write(
           { event: 'tools/list', from: 'relay', reason: 'no answer came in time' }, undefined, terms,
         )
         return false
       }
-      walk.page = new Slot()
+      own.page = new Slot()
       const { exchange, frame, message, findings } = answer
       const result = message?.kind === 'result' && !findings.isStop ? message.result : undefined
       const judged = result && (yield* this.#judge(listing, terms, exchange, frame, result, findings))
@@ -228,22 +241,25 @@ export class ToolLists {
     return false
   }
 
-  #ask(walk: Walk, cursor: string | undefined): void {
-    const { exchange, id: theirs } = walk.request
+  #ask(own: OwnListing, cursor: string | undefined): void {
+    const { exchange, id: theirs } = own.request
     const id = this.ids.next(theirs)
-    walk.key = written(id)
-    this.#core.output.toServer(exchange, listRequest(id, walk.key, cursor, walk.template))
+    own.key = written(id)
+    this.#core.output.toServer(exchange, listRequest(id, own.key, cursor, own.template))
   }
 
-  /** Learns what the session listed first at other replicas, once: drift is a difference from it. */
-  *#recallFirst(exchange: Exchange): Flow {
+  /**
+   * Fetches the digests of the definitions that were listed first at other replicas, until that succeeds
+   * once. Drift is any later difference from them.
+   */
+  *#fetchFirstDigests(exchange: Exchange): Flow {
     if (!this.#core.shared.isOn || this.catalog.firstElsewhere !== undefined) return
     const digests = yield* this.#core.shared.ask({ kind: 'find', part: 'tools', name: '' }, exchange)
     if (digests === 'unreachable') return
     this.catalog.firstElsewhere = isString(digests) ? {} : digests
   }
 
-  #keepFirst(exchange: Exchange, meter: Meter): void {
+  #shareFirstDigests(exchange: Exchange, meter: Meter): void {
     const known = this.catalog.firstElsewhere
     if (known === undefined) return
     const added = this.catalog.firstDigests(this.#core.shared.digestOf)
@@ -251,7 +267,7 @@ export class ToolLists {
     if (added.length === 0) return
     const value = withMembers(known, Object.fromEntries(added), meter)
     this.catalog.firstElsewhere = value
-    this.#core.shared.tell({ kind: 'keep', part: 'tools', name: '', value }, exchange)
+    this.#core.shared.askWithoutReply({ kind: 'keep', part: 'tools', name: '', value }, exchange)
   }
 
   *#judge(
@@ -260,17 +276,17 @@ export class ToolLists {
   ): Flow<JudgedPage | undefined> {
     this.catalog.arrived(listing, this.#core.output.now)
     try {
-      yield* this.#recallFirst(exchange)
+      yield* this.#fetchFirstDigests(exchange)
       const judged = yield* judgePage(
         this.#core, this.catalog, listing, terms, exchange, frame, result, findings, scopes,
       )
       if (judged?.page !== undefined) {
         this.catalog.page(listing, judged.page, this.#core.output.now)
-        this.#keepFirst(exchange, findings.meter)
+        this.#shareFirstDigests(exchange, findings.meter)
       }
       return judged
     } catch (error) {
-      findings.spent(error)
+      findings.addOverBudget(error)
       return undefined
     }
   }
