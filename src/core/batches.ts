@@ -48,18 +48,18 @@ export class Batches {
       return this.#open.size === 0 ? effects : this.#gathered(effects, undefined)
     }
     const { from, exchange, frame } = event
-    const { isFine, effects } = this.#relay.admit(from, exchange, frame, now)
+    const { isAdmitted: isFine, effects } = this.#relay.admitBatch(from, exchange, frame, now)
     return isFine
       ? [...effects, ...this.#split(from, exchange, frame, event.frame.message.members, now)]
       : effects
   }
 
-  get holding(): boolean {
-    return this.#relay.holding
+  get hasQueuedFrames(): boolean {
+    return this.#relay.hasQueuedFrames
   }
 
-  get isAwaited(): boolean {
-    return this.#relay.isAwaited
+  get hasAwaitedRequest(): boolean {
+    return this.#relay.hasAwaitedRequest
   }
 
   get isAboveHighWater(): boolean {

@@ -2,10 +2,10 @@ import type { Frame } from '#protocol/frame.js'
 import { isString, type JsonObject, member } from '#protocol/json.js'
 import { lenientAnswer } from '#protocol/message.js'
 import {
-  errorCode, type ErrorResponse, type IdKey, type Page, type Request, type Result,
+  errorCode, type ErrorResponse, type HttpPage, type IdKey, type Request, type Result,
 } from '#protocol/json-rpc.js'
 import { methodOf } from '#protocol/revisions/index.js'
-import type { Answers } from './answers.js'
+import type { ServerResponses } from './server-responses.js'
 import { ChurnMap } from './memory.js'
 import type { Core } from './core.js'
 import { type Exchange, stdioExchange } from './event.js'
@@ -35,7 +35,7 @@ export class ClientRequests {
   readonly #core: Core
   readonly #lists: ToolLists
   readonly #calls: ToolCalls
-  readonly #answers: Answers
+  readonly #responses: ServerResponses
   readonly #pending: PendingRequests<PendingRequest>
   readonly #given: GivenAnswers
   readonly #timers = new ChurnMap<string, PendingRequest>()
@@ -46,11 +46,11 @@ export class ClientRequests {
   /** Why the server can no longer respond, and the code of the error for it. */
   #gone: { readonly reason: string; readonly code: number } | undefined
 
-  constructor(core: Core, lists: ToolLists, calls: ToolCalls, answers: Answers) {
+  constructor(core: Core, lists: ToolLists, calls: ToolCalls, responses: ServerResponses) {
     this.#core = core
     this.#lists = lists
     this.#calls = calls
-    this.#answers = answers
+    this.#responses = responses
     this.#pending = new PendingRequests(core.options.stateless, core.ledger.account(maxBytes))
     this.#given = new GivenAnswers(core.ledger)
   }
@@ -60,8 +60,8 @@ export class ClientRequests {
     return this.#queued
   }
 
-  /** True while a request waits for its response; cancelled and long-lasting requests do not count. */
-  get isAwaited(): boolean {
+  /** See `Relay.hasAwaitedRequest`. */
+  get hasAwaitedRequest(): boolean {
     return this.#pending
       .all()
       .some(({ stage, method }) => stage !== 'cancelled' && methodOf(method)?.lasting !== true)
@@ -124,7 +124,7 @@ export class ClientRequests {
   }
 
   /** An HTTP error body instead of a response. @returns false when it belongs to no request */
-  answeredByPage(arrived: Arrived & { readonly message: Page }, findings: Findings): boolean {
+  answeredByHttpPage(arrived: Arrived & { readonly message: HttpPage }, findings: Findings): boolean {
     const { exchange, frame, message } = arrived
     if (message.key === undefined) return false
     const request = this.#pending.find(exchange, message.key)
@@ -249,7 +249,7 @@ export class ClientRequests {
 
   #begin(request: PendingRequest): void {
     this.#queued++
-    request.called = this.#answers.tasks.find(request.taskId)?.called
+    request.called = this.#responses.tasks.find(request.taskId)?.called
     this.#run(request, this.#life(request))
   }
 
@@ -279,7 +279,7 @@ export class ClientRequests {
   #unaccepted(request: PendingRequest): Frame | undefined {
     const { method, terms, findings, request: arrived } = request
     if (method !== 'prompts/get') return undefined
-    this.#answers.drifts.judgePrompt(terms, arrived?.message.params, findings)
+    this.#responses.drifts.judgePrompt(terms, arrived?.message.params, findings)
     return findings.isStop ? blocked(request, findings) : undefined
   }
 
@@ -321,13 +321,13 @@ export class ClientRequests {
   *#judged(request: PendingRequest, arrived: Arrived): Flow<Frame> {
     const { frame, message } = arrived
     const exchange = exchangeOf(request, arrived)
-    if (message?.kind === 'page') return this.#answers.judgePage(request, frame, message)
+    if (message?.kind === 'page') return this.#responses.judgeHttpPage(request, frame, message)
     if (message?.kind === 'error')
-      return yield* this.#answers.judgeError(request, exchange, frame, message.error)
+      return yield* this.#responses.judgeError(request, exchange, frame, message.error)
     if (message === undefined && request.findings.isStop)
       return inItsPlace(frame, blocked(request, request.findings))
     // A frame that is no message and passes by policy is judged as an empty result.
-    return yield* this.#answers.judge(request, exchange, frame, message?.result ?? {})
+    return yield* this.#responses.judge(request, exchange, frame, message?.result ?? {})
   }
 
   /** Hands the server's frame to the flow of its request. */
@@ -418,7 +418,7 @@ export class ClientRequests {
     const data = yield* this.#core.shared.ask({ kind: 'find', part: 'task', name: taskId }, request.exchange)
     if (isString(data)) return
     const called = yield* this.#calledIn(data, request)
-    if (called !== undefined) this.#answers.tasks.began(taskId, called, request.terms)
+    if (called !== undefined) this.#responses.tasks.began(taskId, called, request.terms)
     request.called = called
   }
 

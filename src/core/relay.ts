@@ -1,7 +1,7 @@
 import type { Frame } from '#protocol/frame.js'
 import { idOf, isAnonymousAnswer, isCancellation, keyAt, keysOf } from '#protocol/message.js'
-import { errorCode, type IdKey, type Notification, type Page } from '#protocol/json-rpc.js'
-import { Answers } from './answers.js'
+import { errorCode, type HttpPage, type IdKey, type Notification } from '#protocol/json-rpc.js'
+import { ServerResponses } from './server-responses.js'
 import { ClientRequests } from './client-requests.js'
 import { Core } from './core.js'
 import { type Effect, type Event, type Exchange, type Side, stdioExchange } from './event.js'
@@ -25,7 +25,7 @@ import { ToolLists } from './tool-lists.js'
 export class Relay {
   readonly #core: Core
   readonly #lists: ToolLists
-  readonly #answers: Answers
+  readonly #responses: ServerResponses
   readonly #requests: ClientRequests
   readonly #serverRequests: ServerRequests
   readonly #queue: StdioQueue
@@ -37,9 +37,10 @@ export class Relay {
     this.#core = core
     this.#queue = new StdioQueue(core.ledger)
     this.#lists = new ToolLists(core)
-    this.#answers = new Answers(core, this.#lists)
-    this.#requests = new ClientRequests(core, this.#lists, new ToolCalls(core, this.#lists), this.#answers)
-    this.#serverRequests = new ServerRequests(core, (...said) => this.#answers.judgeUnasked(...said))
+    this.#responses = new ServerResponses(core, this.#lists)
+    this.#requests = new ClientRequests(core, this.#lists, new ToolCalls(core, this.#lists), this.#responses)
+    this.#serverRequests =
+      new ServerRequests(core, (...message) => this.#responses.judgeUnsolicited(...message))
   }
 
   /** @param now a monotonic clock, in milliseconds */
@@ -51,22 +52,22 @@ export class Relay {
       this.#onEvent(event)
       this.#openQueue()
     } catch (cause) {
-      this.#failed(event, cause)
+      this.#onException(event, cause)
     }
     return output.take()
   }
 
-  /** Judges a batch as a whole. @returns whether its members may be handled, and the effects */
-  admit(
+  /** Judges a batch as a whole. @returns effects, and whether the members may be handled */
+  admitBatch(
     from: Side, exchange: Exchange, frame: Frame, now: number,
-  ): { readonly isFine: boolean; readonly effects: readonly Effect[] } {
+  ): { readonly isAdmitted: boolean; readonly effects: readonly Effect[] } {
     const { output, records } = this.#core
     output.now = now
-    const findings = this.#found(from, exchange, frame)
+    const findings = this.#frameFindings(from, exchange, frame)
     if (!findings.isStop) records.note('wire', from, findings)
     else if (from === 'client') this.#refuse(exchange, frame, findings)
     else this.#unusable(exchange, frame, findings)
-    return { isFine: !findings.isStop, effects: output.take() }
+    return { isAdmitted: !findings.isStop, effects: output.take() }
   }
 
   get ledger(): Ledger {
@@ -74,13 +75,16 @@ export class Relay {
   }
 
   /** True while client frames are queued: the server's input must stay open. */
-  get holding(): boolean {
+  get hasQueuedFrames(): boolean {
     return this.#requests.queued > 0 || !this.#queue.isEmpty
   }
 
-  /** True while a client's request waits for its response; cancelled and long-lasting ones do not count. */
-  get isAwaited(): boolean {
-    return this.#requests.isAwaited
+  /**
+   * True while the client waits for a response. Cancelled requests do not count, nor do requests without a
+   * time limit (`Method.lasting`).
+   */
+  get hasAwaitedRequest(): boolean {
+    return this.#requests.hasAwaitedRequest
   }
 
   /** True while the queue is above the high-water mark: the client's input must be paused. */
@@ -141,27 +145,27 @@ export class Relay {
   }
 
   /**
-   * Handles an exception outside of a flow. A stateless relay is shared by many clients, so only the event's
-   * exchange fails; otherwise the session ends. Each waiting request that this concerns gets an error.
-   * Effects that were decided before the exception are kept.
+   * Handles an exception outside of a flow. Many clients share a stateless relay, so there only the event's
+   * exchange fails. Otherwise the session ends. Each unanswered request of that exchange or session gets an
+   * error. Effects that were decided before the exception are kept.
    */
-  #failed(event: Event, cause: unknown): void {
+  #onException(event: Event, cause: unknown): void {
     const { output, records, options } = this.#core
     const reason = this.#core.reportException(cause)
     const exchange = 'exchange' in event ? event.exchange : undefined
-    const asked =
+    const request =
       event.type === 'frame-received' && event.from === 'client' && event.frame.message.kind === 'request'
         ? event.frame.message
         : undefined
-    const isLost =
-      asked !== undefined &&
+    const isUnregistered =
+      request !== undefined &&
       exchange !== undefined &&
-      this.#requests.stageOf(exchange, asked.key) === undefined
-    if (isLost) {
+      this.#requests.stageOf(exchange, request.key) === undefined
+    if (isUnregistered) {
       records.write({
-        event: eventOf(asked.method, 'client'), from: 'client', id: asked.id, verdict: 'block', reason,
+        event: eventOf(request.method, 'client'), from: 'client', id: request.id, verdict: 'block', reason,
       })
-      output.toClient(exchange, errorAnswer(asked, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
+      output.toClient(exchange, errorAnswer(request, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
     }
     if (options.stateless && exchange !== undefined) return this.#requests.failedOn(exchange, reason)
     this.#failure = reason
@@ -188,7 +192,7 @@ export class Relay {
   }
 
   #clientFrame(exchange: Exchange, frame: Frame): void {
-    if (exchange === stdioExchange && this.holding && !skipsQueue(frame)) this.#queue.push(frame)
+    if (exchange === stdioExchange && this.hasQueuedFrames && !skipsQueue(frame)) this.#queue.push(frame)
     else this.#fromClient(exchange, frame)
   }
 
@@ -206,7 +210,7 @@ export class Relay {
 
   #fromClient(exchange: Exchange, frame: Frame): void {
     const { message } = frame
-    const findings = this.#found('client', exchange, frame)
+    const findings = this.#frameFindings('client', exchange, frame)
     if (findings.isStop) this.#refuse(exchange, frame, findings)
     else if (message.kind === 'request') this.#requests.received(exchange, frame, message, findings)
     else if (message.kind === 'result' || message.kind === 'error')
@@ -233,7 +237,10 @@ export class Relay {
     return false
   }
 
-  /** Blocks a client frame: its requests, and server requests that it answers, get an error. */
+  /**
+   * Blocks a client frame. The server gets an error for each of its requests that the frame answers, the
+   * client one for each request in the frame.
+   */
   #refuse(exchange: Exchange, frame: Frame, findings: Findings): void {
     this.#core.records.write(
       { event: 'wire', from: 'client', bytes: { request: frame.bytes.length } }, findings,
@@ -252,7 +259,7 @@ export class Relay {
 
   #fromServer(exchange: Exchange, frame: Frame): void {
     const { message } = frame
-    const findings = this.#found('server', exchange, frame)
+    const findings = this.#frameFindings('server', exchange, frame)
     if (findings.isStop) return this.#unusable(exchange, frame, findings)
     switch (message.kind) {
       case 'result':
@@ -273,7 +280,7 @@ export class Relay {
           })
         })
       case 'page':
-        return this.#page({ exchange, frame, message }, findings)
+        return this.#httpPage({ exchange, frame, message }, findings)
       case 'batch':
       case 'unusable':
         if (
@@ -287,10 +294,10 @@ export class Relay {
     }
   }
 
-  #page(arrived: Arrived & { readonly message: Page }, findings: Findings): void {
-    if (this.#requests.answeredByPage(arrived, findings)) return
+  #httpPage(arrived: Arrived & { readonly message: HttpPage }, findings: Findings): void {
+    if (this.#requests.answeredByHttpPage(arrived, findings)) return
     const { output, records } = this.#core
-    this.#answers.readPage(arrived.frame, arrived.message.text, findings)
+    this.#responses.readHttpPage(arrived.frame, arrived.message.text, findings)
     records.note('wire', 'server', findings)
     if (!findings.isStop) output.toClient(arrived.exchange, arrived.frame)
   }
@@ -300,7 +307,7 @@ export class Relay {
     const { output, records } = this.#core
     const { method, params } = notification
     const event = findings.kept.length > 0 ? 'wire' : eventOf(method, 'server')
-    const sent = yield* this.#answers.judgeUnasked(method, exchange, frame, params, findings)
+    const sent = yield* this.#responses.judgeUnsolicited(method, exchange, frame, params, findings)
     records.note(event, 'server', findings)
     // Progress and cancellation of relay-made requests do not concern the client.
     const key = keyIn(frame, isCancellation(notification) ? 'requestId' : 'progressToken')
@@ -310,7 +317,10 @@ export class Relay {
     if (!findings.isStop) output.toClient(exchange, sent)
   }
 
-  /** Blocks a server frame: client requests that it answers, and its own requests, get an error. */
+  /**
+   * Blocks a server frame. The client gets an error for each of its requests that the frame answers, the
+   * server one for each request in the frame.
+   */
   #unusable(exchange: Exchange, frame: Frame, findings: Findings): void {
     const isAnswer = frame.message.kind !== 'request' && frame.message.kind !== 'notification'
     if (
@@ -329,11 +339,11 @@ export class Relay {
     }
   }
 
-  /** Asks the rules about a frame as a whole. */
-  #found(from: Side, exchange: Exchange, frame: Frame): Findings {
+  /** The rules' findings about a frame as a whole. */
+  #frameFindings(from: Side, exchange: Exchange, frame: Frame): Findings {
     const findings = this.#core.findings(from)
-    const asked = from === 'server' ? this.#requests.termsOn(exchange) : undefined
-    const { revision } = asked ?? this.#core.handshake.legacyTerms(frame.envelope?.headers)
+    const terms = from === 'server' ? this.#requests.termsOn(exchange) : undefined
+    const { revision } = terms ?? this.#core.handshake.legacyTerms(frame.envelope?.headers)
     this.#core.ask('onFrame', { frame, from, revision }, findings, '')
     return findings
   }

@@ -1,7 +1,7 @@
 import { slice } from '#protocol/scan.js'
 import type { Frame, Trace } from '#protocol/frame.js'
 import { isObject, isString, type JsonObject, member, weigh } from '#protocol/json.js'
-import type { ErrorResponse, Id, IdKey, Page, Request, Result } from '#protocol/json-rpc.js'
+import type { ErrorResponse, Id, IdKey, HttpPage, Request, Result } from '#protocol/json-rpc.js'
 import type { Tool } from './catalog.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
@@ -16,7 +16,7 @@ export interface Arrived {
   readonly exchange: Exchange
   readonly frame: Frame
   /** Undefined when the frame is unusable. */
-  readonly message: Result | ErrorResponse | Page | undefined
+  readonly message: Result | ErrorResponse | HttpPage | undefined
 }
 
 export interface Called {

@@ -17,19 +17,19 @@ import type { Terms } from './terms.js'
 const maxPending = 1000
 const maxBytes = 1024 * 1024
 
-type JudgeUnasked = (
+type JudgeUnsolicited = (
   method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings,
 ) => Flow<Frame>
 
 /** The server's requests to the client: sampling, elicitation, roots, ping. */
 export class ServerRequests {
   readonly #core: Core
-  readonly #judgeUnasked: JudgeUnasked
+  readonly #judgeUnsolicited: JudgeUnsolicited
   readonly #pending: PendingRequests<Pending>
 
-  constructor(core: Core, judgeUnasked: JudgeUnasked) {
+  constructor(core: Core, judgeUnsolicited: JudgeUnsolicited) {
     this.#core = core
-    this.#judgeUnasked = judgeUnasked
+    this.#judgeUnsolicited = judgeUnsolicited
     this.#pending = new PendingRequests(core.options.stateless, core.ledger.account(maxBytes))
   }
 
@@ -50,7 +50,7 @@ export class ServerRequests {
     judgeServerRequest(
       this.#core, params === undefined ? { method } : { method, params }, handshake.terms, '', findings,
     )
-    const sent = yield* this.#judgeUnasked(method, exchange, frame, params, findings)
+    const sent = yield* this.#judgeUnsolicited(method, exchange, frame, params, findings)
     if (!findings.isStop) {
       // Before it leaves: the client may answer at another replica.
       const kept = yield* shared.ask({ kind: 'keep', part: 'asked', name: key, value: { method } }, exchange)

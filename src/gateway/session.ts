@@ -241,8 +241,8 @@ export class Session {
 
   #stopIfAlone(): void {
     // The server's input stays open for queued requests.
-    if (!this.#clientIsGone || this.#relay.holding) return
-    if (this.#grace === undefined || !this.#relay.isAwaited) this.stop()
+    if (!this.#clientIsGone || this.#relay.hasQueuedFrames) return
+    if (this.#grace === undefined || !this.#relay.hasAwaitedRequest) this.stop()
   }
 
   #handle(event: Event): void {

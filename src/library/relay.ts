@@ -57,7 +57,7 @@ export const createRelay = (options: RelayOptions = {}): Relay => {
         .handle('exchange' in event ? { ...event, exchange: exchanges.of(event.exchange) } : event, now)
         .map(effect => ('exchange' in effect ? { ...effect, exchange: effect.exchange.name } : effect)),
     get holding() {
-      return relay.holding
+      return relay.hasQueuedFrames
     },
   }
 }

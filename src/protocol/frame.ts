@@ -1,5 +1,5 @@
 import type {
-  Batch, ErrorResponse, IdKey, Notification, Page, Request, Result, Unusable,
+  Batch, ErrorResponse, HttpPage, IdKey, Notification, Request, Result, Unusable,
 } from './json-rpc.js'
 
 /** A fault of the frame itself; rules/wire.ts turns it into a finding. */
@@ -11,7 +11,7 @@ export interface Fault {
   readonly message: string
 }
 
-export type Message = Request | Notification | Result | ErrorResponse | Batch<Frame> | Unusable | Page
+export type Message = Request | Notification | Result | ErrorResponse | Batch<Frame> | Unusable | HttpPage
 
 /** One message as received: its bytes, and what they were parsed to. */
 export interface Frame {

@@ -53,7 +53,7 @@ export interface Unusable {
  * The body of an HTTP error that is not JSON-RPC: a page for people, or another kind of JSON. It is forwarded
  * unchanged. `key`: the request that it answers; undefined when it answers none.
  */
-export interface Page {
+export interface HttpPage {
   readonly kind: 'page'
   readonly key: IdKey | undefined
   readonly text: string

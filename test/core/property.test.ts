@@ -358,7 +358,7 @@ for (const preset of ['observe', 'standard', 'strict'] as const) {
               play.owed.length === 0 &&
               !tooMany &&
               last?.event === 'session/end' &&
-              !play.relay.holding &&
+              !play.relay.hasQueuedFrames &&
               play.followsToTheEnd
             )
           },

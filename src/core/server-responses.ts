@@ -1,7 +1,7 @@
 import { type Edit, edited } from '#protocol/edit.js'
 import type { Frame } from '#protocol/frame.js'
 import { isObject, isString, type JsonObject, member, omit, parseJson } from '#protocol/json.js'
-import { errorCode, type Page } from '#protocol/json-rpc.js'
+import { errorCode, type HttpPage } from '#protocol/json-rpc.js'
 import { firstModern, hasFinalMember, methodOf, traitsOf } from '#protocol/revisions/index.js'
 import { type Collected, type Outcome, Places } from '#protocol/places.js'
 import { Drifts } from './accepted.js'
@@ -23,7 +23,7 @@ import type { ToolLists } from './tool-lists.js'
 import { type ToolResult, ToolResults } from './tool-results.js'
 
 /** Judges the server's responses, by the method of their request, and its unsolicited messages. */
-export class Answers {
+export class ServerResponses {
   readonly tasks: Tasks
   readonly drifts: Drifts
   readonly #core: Core
@@ -72,7 +72,8 @@ export class Answers {
     }
     const outcomes = this.#outcomes(request, result, found)
     const begun = method === 'tools/call' && shared.isOn ? this.#begun(request, result) : undefined
-    if (begun !== undefined) yield* shared.keep('task', begun, requestData(request, shared.digestOf), exchange)
+    if (begun !== undefined)
+      yield* shared.keep('task', begun, requestData(request, shared.digestOf), exchange)
     const only = found.outcomes.length === 1 ? found : undefined
     const judged = yield* this.#results.judge(
       outcomes, { terms, exchange, frame, found: only, meter: findings.meter }, findings,
@@ -110,13 +111,13 @@ export class Answers {
   }
 
   /** Judges the body of an HTTP error that is no JSON-RPC message. @returns the frame for the client */
-  judgePage(request: PendingRequest, frame: Frame, { text }: Page): Frame {
-    this.readPage(frame, text, request.findings)
+  judgeHttpPage(request: PendingRequest, frame: Frame, { text }: HttpPage): Frame {
+    this.readHttpPage(frame, text, request.findings)
     return replaced(request, frame)
   }
 
   /** Asks the rules about the text of such a body, as clients show it to models. */
-  readPage({ facts }: Frame, text: string, findings: Findings): void {
+  readHttpPage({ facts }: Frame, text: string, findings: Findings): void {
     const { revision } = this.#core.handshake.terms
     const page = {
       method: '', value: { text }, path: '', parts: [], links: [], revision, plain: facts?.plain === true,
@@ -128,20 +129,20 @@ export class Answers {
    * Judges the text of a server notification or request that a model reads, and a task's outcome in it.
    * @returns the frame for the client, if it passes
    */
-  *judgeUnasked(
+  *judgeUnsolicited(
     method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings,
   ): Flow<Frame> {
     const read = methodOf(method)?.read
     if (params === undefined || read === undefined) return frame
     try {
-      return yield* this.#unasked(method, exchange, frame, params, read, findings)
+      return yield* this.#unsolicited(method, exchange, frame, params, read, findings)
     } catch (error) {
       findings.addOverBudget(error)
       return frame
     }
   }
 
-  *#unasked(
+  *#unsolicited(
     method: string, exchange: Exchange, frame: Frame, params: JsonObject, read: readonly string[] | 'all',
     findings: Findings,
   ): Flow<Frame> {
@@ -247,10 +248,11 @@ export class Answers {
     if (!findings.isStop || first === undefined) return frame
     const { called, at, result } = first
     const name = called?.shown ?? ''
-    if (findings.verdict === 'demote' && outcomes.length === 1 && first.isObject)
-      return findings.stopping.includes('result/size')
-        ? shortened(frame, at, result, name, findings, limitOf(this.#core.options, called?.name ?? '', 'resultBytes') ?? 0)
-        : demoted(frame, at, result, name, findings)
+    if (findings.verdict === 'demote' && outcomes.length === 1 && first.isObject) {
+      if (!findings.stopping.includes('result/size')) return demoted(frame, at, result, name, findings)
+      const limit = limitOf(this.#core.options, called?.name ?? '', 'resultBytes') ?? 0
+      return shortened(frame, at, result, name, findings, limit)
+    }
     const { modern } = traitsOf(terms.revision)
     return inItsPlace(
       frame, at.length === 1 ? refusedResult(request, name, findings, modern) : blocked(request, findings),
