@@ -110,7 +110,7 @@ export class Batches {
         const left = leaving.filter(
           ({ message }) => message.kind !== 'request' || this.#relay.isAwaiting(exchange, message.key),
         )
-        const sent = left.length === members.length ? frame : left.length === 0 ? undefined : joined(left)
+        const sent = same(left, members) ? frame : left.length === 0 ? undefined : joined(left)
         if (sent !== undefined)
           done.push({ type: 'send', to: 'server', exchange, frame: sent, cause: 'client' })
         batch.unsent = undefined
@@ -142,8 +142,11 @@ export class Batches {
         unsent?.leaving.splice(taken, 1)
         return true
       }
-      if (unsent?.members.includes(frame) !== true) return false
-      unsent.leaving.push(frame)
+      // A profile may have changed a call.
+      const isMember = there === exchange && frame.relayMade !== true && unsent?.members.some(one =>
+        one === frame || (message.kind === 'request' && one.message.kind === 'request' && one.message.key === message.key))
+      if (isMember !== true) return false
+      unsent?.leaving.push(frame)
       return true
     }
     const isAnswer = message.kind === 'result' || message.kind === 'error'

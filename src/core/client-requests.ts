@@ -523,6 +523,6 @@ const cancellation = ({ id }: PendingRequest, reason: string): Frame => {
   return {
     bytes: Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })),
     message: { kind: 'notification', method: 'notifications/cancelled', params },
-    faults: [],
+    faults: [], relayMade: true,
   }
 }

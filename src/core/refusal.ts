@@ -76,6 +76,12 @@ export const oldRevision = (
   )
 }
 
+/** The error for a call whose client lacks a scope; over HTTP a challenge (2025-11-25, authorization). */
+export const lacksScope = (asker: RequestId, neededScopes: readonly string[]): Frame => ({
+  ...errorAnswer(asker, errorCode.blocked, 'mcp-customs: the client lacks a scope that the tool needs'),
+  envelope: { neededScopes },
+})
+
 /** The result in place of a stopped tool call, with text that a model can act on. */
 export const refusedCall = (asker: RequestId, name: string, findings: Findings, modern: boolean): Frame => {
   const told = (did: string, toDo: string) => `The tool ${quote(name)} ${did}: ${summary(findings)}. ${toDo}`

@@ -11,12 +11,12 @@ import type { SchemaProblem, Subject } from './check.js'
 import type { Core } from './core.js'
 import { CallRates } from './call-rates.js'
 import type { Flow } from './flow.js'
-import { isDenied, limitOf } from './options.js'
+import { grants, isDenied, limitOf } from './options.js'
 import { toolOf } from './listing.js'
 import { actionOf, isStop } from './findings.js'
 import type { Called, PendingRequest } from './request.js'
 import type { Terms } from './terms.js'
-import { headerMismatch, isMismatch, refusedCall, unknownTool } from './refusal.js'
+import { headerMismatch, isMismatch, lacksScope, refusedCall, unknownTool } from './refusal.js'
 import type { Call, Problem, Rule } from './rule.js'
 import { type Shape, tellChanges } from './shape.js'
 import type { ToolLists } from './tool-lists.js'
@@ -52,6 +52,9 @@ export class ToolCalls {
       called.tool = found === 'absent' ? undefined : found
       called.listed = found !== undefined
     }
+    // The front checks the name that the client sent. The settings may have changed since.
+    const needed = options.tools.get(name)?.scopes
+    if (!grants(request.scopes, needed)) return this.#lacksScope(request, needed)
     const given = member(params, 'arguments')
     const call = {
       name: called.name,
@@ -158,10 +161,10 @@ export class ToolCalls {
   #reshaped(request: PendingRequest, shape: Shape): JsonObject | undefined {
     const { called, request: asked, findings } = request
     const params = asked?.message.params
-    if (called?.tool === undefined || asked === undefined || params === undefined) return undefined
+    if (called === undefined || asked === undefined || params === undefined) return undefined
     const { meter } = findings
     const given = member(params, 'arguments')
-    const [schema] = called.tool.inputSchemas
+    const [schema] = called.tool?.inputSchemas ?? []
     const isChecked = isObject(given) && isObject(schema) && this.#isShaping
     const kept = isChecked ? shape.withoutLeftOut(given, schema, meter) : given
     const changes = {
@@ -179,8 +182,10 @@ export class ToolCalls {
     }))
     const told = edits.map(edit => ('remove' in edit ? 'removed' : 'written'))
     tellChanges(this.#core, shape, '/params', problems, [...new Set(told)].join(' and '), findings)
-    const frame = edited(asked.frame, edits.map(edit => ({ ...edit, path: ['params', ...edit.path] })))
-    request.request = { frame, message: { ...asked.message, params: made } }
+    const message = { ...asked.message, params: made }
+    const inFrame = edits.map(edit => ({ ...edit, path: ['params', ...edit.path] }))
+    const frame = { ...edited(asked.frame, inFrame), message }
+    request.request = { frame, message }
     request.arguments = slice(frame, ['params', 'arguments'])
     return made
   }
@@ -191,6 +196,12 @@ export class ToolCalls {
     if (accepted?.isFrozen !== true) return undefined
     const definition = acceptedFor(this.#core, terms)?.definitions.tools.get(name)
     return !isObject(definition) ? 'absent' : toolOf(name, definition, tools.get(name)?.outputSchema)
+  }
+
+  #lacksScope(request: PendingRequest, needed: readonly string[] = []): Frame {
+    request.findings.block()
+    request.failure = 'the client lacks a scope that the tool needs'
+    return lacksScope(request, needed)
   }
 
   #refusal(request: PendingRequest, { name, shown }: Called): Frame {

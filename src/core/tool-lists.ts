@@ -306,6 +306,6 @@ const listRequest = (
   ]
   return {
     bytes: edit(frame.bytes, edits), message: { kind: 'request', id, key, method: 'tools/list', params },
-    faults: [],
+    faults: [], relayMade: true,
   }
 }

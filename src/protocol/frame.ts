@@ -23,7 +23,7 @@ export interface Frame {
   readonly facts?: Facts | undefined
   /** Further ids of a frame that names more than one: a duplicated `id`. */
   readonly otherKeys?: readonly IdKey[] | undefined
-  /** A response that the relay made. */
+  /** Made by the relay. A frame that the relay changed is still its sender's. */
   readonly relayMade?: true
   /** For the transport on the other side; kept with the frame that is sent in its place. */
   readonly envelope?: Envelope
@@ -44,6 +44,8 @@ export interface Envelope {
   readonly headers?: ReadonlyMap<string, string>
   /** The scopes that the client's token grants; undefined where scopes are not checked. */
   readonly scopes?: readonly string[] | undefined
+  /** Of the refusal of a call whose client lacks scopes: all that the call needs. */
+  readonly neededScopes?: readonly string[]
   /** A key for the client that sent it; undefined where there is only one. */
   readonly client?: string | undefined
   /** The head of the HTTP response whose one JSON text it is. */

@@ -1,6 +1,8 @@
 import t from 'tap'
+import { parseFrame } from '#protocol/parse.js'
 import type { Action } from '#core/findings.js'
 import { shapesOf } from '#profiles/shape.js'
+import { exchange } from '../exchange.js'
 import { checkAtOnce as checkNow } from './engine.js'
 import { answer, call, result, Script, type Setting } from './script.js'
 
@@ -76,11 +78,14 @@ t.test('auto goes by the name that the client gives itself', t => {
   t.end()
 })
 
+/** The name of the first tool that the client was shown. */
+const shownOf = (script: Script) => /"name":"([^"]*)"/.exec(script.raw.at(-1)?.bytes ?? '')?.[1] ?? ''
+
 const odd = { name: 'files.read/all', inputSchema: { type: 'object' } }
 
 t.test('a name that the client refuses is replaced, and calls get the server\'s name back', t => {
   const script = session(['claude-api'], [odd])
-  const shown = /"name":"([^"]*)"/.exec(script.raw.at(-1)?.bytes ?? '')?.[1] ?? ''
+  const shown = shownOf(script)
   t.match(shown, /^files_read_all_[0-9a-f]{8}$/)
   script.entries.length = 0
   script.client(
@@ -99,11 +104,65 @@ t.test('a name that the client refuses is replaced, and calls get the server\'s 
 
 t.test('a name that a client knows from before is found by listing', t => {
   const script = session(['claude-api'], [odd])
-  const shown = /"name":"([^"]*)"/.exec(script.raw.at(-1)?.bytes ?? '')?.[1] ?? ''
+  const shown = shownOf(script)
   const cold = new Script({ checkNow, shapes: shapesOf(['claude-api'], 'weather'), joined: true })
   cold.client(call(1, shown))
   cold.server(result(cold.ownId, { tools: [odd] }))
   t.match(JSON.parse(cold.raw.at(-1)?.bytes ?? ''), { method: 'tools/call', params: { name: 'files.read/all' } })
+  t.end()
+})
+
+/** A client's message that came over HTTP, with the scopes of its token. */
+const fromHttp = (message: object, scopes: readonly string[]) => ({
+  type: 'frame-received', from: 'client', exchange: exchange('http'),
+  frame: {
+    ...parseFrame(Buffer.from(JSON.stringify(message)), { messageBytes: 1 << 20, depth: 100 }),
+    envelope: { scopes, client: 'c' },
+  },
+} as const)
+
+t.test('the scopes of a tool are asked of a call by its shown name too', t => {
+  const tools = new Map([['files.read/all', {
+    denied: false, scopes: ['admin'], outputSchema: undefined, annotations: undefined,
+  }]])
+  const shown = shownOf(session(['claude-api'], [odd]))
+  const script = new Script({ checkNow, shapes: shapesOf(['claude-api'], 'weather'), joined: true, tools })
+  script.perform(fromHttp(call(1, shown), ['read']))
+  script.server(result(script.ownId, { tools: [odd] }), 'http')
+  t.match(script.raw.at(-1), { to: 'client', bytes: /"error":.*the client lacks a scope/ })
+  t.notOk(script.raw.some(({ bytes }) => bytes.includes('"files.read/all"')), 'the server gets no call')
+  t.match(script.entries.at(-1), { tool: 'files.read/all', verdict: 'block', reason: /lacks a scope/ })
+  const [effect] = script.relay.handle(fromHttp(call(2, shown), ['read']), 1).filter(({ type }) => type === 'send')
+  t.match(effect, { frame: { relayMade: true, envelope: { neededScopes: ['admin'] } } })
+  script.perform(fromHttp(call(3, shown), ['read', 'admin']))
+  t.match(script.raw.at(-1), { to: 'server', bytes: /"files.read\/all"/ })
+  t.end()
+})
+
+t.test('the frame of a changed call has the message that its bytes say', t => {
+  const script = session(['claude-api'], [odd])
+  const effects = script.relay.handle(fromHttp(call(2, shownOf(script)), []), 1)
+  const frames = effects.flatMap(effect => (effect.type === 'send' ? [effect.frame] : []))
+  t.match(frames, [{ message: { params: { name: 'files.read/all' } } }])
+  t.equal(frames[0]?.relayMade, undefined)
+  t.end()
+})
+
+t.test('a shown name is mapped back although no list of tools is to be had', t => {
+  const script = session(['claude-api'], [odd])
+  const shown = shownOf(script)
+  script.server({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+  script.client(call(2, shown))
+  script.happens({ type: 'timer-fired', timer: 'list' })
+  t.match(script.raw.at(-1), { to: 'server', bytes: /"files.read\/all"/ })
+  t.end()
+})
+
+t.test('a changed call goes on in its batch', t => {
+  const script = new Script({ checkNow, shapes: shapesOf(['claude-api'], 'weather') }).begin([odd], '2025-03-26')
+  const shown = shownOf(session(['claude-api'], [odd]))
+  script.client([call(1, shown), { jsonrpc: '2.0', id: 2, method: 'ping' }])
+  t.match(script.raw, [{ to: 'server', bytes: /^\[.*"files.read\/all".*"ping".*\]$/ }])
   t.end()
 })
 

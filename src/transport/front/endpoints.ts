@@ -202,6 +202,7 @@ export class Endpoints implements Backend {
       keys: expected,
       statusOf: answers => statusOf(answers, frame, modern),
       emptyStatus: frame.message.kind === 'unusable' ? 400 : 202,
+      challenge: scopes => this.#challenge(arrival, [...router.scopesFor(), ...scopes]),
     })
     session.post(reply, frame, { arrival, claims, carries: expected.length > 0 && !isInitialize(frame) })
     // A stdio server sends nothing for a message without requests.
@@ -216,10 +217,13 @@ export class Endpoints implements Backend {
 
   /** Refuses a request whose token lacks a scope of the endpoint or of a called tool. */
   #lacking(router: SessionRouter, arrival: Arrival, frame?: Frame): Refusal | undefined {
-    const { resource } = this.#settings
     const needed = router.scopesFor(frame)
-    if (resource === undefined || grants(this.#scopesOf(arrival), needed)) return undefined
-    return challenge(resource, arrival.path, 'scope', [...new Set([...resource.scopes, ...needed])])
+    return grants(this.#scopesOf(arrival), needed) ? undefined : this.#challenge(arrival, needed)
+  }
+
+  #challenge({ path }: Arrival, needed: readonly string[]): Refusal | undefined {
+    const { resource } = this.#settings
+    return resource && challenge(resource, path, 'scope', [...new Set([...resource.scopes, ...needed])])
   }
 
   /** A request without a message. @returns why it is refused */

@@ -1,7 +1,7 @@
 import type { Frame, ResponseHead } from '#protocol/frame.js'
 import { errorCode, type IdKey } from '#protocol/json-rpc.js'
 import { answerKeys } from '../frames.js'
-import { eventStream, json, mediaType, only } from '../http/headers.js'
+import { eventStream, headersOf, json, mediaType, only } from '../http/headers.js'
 import { encodeEvent, keepAlive } from '../sse/event.js'
 import type { HttpHeaders } from '../transport.js'
 import { writeHead } from './head.js'
@@ -16,6 +16,8 @@ export interface Expected {
   readonly statusOf: (answers: readonly Frame[]) => number
   /** The status when the message has no requests, and the server has sent nothing. */
   readonly emptyStatus: 202 | 400
+  /** The response to a call that the relay refuses because its client lacks scopes. */
+  readonly challenge?: (scopes: readonly string[]) => Refusal | undefined
 }
 
 export const nothingExpected: Expected = { keys: [], statusOf: () => 200, emptyStatus: 202 }
@@ -142,7 +144,10 @@ export class Reply {
 
   send(frame: Frame): void {
     if (this.#state === 'done') return
-    if (frame.envelope?.response) this.head(frame.envelope.response)
+    const { response, neededScopes } = frame.envelope ?? {}
+    const challenge = neededScopes && this.#expected.challenge?.(neededScopes)
+    const head = challenge ? { ...challenge, headers: headersOf(challenge.headers ?? {}) } : response
+    if (head) this.head(head)
     // The body of an HTTP error answers all pending requests, although it names none of them.
     const isWhole = frame.message.kind === 'page' && frame.message.key === undefined
     const answers = isWhole ? this.#pending : answersIn(frame)

@@ -78,15 +78,23 @@ export const forwardedHeaders = (client: Headers, trace: Trace | undefined, alwa
   return headers
 }
 
+/** The client's headers for a message that the relay has changed: those that repeat its body are new. */
+export const changedHeaders =
+  (client: Headers, frame: Frame, inputSchemaOf: InputSchemaOf, always: Headers): Headers =>
+  new Map([
+    ...[...forwardedHeaders(client, frame.envelope?.trace, none)]
+      .filter(([name]) => !/^mcp-(?:method$|name$|param-)/.test(name)),
+    ...metadataOf(frame, inputSchemaOf),
+    ...always,
+  ])
+
 /** The headers of a relay-made message: the client's, but for those that describe the client's message. */
 export const borrowedHeaders =
   (client: Headers, frame: Frame, inputSchemaOf: InputSchemaOf, always: Headers): Headers =>
   new Map([
-    ...[...forwardedHeaders(client, undefined, none)]
-      .filter(([name]) => !described.has(name) && !name.startsWith('mcp-param-')),
+    ...[...changedHeaders(client, frame, inputSchemaOf, none)].filter(([name]) => name !== 'last-event-id'),
     ['accept', 'application/json, text/event-stream'],
     ['content-type', 'application/json'],
-    ...metadataOf(frame, inputSchemaOf),
     ...always,
   ])
 
@@ -165,9 +173,6 @@ export const metadataOf = (frame: Frame, inputSchemaOf: InputSchemaOf): Readonly
 }
 
 const none: ReadonlyMap<string, string> = new Map()
-
-/** Headers that describe one message, or a position in one stream. */
-const described: ReadonlySet<string> = new Set(['mcp-method', 'mcp-name', 'last-event-id'])
 
 /** Header mismatch, missing client capability, unsupported version (2026-07-28, error codes). */
 export const modernErrors: ReadonlySet<number> =

@@ -3,7 +3,7 @@ import type { Exchange } from '#core/event.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
 import { isCancellation } from '#protocol/message.js'
 import {
-  bodiless, borrowedHeaders, forwardedHead, forwardedHeaders, isModernVersion,
+  bodiless, borrowedHeaders, changedHeaders, forwardedHead, forwardedHeaders, isModernVersion,
   type HeadSettings, type InputSchemaOf,
 } from '../http/headers.js'
 import { Latch } from '../timers.js'
@@ -11,7 +11,8 @@ import type { HttpRequest, Transport, TransportEvent } from '../transport.js'
 import { HttpSide, type Call } from './calls.js'
 import { errorBody } from './error-body.js'
 import {
-  bodyKind, cursor, misfit, readJson, readMessages, type Between, type BodyReading, type Cursor,
+  bodyKind, cursor, readJson, readMessages, unexpectedBody, type BodyReading, type Cursor,
+  type EventWithoutMessage,
 } from './messages.js'
 import { discard, failureOf, type HttpReply, type HttpUpstream } from './pool.js'
 
@@ -27,9 +28,8 @@ export interface HttpServerOptions extends HeadSettings {
 }
 
 /**
- * Faces an MCP server over Streamable HTTP for a client that uses it too: each HTTP request of the client
- * (`open`) is forwarded with its headers, and so is the response. Sessions are between the client and the
- * server.
+ * The transport to an HTTP server, for a client that uses HTTP too. Each HTTP request (`open`) and its
+ * response are forwarded with their headers. The server's session id reaches the client unchanged.
  */
 export const httpServer = (options: HttpServerOptions): Transport => new HttpServer(options)
 
@@ -46,7 +46,7 @@ interface Opened {
 const alwaysOpen = new Latch()
 
 /** How long a POST without requests may take once its client has left, in milliseconds. */
-const leftMs = 30_000
+const afterClientLeftMs = 30_000
 
 class HttpServer extends HttpSide {
   readonly #options: HttpServerOptions
@@ -77,7 +77,7 @@ class HttpServer extends HttpSide {
     for (const call of this.calls.on(exchange)) {
       // Notifications and responses to the server are delivered although their client has left.
       if (call.hasRequests) call.abort()
-      else call.limit(leftMs)
+      else call.limit(afterClientLeftMs)
     }
   }
 
@@ -95,11 +95,11 @@ class HttpServer extends HttpSide {
 
   send(exchange: Exchange, frame: Frame): boolean {
     const opened = this.#opened.get(exchange)
-    const request = opened?.request
-    // For a modern server, closing the stream is the cancellation (2026-07-28, cancellation).
-    const isKnown = isModernVersion(request?.headers.get('mcp-protocol-version'))
-      && isCancellation(frame.message) && frame.bytes !== request?.body
-    if (!isKnown) void this.#post(this.calls.start(exchange, frame), opened)
+    // A modern server is told by the closed stream (2026-07-28, cancellation), so a cancellation that is not
+    // the client's own POST is not sent.
+    const isToldByClose = isModernVersion(opened?.request.headers.get('mcp-protocol-version'))
+      && isCancellation(frame.message) && frame.relayMade === true
+    if (!isToldByClose) void this.#post(this.calls.start(exchange, frame), opened)
     return true
   }
 
@@ -116,70 +116,77 @@ class HttpServer extends HttpSide {
     const request = opened?.request
     // Relay-made requests borrow the client's credentials; the status and headers of their responses are
     // dropped.
-    const isClients = request?.body === frame.bytes
-    const { headers: always, inputSchemaOf, upstream } = this.#options
-    const headers = isClients
-      ? forwardedHeaders(request.headers, frame.envelope?.trace, always)
-      : borrowedHeaders(request?.headers ?? new Map(), frame, inputSchemaOf, always)
+    const isClientFrame = request !== undefined && frame.relayMade !== true
+    const { upstream } = this.#options
+    const headers = this.#headersFor(frame, request)
     const position = cursor()
-    const hasRequests = !call.isAnswered
+    const isAwaiting = !call.isAnswered
     let reason: string | undefined
     try {
       const reply = await upstream.request({ method: 'POST', headers, body: frame.bytes, signal: call })
-      reason = await this.#read(call, reply, position, isClients ? opened?.latch : undefined)
+      reason = await this.#read(call, reply, position, isClientFrame ? opened?.latch : undefined)
     } catch (error) {
       reason = failureOf(error)
-      if (isClients && !hasRequests) this.#unreachable(exchange)
+      if (isClientFrame && !isAwaiting) this.#unreachable(exchange)
     }
     this.calls.end(call)
     if (reason === undefined) return
-    const resumable = isClients && canResume(request, position)
+    const resumable = isClientFrame && canResume(request, position)
     if (!resumable) for (const key of call.unanswered) this.#report({ type: 'lost', exchange, key, reason })
-    if (isClients) this.#report({ type: 'stream-ended', exchange, resumable })
+    if (isClientFrame) this.#report({ type: 'stream-ended', exchange, resumable })
+  }
+
+  #headersFor(frame: Frame, request: HttpRequest | undefined): ReadonlyMap<string, string> {
+    const { headers: operatorHeaders, inputSchemaOf } = this.#options
+    if (request === undefined || frame.relayMade === true)
+      return borrowedHeaders(request?.headers ?? new Map(), frame, inputSchemaOf, operatorHeaders)
+    return request.body === frame.bytes
+      ? forwardedHeaders(request.headers, frame.envelope?.trace, operatorHeaders)
+      : changedHeaders(request.headers, frame, inputSchemaOf, operatorHeaders)
   }
 
   /**
    * @param latch of the client's exchange; undefined for a relay-made request
-   * @returns why the requests that are still unanswered get no answer; undefined after a complete response
+   * @returns the reason for the unanswered requests; undefined after a complete response
    */
   async #read(
     call: Call, reply: HttpReply, position: Cursor, latch: Latch | undefined,
   ): Promise<string | undefined> {
     const { exchange, unanswered } = call
     const kind = bodyKind(reply)
-    const hasRequests = !call.isAnswered
-    const isClients = latch !== undefined
+    const isAwaiting = !call.isAnswered
+    const isClientFrame = latch !== undefined
     const reading = { limits: this.#options.limits, latch: latch ?? alwaysOpen, asked: () => [...unanswered] }
-    if (isClients && kind === 'json' && unanswered.size === 1) return this.#readAnswer(call, reply, reading)
-    if (isClients && (kind !== 'other' || !hasRequests)) this.#reportHead(exchange, reply)
+    if (isClientFrame && kind === 'json' && unanswered.size === 1) return this.#readAnswer(call, reply, reading)
+    if (isClientFrame && (kind !== 'other' || !isAwaiting)) this.#reportHead(exchange, reply)
     if (kind === 'error') {
       await this.#readError(exchange, reply, reading)
       return `the server answered HTTP ${reply.status}`
     }
     if (kind === 'other') {
       discard(reply)
-      const instead = hasRequests ? misfit(reply, [...unanswered]) : ''
-      if (typeof instead === 'string') return instead
-      this.#report({ type: 'frame', exchange, frame: instead })
+      const faultOrReason = isAwaiting ? unexpectedBody(reply, [...unanswered]) : ''
+      if (typeof faultOrReason === 'string') return faultOrReason
+      this.#report({ type: 'frame', exchange, frame: faultOrReason })
       return 'the response could not be read'
     }
     await readMessages(reply, { ...reading, cursor: position }, received => {
       if ('bytes' in received) this.#reportFrame(exchange, received)
-      else if (isClients) this.#reportBetween(exchange, received)
+      else if (isClientFrame) this.#reportBetween(exchange, received)
     })
-    return endedBefore
+    return endedEarly
   }
 
   /** The usual case, one JSON answer to one request, is a single event. @returns as `#read` */
   async #readAnswer(call: Call, reply: HttpReply, reading: BodyReading): Promise<string | undefined> {
     const { exchange } = call
     const received = await readJson(reply, reading)
-    if (received === undefined) return endedBefore
+    if (received === undefined) return endedEarly
     this.calls.answered(exchange, received)
     if (!call.isAnswered) {
       this.#reportHead(exchange, reply)
       this.#report({ type: 'frame', exchange, frame: received })
-      return endedBefore
+      return endedEarly
     }
     const { bytes, message, faults, facts, otherKeys } = received
     const envelope = { response: forwardedHead(reply, this.#options) }
@@ -235,12 +242,12 @@ class HttpServer extends HttpSide {
     this.#report({ type: 'head', exchange, status, headers })
   }
 
-  /** Answers 502 where the core has no request to answer. Without effect after another head. */
+  /** Status 502 for a client whose request the core does not know. Ignored after a head. */
   #unreachable(exchange: Exchange): void {
     this.#report({ type: 'head', exchange, status: 502, headers: new Map() })
   }
 
-  #reportBetween(exchange: Exchange, { lines }: Between): void {
+  #reportBetween(exchange: Exchange, { lines }: EventWithoutMessage): void {
     if (lines !== '') this.#report({ type: 'between', exchange, lines })
   }
 
@@ -249,7 +256,7 @@ class HttpServer extends HttpSide {
   }
 }
 
-const endedBefore = 'the response ended before the answer'
+const endedEarly = 'the response ended before the answer'
 
 /** In a legacy session, a client that has an event id can fetch the answer with `Last-Event-ID`. */
 const canResume = ({ headers }: HttpRequest, { lastEventId }: Cursor): boolean =>

@@ -92,9 +92,11 @@ export const bodyKind = ({ status, headers }: HttpReply): 'json' | 'sse' | 'erro
 }
 
 /** Events without a message and comments, encoded to be sent to the client. */
-export interface Between {
+export interface EventWithoutMessage {
   readonly lines: string
 }
+
+export type Received = Frame | EventWithoutMessage
 
 /**
  * Reads a JSON or SSE body to its end.
@@ -103,7 +105,7 @@ export interface Between {
  * @throws what the connection fails with; a body that cannot be decoded is a frame with a fault
  */
 export const readMessages = async (
-  reply: HttpReply, reading: Reading, onMessage: (received: Frame | Between) => MaybeStop,
+  reply: HttpReply, reading: Reading, onMessage: (received: Received) => MaybeStop,
 ): Promise<void> => {
   if (bodyKind(reply) === 'json') {
     const frame = await readJson(reply, reading)
@@ -142,7 +144,7 @@ const unreadable = (error: unknown, { asked }: Pick<Reading, 'asked'>): Frame =>
  * Stands in for the answer where the response is neither JSON nor SSE.
  * @returns a frame with a fault, or the reason why there is no answer
  */
-export const misfit = ({ status, headers }: HttpReply, asked: readonly IdKey[]): Frame | string => {
+export const unexpectedBody = ({ status, headers }: HttpReply, asked: readonly IdKey[]): Frame | string => {
   const type = mediaType(headers)
   if (status !== 200 || type === '') return `the server gave no answer (HTTP ${status})`
   if (!isUtf8(headers)) return httpFault('the response claims another character set than UTF-8', asked)
@@ -155,7 +157,7 @@ const httpFault = (message: string, keys: readonly IdKey[]): Frame => ({
   faults: [{ kind: 'http', path: '', message }],
 })
 
-export const readEvent = (event: SseEvent, limits: FrameLimits): Frame | Between | Promise<Frame> => {
+export const readEvent = (event: SseEvent, limits: FrameLimits): Received | Promise<Frame> => {
   switch (event.kind) {
     case 'message': {
       const frame = parseInTurns(event.data, limits)

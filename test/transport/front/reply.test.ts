@@ -559,3 +559,22 @@ t.test('an open connection does not keep the frames of its last response', async
   t.same(frames.map(frame => frame.deref()), [undefined])
   t.notOk(reader.ended)
 })
+
+t.test('a call that lacks a scope is answered with a challenge', async t => {
+  const refused = '{"jsonrpc":"2.0","id":7,"error":{"code":-31000,"message":"lacks a scope"}}'
+  const { port } = await start(t, {
+    ...upstream((exchange, { transport }) => {
+      transport.send(exchange, { ...frameOf(refused), relayMade: true, envelope: { neededScopes: ['admin'] } })
+    }),
+    resource: { audience: 'https://relay.example', scopes: ['mcp'] },
+  })
+  const got = await ask(port, { headers: modern, body: call() })
+  t.match(got, {
+    status: 403, body: refused,
+    headers: {
+      'content-type': 'application/json',
+      'www-authenticate': 'Bearer error="insufficient_scope", scope="mcp admin", ' +
+        'resource_metadata="https://relay.example/.well-known/oauth-protected-resource/mcp"',
+    },
+  })
+})

@@ -231,7 +231,7 @@ t.test('what the relay asks on a client\'s exchange borrows its credentials, and
       ['mcp-param-a', 'b'], ['mcp-protocol-version', '2026-07-28'],
     ]),
   })
-  client.transport.send(exchange('one'), modern('own-1', 'tools/list'))
+  client.transport.send(exchange('one'), { ...modern('own-1', 'tools/list'), relayMade: true })
   await client.line(0)
   t.same(client.events.map(({ type }) => type), ['frame'])
   const { headers } = await server.asked('tools/list')
@@ -244,6 +244,30 @@ t.test('what the relay asks on a client\'s exchange borrows its credentials, and
   client.transport.send(exchange('one'), call)
   await client.line(1)
   t.match((await server.asked('tools/call')).headers, { 'mcp-name': 'x', 'mcp-param-a': 'b' })
+})
+
+t.test('a call that the relay has changed is still the client\'s, with headers that repeat its new body', async t => {
+  const server = await serve(t, ({ message }, response) =>
+    json(response, answer(message.id ?? 0), { 'www-authenticate': 'Bearer error="x"' }, 401))
+  const inputSchema = { type: 'object', properties: { q: { type: 'string', 'x-mcp-header': 'q' } } }
+  const client = connect(t, server.url, { inputSchemaOf: name => (name === 'a.b' ? inputSchema : undefined) })
+  const sent = modern(1, 'tools/call', { name: 'a_b_1', arguments: { q: 'hi' } })
+  client.transport.open?.(exchange('one'), {
+    method: 'POST', body: sent.bytes,
+    headers: new Map([
+      ['authorization', 'Bearer client'], ['mcp-method', 'tools/call'], ['mcp-name', 'a_b_1'],
+      ['mcp-param-q', 'hi'], ['mcp-protocol-version', '2026-07-28'], ['x-custom', 'yes'],
+    ]),
+  })
+  client.transport.send(exchange('one'), modern(1, 'tools/call', { name: 'a.b', arguments: { q: 'hi' } }))
+  await client.of('stream-ended', 'one')
+  t.match((await server.asked('tools/call')).headers, {
+    authorization: 'Bearer client', 'mcp-method': 'tools/call', 'mcp-name': 'a.b', 'mcp-param-q': 'hi',
+    'mcp-protocol-version': '2026-07-28', 'x-custom': 'yes',
+  })
+  const head = await client.of('head', 'one')
+  t.equal(head.status, 401)
+  t.same(head.headers.get('www-authenticate'), ['Bearer error="x"'])
 })
 
 t.test('the client going away reaches the server; so does a request that nobody waits for', async t => {
@@ -268,7 +292,7 @@ t.test('a modern server is not told of a cancellation of the relay\'s own, a leg
     else stream(response).event('{"jsonrpc":"2.0","method":"notifications/x"}')
   })
   const client = connect(t, server.url)
-  const cancelled = notify('notifications/cancelled', { requestId: 1 })
+  const cancelled = { ...notify('notifications/cancelled', { requestId: 1 }), relayMade: true as const }
   post(client.transport, 'modern', modern(1, 'x'), { 'mcp-protocol-version': '2026-07-28' })
   await client.of('frame', 'modern')
   client.transport.abandon?.(exchange('modern'), '1')

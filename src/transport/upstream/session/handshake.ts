@@ -1,7 +1,7 @@
 import type { Frame } from '#protocol/frame.js'
 import { isString, member } from '#protocol/json.js'
 import { isModernRequest, metadataOf, only, type InputSchemaOf } from '#transport/http/headers.js'
-import { bodyKind, type Between, type MaybeStop } from '../messages.js'
+import { bodyKind, type Received, type MaybeStop } from '../messages.js'
 import { discard, HttpFailure, type HttpAsk, type HttpReply, type HttpUpstream } from '../pool.js'
 
 /** A session with the server, from the response to `initialize` on. */
@@ -144,7 +144,7 @@ interface Renewal {
   readonly handshake: HttpHandshake
   readonly lost: Agreed
   readonly closing: AbortSignal
-  readonly read: (reply: HttpReply, onMessage: (received: Frame | Between) => MaybeStop) => Promise<void>
+  readonly read: (reply: HttpReply, onMessage: (received: Received) => MaybeStop) => Promise<void>
   /** Gets the notifications and requests that come with the answer. */
   readonly onMessage: (frame: Frame) => void
 }

@@ -3,7 +3,7 @@ import { errorCode } from '#protocol/json-rpc.js'
 import { modernErrors } from '#transport/http/headers.js'
 import type { SseEvent } from '#transport/sse/event.js'
 import type { Call } from '../calls.js'
-import { bodyKind, cursor, readEvent, readEvents, type Between, type Reading } from '../messages.js'
+import { bodyKind, cursor, readEvent, readEvents, type Received, type Reading } from '../messages.js'
 import { discard, failureOf, sameOrigin, type HttpReply, type HttpUpstream } from '../pool.js'
 
 export interface LegacyOptions extends Pick<Reading, 'limits' | 'latch'> {
@@ -94,7 +94,7 @@ export class LegacySse {
   /** @param opened called with whether the first event names the endpoint; later calls have no effect */
   async #follow(reply: HttpReply, opened: (isOpen: boolean) => void): Promise<void> {
     const { upstream, limits, latch, onMessage, ended } = this.#options
-    const report = (message: Frame | Between): undefined => {
+    const report = (message: Received): undefined => {
       if ('bytes' in message) onMessage(message)
     }
     let reason = streamCut

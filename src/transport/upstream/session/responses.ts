@@ -6,7 +6,7 @@ import { isModernRequest } from '#transport/http/headers.js'
 import type { Call } from '../calls.js'
 import { errorBody, withId } from '../error-body.js'
 import {
-  bodyKind, cursor, misfit, readMessages, type Between, type Cursor, type Reading, type MaybeStop,
+  bodyKind, cursor, readMessages, unexpectedBody, type Cursor, type MaybeStop, type Reading, type Received,
 } from '../messages.js'
 import { discard, failureOf, type HttpReply } from '../pool.js'
 import type { Agreed, HttpHandshake } from './handshake.js'
@@ -43,9 +43,9 @@ export class HttpResponses {
     }
     if (kind === 'other') {
       discard(reply)
-      const instead = unanswered.size > 0 ? misfit(reply, [...unanswered]) : ''
-      if (isString(instead)) return instead
-      this.#options.onMessage(exchange, instead)
+      const faultOrReason = unanswered.size > 0 ? unexpectedBody(reply, [...unanswered]) : ''
+      if (isString(faultOrReason)) return faultOrReason
+      this.#options.onMessage(exchange, faultOrReason)
       return 'the response could not be read'
     }
     const position = cursor()
@@ -75,7 +75,7 @@ export class HttpResponses {
 
   /** Like `read`, but calls this `onMessage`. */
   readWith(
-    reply: HttpReply, onMessage: (received: Frame | Between) => MaybeStop, position = cursor(), call?: Call,
+    reply: HttpReply, onMessage: (received: Received) => MaybeStop, position = cursor(), call?: Call,
   ): Promise<void> {
     const { limits, latch } = this.#options
     const asked = () => [...(call?.unanswered ?? [])]
