@@ -1,6 +1,6 @@
 /**
- * The patterns of schemas that are published at https://github.com/SchemaStore/schemastore (Apache-2.0), a
- * sample.
+ * Patterns of published schemas: a sample of https://github.com/SchemaStore/schemastore (Apache-2.0), and of
+ * OpenAPI documents.
  */
 export const realPatterns: readonly string[] = [
   '\\b\\d{13}\\b',
@@ -178,4 +178,32 @@ export const realPatterns: readonly string[] = [
   '^[a-z0-9_]+:[a-z0-9_]+( \\(.+\\))?$',
   '^(http://|https://|ftp://|/)\\S*?$',
   '^([Aa][Ll][Ww][Aa][Yy][Ss]|[Nn][Ee][Vv][Ee][Rr]|)$',
+  // OpenAPI documents and schemas of public repositories.
+  '^(arn:aws:iam::)([0-9]{12}:role/.*)$',
+  '^(arn:(aws|aws-us-gov|aws-cn|aws-iso|aws-iso-b):sso:::instance/(sso)?ins-[a-zA-Z0-9-.]{16})?$',
+  '^\\w{8,10}$',
+  '^([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[1-2][0-9]|3[0-1])$',
+  '^([0-9]{4})-?(1[0-2]|0[1-9])-?(3[01]|0[1-9]|[12][0-9])T(2[0-3]|[01][0-9]):?([0-5][0-9]):?([0-5][0-9])Z$',
+  '^([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})[+-]([0-9]{2}):([0-9]{2})$',
+  '^(?!team$|we$|us$|engineering$)',
+  '^(?!\\s+).+(?<!\\s)$',
+  '^\\s*(\\bcase\\s.+:|\\bdefault:)$',
+  '^(?!\\s*(\\bcase\\b|\\bdefault\\b))',
+  '^(?!uvm_)[a-z][a-z0-9_]*$',
+  '^(?!\\s*[-*]|\\s*\\d+\\.|#{1,6}\\s|\\|.*\\||```|---)',
+  '^(?!__.*__$)[^\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}"\\\\./[\\]]{1,200}$',
+  '^(?!.*\\bactor\\b).*\\b(var|let)\\s+\\w+\\s*:\\s*\\[[^]+\\]\\s*=',
+  '^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$',
+  '^(?![a-zA-Z][a-zA-Z\\+\\.\\-]*\\:)',
+  '^\\+?[1-9]\\d{1,14}$',
+  '^\\+?[\\d\\s-()]+',
+  '^((?:\\d+\\.?)+)$',
+  '^((?:[a-z])+[a-z0-9.\\-_]+[a-z0-9])$',
+  '^((?:https?:)?//)',
+  '^((?:^([0-5])(?:\\.\\d{1,3})?|6))$',
+  '^((?:/[^/]+)*/[^.]+)[.]thumb[.]([1-9]\\d*)_0_c[.]([^_]+)_(jpeg|webp)$',
+  '^([0-9]{4})-[0-9]{2}-[0-9]{2}$',
+  '^([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})$',
+  '^[1-3]{1}',
+  '^\\+?[0-9]{10,15}$',
 ]
