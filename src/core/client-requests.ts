@@ -422,15 +422,17 @@ export class ClientRequests {
     request.called = called
   }
 
-  /** The tool of a call that went through another replica, if its definition is still the same. */
+  /** The tool of a call that went through another replica, if its definition is the same here. */
   *#calledIn(data: JsonObject, request: PendingRequest): Flow<Called | undefined> {
     const name = member(data, 'tool')
     if (!isString(name)) return undefined
-    const found = yield* this.#calls.declared(request, name)
-    const tool = found === 'absent' ? undefined : found
-    const isSame = member(data, 'digest') === (tool && this.#core.shared.digestOf(tool.definition))
     const shown = text(data, 'shown') ?? name
-    return { name, shown, tool: isSame ? tool : undefined, listed: isSame && found !== undefined }
+    const found = yield* this.#calls.declared(request, name)
+    const called = { name, shown, tool: found === 'absent' ? undefined : found, listed: found !== undefined }
+    const isSame = ({ tool, listed }: Called) => listed && member(data, 'listed') === true &&
+      member(data, 'digest') === (tool && this.#core.shared.digestOf(tool.definition))
+    if (!isSame(called)) yield* this.#lists.renew(called, request)
+    return isSame(called) ? called : { name, shown, tool: undefined, listed: false }
   }
 
   /** A response to no request in flight, or to one whose id is spelled differently. */

@@ -313,7 +313,7 @@ export class Relay {
     const key = keyIn(frame, isCancellation(notification) ? 'requestId' : 'progressToken')
     if (key !== undefined && this.#lists.ids.isRelayMade(key)) return
     if (key !== undefined && isCancellation(notification)) this.#serverRequests.cancelled(exchange, key)
-    if (method === 'notifications/tools/list_changed' && !this.#lists.changed(exchange, frame)) return
+    if (method === 'notifications/tools/list_changed' && !(yield* this.#lists.changed(exchange, frame))) return
     if (!findings.isStop) output.toClient(exchange, sent)
   }
 

@@ -155,7 +155,7 @@ export const requestData = (
   { method, called, cursor, wantsTask }: PendingRequest, digestOf: (definition: JsonObject) => string,
 ): JsonObject => ({
   method,
-  ...(called && { tool: called.name, shown: called.shown }),
+  ...(called && { tool: called.name, shown: called.shown, listed: called.listed }),
   ...(called?.tool && { digest: digestOf(called.tool.definition) }),
   ...(cursor !== undefined && { isLaterPage: true }),
   ...(wantsTask && { wantsTask }),

@@ -35,7 +35,7 @@ export class ServerResponses {
     this.tasks = new Tasks(core.ledger)
     this.drifts = new Drifts(core)
     this.#lists = lists
-    this.#results = new ToolResults(core)
+    this.#results = new ToolResults(core, lists)
   }
 
   /** Judges a result. @param exchange on which it arrived @returns the frame for the client */

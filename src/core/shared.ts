@@ -8,10 +8,10 @@ import { implementation, type Terms } from './terms.js'
 
 /**
  * What replicas keep of a session for one another: what its handshake agreed; the server's open requests;
- * requests whose response may come at another replica; tasks; the digests of the first definitions. Never
- * arguments or results.
+ * requests whose response may come at another replica; tasks; the digests of the first definitions, and of
+ * the newest list. Never arguments or results.
  */
-export type SharedPart = 'session' | 'asked' | 'request' | 'task' | 'tools'
+export type SharedPart = 'session' | 'asked' | 'request' | 'task' | 'tools' | 'list'
 
 /**
  * `take`: find and forget, at once; `age`: forget soon.
@@ -55,7 +55,13 @@ export class Shared {
 
   constructor(options: SharedOptions | undefined, output: Output, driver: Driver) {
     this.isOn = options !== undefined
-    this.digestOf = options?.digestOf ?? (() => '')
+    const { digestOf = () => '' } = options ?? {}
+    const known = new WeakMap<JsonObject, string>()
+    this.digestOf = definition => {
+      const digest = known.get(definition) ?? digestOf(definition)
+      known.set(definition, digest)
+      return digest
+    }
     this.#output = output
     this.#driver = driver
   }

@@ -107,6 +107,18 @@ export class Handshake {
   }
 }
 
+/** Params that say these terms, where each request has to (2026-07-28, Lifecycle). */
+export const metaOf = ({ revision, capabilities = {}, client }: Terms): JsonObject =>
+  traitsOf(revision).modern
+    ? {
+      _meta: {
+        [`${metaPrefix}protocolVersion`]: revision,
+        [`${metaPrefix}clientCapabilities`]: capabilities,
+        ...(client && { [`${metaPrefix}clientInfo`]: { name: client.name, version: client.version } }),
+      },
+    }
+    : {}
+
 /** The capabilities that rules use; others are not kept. */
 interface Known {
   readonly [capability: string]: Known

@@ -51,6 +51,7 @@ export class ToolCalls {
       const found = yield* this.declared(request, called.name)
       called.tool = found === 'absent' ? undefined : found
       called.listed = found !== undefined
+      if (mismatchOf(request) !== undefined) yield* this.#lists.renew(called, request)
     }
     // The front checks the name that the client sent. The settings may have changed since.
     const needed = options.tools.get(name)?.scopes
@@ -86,9 +87,7 @@ export class ToolCalls {
 
   /** The tool by the lock, the list, or a list that the relay asks for. */
   *declared(request: PendingRequest, name: string): Flow<Lookup> {
-    return this.#frozen(name, request.terms) ??
-      this.#lists.catalog.lookup(name, this.#core.output.now) ??
-      (yield* this.#lists.findByListing(name, request))
+    return this.#frozen(name, request.terms) ?? (yield* this.#lists.find(name, request))
   }
 
   /** When arguments are validated: before the call is sent if that can stop it, after, or never. */
@@ -106,13 +105,20 @@ export class ToolCalls {
 
   /** @param shown the params as the client sent them, where they were changed */
   *check(request: PendingRequest, params: JsonObject | undefined, shown = params): Flow {
-    const tool = request.called?.tool
-    if (tool === undefined) return
+    const { called } = request
     const value = member(params, 'arguments') ?? {}
-    const subjects = tool.inputSchemas.map((schema): Subject => ({
-      kind: 'value', schema, value, path: '/params/arguments',
-    }))
-    const checked = yield* this.#core.checks.check(subjects, request.exchange)
+    const checkedBy = (schemas: Tool['inputSchemas']) => this.#core.checks.check(
+      schemas.map((schema): Subject => ({ kind: 'value', schema, value, path: '/params/arguments' })),
+      request.exchange,
+    )
+    let tool = called?.tool
+    if (called === undefined || tool === undefined) return
+    let checked = yield* checkedBy(tool.inputSchemas)
+    if (checked.flat().some(isRefused) && (yield* this.#lists.renew(called, request))) {
+      if (!called.listed) return
+      // A tool that the new list lacks stays refused.
+      if (called.tool !== undefined) checked = yield* checkedBy((tool = called.tool).inputSchemas)
+    }
     const isMisled = checked.flat().some(isRefused) && (yield* this.#isMisled(request, tool, shown))
     const findings =
       isMisled ? this.#core.findings(request.findings.meter, 'call/arguments') : request.findings
@@ -149,8 +155,8 @@ export class ToolCalls {
     const isKnown =
       isDenied(this.#core.options, shown, request.terms.client) ||
       isObject(this.#frozen(shown, request.terms)) ||
-      catalog.originalOf(shown) !== shown || catalog.lookup(shown, this.#core.output.now) !== undefined
-    if (!isKnown) yield* this.#lists.findByListing(shown, request)
+      catalog.originalOf(shown) !== shown
+    if (!isKnown) yield* this.#lists.find(shown, request)
     return catalog.originalOf(shown)
   }
 

@@ -1,6 +1,6 @@
 import { edit, type Edit, edited } from '#protocol/edit.js'
 import type { Frame } from '#protocol/frame.js'
-import { isObject, isString, type JsonObject, member, type Meter, omit, withMembers } from '#protocol/json.js'
+import { isObject, type JsonObject, member, omit } from '#protocol/json.js'
 import type { ErrorResponse, Id, IdKey, Result } from '#protocol/json-rpc.js'
 import { written } from '#protocol/message.js'
 import { Catalog, type Listing, type Lookup } from './catalog.js'
@@ -10,8 +10,9 @@ import type { Findings } from './findings.js'
 import { type Flow, Slot } from './flow.js'
 import { type JudgedPage, judgePage } from './listing.js'
 import { RelayIds } from './relay-ids.js'
-import type { PendingRequest } from './request.js'
-import type { Terms } from './terms.js'
+import type { Called, PendingRequest } from './request.js'
+import { SharedLists } from './shared-lists.js'
+import { metaOf, type Terms } from './terms.js'
 
 const listTimer = 'list'
 
@@ -32,10 +33,13 @@ interface PageAnswer {
 
 type SentRequest = NonNullable<PendingRequest['request']>
 
+/** A client request for which the relay lists. */
+export type Asker = Pick<PendingRequest, 'exchange' | 'id' | 'terms' | 'request'>
+
 /** A listing by the relay in progress: it requests `tools/list` page by page. */
 interface OwnListing {
   /** The client request for which the relay lists: its exchange, credentials and terms are used. */
-  readonly request: PendingRequest
+  readonly request: Asker
   /** The frame that `tools/list` is made from. */
   readonly template: SentRequest
   /** Filled when the listing ends: with true when the whole list was read, else with false. */
@@ -51,7 +55,8 @@ export class ToolLists {
   readonly catalog: Catalog
   readonly ids: RelayIds
   readonly #core: Core
-  readonly #waiting = new Set<PendingRequest>()
+  readonly #shared: SharedLists
+  readonly #waiting = new Set<Asker>()
   /**
    * The newest list_changed that arrived during the relay's own listing. It is forwarded afterwards, unless
    * the listing repeated the known list.
@@ -73,6 +78,7 @@ export class ToolLists {
     this.#core = core
     this.catalog = new Catalog(core.options.maxTools, core.ledger)
     this.ids = new RelayIds(core.options.nonce, core.ledger)
+    this.#shared = new SharedLists(core, this.catalog)
   }
 
   /**
@@ -90,11 +96,46 @@ export class ToolLists {
     return judged && edited(frame, judged.edits)
   }
 
+  /** Looks a tool up, by a new list where there is none or another replica knows a newer one. */
+  *find(name: string, request: Asker): Flow<Lookup> {
+    const known = this.catalog.lookup(name, this.#core.output.now)
+    const found = known ?? (yield* this.#findByListing(name, request))
+    const isAsked = found === 'absent' || (known !== undefined && this.#shared.isDue)
+    if (!isAsked || !(yield* this.#isOutdated(request.exchange, found === 'absent'))) return found
+    return yield* this.#findByListing(name, request)
+  }
+
   /**
-   * Lists all pages in the client's name, then looks the tool up. Callers try `catalog.lookup` first. A list
-   * that keeps changing is read at most `maxLists` times.
+   * Before a stop by the tool's schema: takes the tool from a new list, where another replica knows one.
+   * @returns false when the tool is from the newest list
    */
-  *findByListing(name: string, request: PendingRequest): Flow<Lookup> {
+  *renew(called: Called, request: Asker): Flow<boolean> {
+    const { shared, options, output } = this.#core
+    if (!shared.isOn || options.accepted?.isFrozen === true) return false
+    const { exchange } = request
+    output.emit({ type: 'hold', hold: request, exchange, isOver: false })
+    try {
+      if (!(yield* this.#isOutdated(exchange, true))) return false
+      const found = yield* this.#findByListing(called.name, request)
+      called.tool = found === 'absent' ? undefined : found
+      called.listed = found !== undefined
+      return true
+    } finally {
+      output.emit({ type: 'hold', hold: request, exchange, isOver: true })
+    }
+  }
+
+  *#isOutdated(exchange: Exchange, isRefusal: boolean): Flow<boolean> {
+    const isOutdated = yield* this.#shared.isOutdated(exchange, isRefusal)
+    if (isOutdated) this.catalog.changed()
+    return isOutdated
+  }
+
+  /**
+   * Lists all pages in the client's name, then looks the tool up. A list that keeps changing is read at most
+   * `maxLists` times.
+   */
+  *#findByListing(name: string, request: Asker): Flow<Lookup> {
     this.#waiting.add(request)
     try {
       for (let lists = 0; lists < maxLists; lists++) {
@@ -110,11 +151,14 @@ export class ToolLists {
   }
 
   /** On `notifications/tools/list_changed`. @returns false when it must not be forwarded now */
-  changed(exchange: Exchange, frame: Frame): boolean {
+  *changed(exchange: Exchange, frame: Frame): Flow<boolean> {
     this.catalog.changed()
-    if (this.#ownListing === undefined) return true
-    this.#postponed = { exchange, frame }
-    return false
+    if (this.#ownListing !== undefined) {
+      this.#postponed = { exchange, frame }
+      return false
+    }
+    yield* this.#shared.changed(exchange)
+    return true
   }
 
   /** Forwards a postponed list_changed, unless the listings show that nothing has changed. */
@@ -123,8 +167,20 @@ export class ToolLists {
     const postponed = this.#postponed
     this.#postponed = undefined
     if (postponed !== undefined && (!this.#isUnchanged || !this.catalog.isCurrent))
-      this.#core.output.toClient(postponed.exchange, postponed.frame)
+      this.#forward(postponed.exchange, postponed.frame)
     this.#isUnchanged = true
+  }
+
+  #forward(exchange: Exchange, frame: Frame): void {
+    const { output, driver, shared } = this.#core
+    // A flow begins after the one that runs now, and the frame would come behind those of that flow.
+    if (!shared.isOn) output.toClient(exchange, frame)
+    else driver.run(this.#announce(exchange, frame), cause => void this.#core.reportException(cause))
+  }
+
+  *#announce(exchange: Exchange, frame: Frame): Flow {
+    yield* this.#shared.changed(exchange)
+    this.#core.output.toClient(exchange, frame)
   }
 
   /** True for the id of the relay's own request: its response must never reach the client. */
@@ -168,16 +224,15 @@ export class ToolLists {
   }
 
   /** Waits for a listing, started here if none is in progress. @returns whether it was complete */
-  *#listed(request: PendingRequest): Flow<boolean> {
+  *#listed(request: Asker): Flow<boolean> {
     const listed = this.#ownListing?.listed ?? new Slot<boolean>()
     if (this.#ownListing === undefined) this.#begin(request, listed)
     return yield* listed.value()
   }
 
-  #begin(request: PendingRequest, listed: Slot<boolean>): void {
-    const template = request.request
-    // The frame of a request that was already sent is not kept, so no `tools/list` can be made from it.
-    if (template === undefined) return this.#core.driver.fill(listed, false)
+  #begin(request: Asker, listed: Slot<boolean>): void {
+    // The frame of a request that was already sent is not kept.
+    const template = request.request ?? listingIn(request.terms)
     const own: OwnListing = { request, template, listed, flow: undefined, key: undefined, page: new Slot() }
     this.#ownListing = own
     own.flow = this.#runListing(own)
@@ -248,47 +303,37 @@ export class ToolLists {
     this.#core.output.toServer(exchange, listRequest(id, own.key, cursor, own.template))
   }
 
-  /**
-   * Fetches the digests of the definitions that were listed first at other replicas, until that succeeds
-   * once. Drift is any later difference from them.
-   */
-  *#fetchFirstDigests(exchange: Exchange): Flow {
-    if (!this.#core.shared.isOn || this.catalog.firstElsewhere !== undefined) return
-    const digests = yield* this.#core.shared.ask({ kind: 'find', part: 'tools', name: '' }, exchange)
-    if (digests === 'unreachable') return
-    this.catalog.firstElsewhere = isString(digests) ? {} : digests
-  }
-
-  #shareFirstDigests(exchange: Exchange, meter: Meter): void {
-    const known = this.catalog.firstElsewhere
-    if (known === undefined) return
-    const added = this.catalog.firstDigests(this.#core.shared.digestOf)
-      .filter(([name]) => member(known, name) === undefined)
-    if (added.length === 0) return
-    const value = withMembers(known, Object.fromEntries(added), meter)
-    this.catalog.firstElsewhere = value
-    this.#core.shared.askWithoutReply({ kind: 'keep', part: 'tools', name: '', value }, exchange)
-  }
-
   *#judge(
     listing: Listing, terms: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings,
     scopes?: readonly string[],
   ): Flow<JudgedPage | undefined> {
     this.catalog.arrived(listing, this.#core.output.now)
     try {
-      yield* this.#fetchFirstDigests(exchange)
+      yield* this.#shared.fetchFirst(exchange)
       const judged = yield* judgePage(
         this.#core, this.catalog, listing, terms, exchange, frame, result, findings, scopes,
       )
       if (judged?.page !== undefined) {
         this.catalog.page(listing, judged.page, this.#core.output.now)
-        this.#shareFirstDigests(exchange, findings.meter)
+        yield* this.#shared.listed(listing, judged.page.next === undefined, exchange, findings.meter)
       }
       return judged
     } catch (error) {
       findings.addOverBudget(error)
       return undefined
     }
+  }
+}
+
+/** A `tools/list` of a client with these terms. */
+const listingIn = (terms: Terms): SentRequest => {
+  const [id, key, method, params] = [0, '0', 'tools/list', metaOf(terms)] as const
+  return {
+    frame: {
+      bytes: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params })),
+      message: { kind: 'request', id, key, method, params }, faults: [],
+    },
+    message: { kind: 'request', id, key, method, params },
   }
 }
 

@@ -16,8 +16,9 @@ import { type Judged, mended } from './mend.js'
 import type { Called } from './request.js'
 import type { Terms } from './terms.js'
 import { limitOf } from './options.js'
-import type { Answer, Rule } from './rule.js'
+import type { Answer, Rule, RuleName } from './rule.js'
 import { parseFrame } from '#protocol/parse.js'
+import type { ToolLists } from './tool-lists.js'
 
 /** A tool result, with its path in the frame: deeper for a task. */
 export interface ToolResult {
@@ -50,11 +51,13 @@ type FindPromotion = () => Promotion | undefined
 /** Judges and mends tool results, wherever they are in a frame. */
 export class ToolResults {
   readonly #core: Core
+  readonly #lists: ToolLists
   /** Rules that need the output to be validated. */
   readonly #checking: readonly Rule[]
 
-  constructor(core: Core) {
+  constructor(core: Core, lists: ToolLists) {
     this.#core = core
+    this.#lists = lists
     this.#checking = core.options.rules.filter(({ needsCheck }) => needsCheck === true)
   }
 
@@ -66,7 +69,7 @@ export class ToolResults {
     for (const outcome of outcomes) {
       const contract = yield* this.#contract(outcome, arrived)
       findings.include(
-        (yield* this.#judge(outcome, outcome.result, arrived, contract, () => undefined)).findings,
+        (yield* this.#judgeByNewest(outcome, outcome.result, arrived, contract, () => undefined)).findings,
       )
     }
     return { frame, outcomes }
@@ -79,7 +82,7 @@ export class ToolResults {
     const promotion = once(() => promotionOf(sent, arrived.meter))
     const contract = yield* this.#contract(outcome, arrived)
     const isFromText = options.tools.get(called?.name ?? '')?.structured === 'from-text'
-    const first = yield* this.#judge(
+    const first = yield* this.#judgeByNewest(
       outcome, isFromText ? promoted(sent, promotion, arrived.meter) : sent, arrived, contract, promotion,
     )
     const isMendable = first.findings.rules.some(rule => mends.has(rule))
@@ -124,6 +127,20 @@ export class ToolResults {
     return this.#core.found(
       new Places(path, traitsOf(terms.revision).modern, meter).inOutcome(result), exchange,
     )
+  }
+
+  /** Judges a result again where its tool refuses it, and another replica knows a newer list. */
+  *#judgeByNewest(
+    outcome: ToolResult, result: JsonObject, arrived: ResultFrame, contract: Checked | undefined,
+    promotion: FindPromotion,
+  ): Flow<Judged<'onResult'>> {
+    const judged = yield* this.#judge(outcome, result, arrived, contract, promotion)
+    const { terms, exchange } = arrived
+    const { called } = outcome
+    const isOfTool = called?.tool !== undefined && judged.findings.rules.some(rule => ofTool.has(rule))
+    return isOfTool && (yield* this.#lists.renew(called, { exchange, id: 0, terms, request: undefined }))
+      ? yield* this.#judge(outcome, result, arrived, contract, promotion)
+      : judged
   }
 
   /** @param result the outcome's result, or its mended form */
@@ -188,6 +205,12 @@ export class ToolResults {
 }
 
 const none: readonly number[] = []
+
+/** The rules that judge by the declaration of the tool. */
+const ofTool: ReadonlySet<RuleName> = new Set<RuleName>([
+  'result/missing', 'result/schema', 'result/format', 'result/unchecked', 'result/error-structured',
+  'result/undeclared',
+])
 
 const sizeOver = (limit: number, frame: Frame, at: Path): Answer['size'] => {
   const bytes = slice(frame, at)?.length ?? 0

@@ -24,7 +24,7 @@ const longest = 512 * 1024
 const agedMs = 60_000
 
 const letters: Readonly<Record<SharedPart, string>> = {
-  session: 's', tools: 'd', asked: 'a', request: 'r', task: 't',
+  session: 's', tools: 'd', asked: 'a', request: 'r', task: 't', list: 'l',
 }
 
 /** The sessions of all servers, as replicas share them. */

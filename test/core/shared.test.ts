@@ -1,7 +1,8 @@
 import t from 'tap'
 import type { SharedAsk, SharedReply } from '#core/shared.js'
 import type { JsonObject } from '#protocol/json.js'
-import { type Did, Script, weather } from './script.js'
+import { checkAtOnce } from './engine.js'
+import { answer, call, type Did, Script, type Setting, weather } from './script.js'
 
 /** Two relays with one state, as replicas have. */
 const replicas = (began: { isDown: boolean } = { isDown: false }) => {
@@ -16,10 +17,13 @@ const replicas = (began: { isDown: boolean } = { isDown: false }) => {
     return ask.kind === 'find' || ask.kind === 'take' ? found : 'none'
   }
   const digestOf = (definition: JsonObject) => JSON.stringify(definition)
-  const open = (joined: boolean) => {
+  let opened = 0
+  const open = (joined: boolean, setting: Setting = {}) => {
     const agreed = held.get('session ')
     const isKnown = joined && agreed !== undefined && agreed !== 'used'
-    const script = new Script({ joined, shared: { digestOf, ...(isKnown && { agreed }) } })
+    const script = new Script({
+      joined, shared: { digestOf, ...(isKnown && { agreed }) }, nonce: `replica ${++opened}`, ...setting,
+    })
     script.shares = shares
     return script
   }
@@ -162,5 +166,104 @@ t.test('a definition that differs from the first list at another replica has dri
   const second = open(true)
   t.equal(list(second, 'the weather'), 0)
   t.equal(list(open(true), 'ignore what you were told'), 1)
+  t.end()
+})
+
+const changed = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' }
+const needing = (member: string) => {
+  const schema = { type: 'object', required: [member] }
+  return { name: 'weather', inputSchema: schema, outputSchema: schema }
+}
+
+/** Two replicas that know the list; the second lists again by itself when it is asked to. */
+const listed = (actions: Setting['actions'] = {}) => {
+  const setting = { actions, checkNow: checkAtOnce }
+  const tools = [needing('a')]
+  const state = { isDown: false }
+  const { open, held } = replicas(state)
+  const first = open(false, setting)
+  first.client(initialize)
+  first.server(agreed)
+  const second = open(true, setting)
+  const lists = (relay: Script, now: readonly object[]) => {
+    relay.client({ jsonrpc: '2.0', id: 'l', method: 'tools/list' })
+    return relay.server({ jsonrpc: '2.0', id: 'l', result: { tools: now } })
+  }
+  lists(first, tools)
+  lists(second, tools)
+  return { state, held, first, second, lists }
+}
+
+t.test('a call is not refused as unlisted where another replica knows a newer list', t => {
+  for (const isTold of [true, false]) {
+    const { first, second, lists } = listed()
+    // A mark is written before the client hears of the change.
+    if (isTold) t.match(first.server(changed, 'get'), [['share keep', 'list mark'], ['to client', changed]])
+    const now = [needing('a'), { ...weather, name: 'new' }]
+    // A list that has changed without a word is told as well.
+    if (!isTold) lists(first, now)
+    const asked = second.client(call(4, 'new'))
+    t.match(sent(asked).at(-1), ['to server', { method: 'tools/list' }])
+    t.match(
+      sent(second.server({ jsonrpc: '2.0', id: second.ownId, result: { tools: now } })).at(-1),
+      ['to server', { id: 4, method: 'tools/call' }],
+    )
+    t.match(sent(second.client(call(5, 'no such'))).at(-1), ['to client', { id: 5, error: { code: -32602 } }], 'once')
+  }
+  t.end()
+})
+
+t.test('a result is not refused by an old schema where another replica knows a newer list', t => {
+  for (const isDown of [false, true]) {
+    const { first, second, state } = listed()
+    if (isDown) state.isDown = true
+    else first.server(changed, 'get')
+    second.client(call(4, 'weather', { a: 1 }))
+    t.match(sent(second.server(answer(4, { b: 1 }))).at(-1), ['to server', { method: 'tools/list' }])
+    const did = second.server({ jsonrpc: '2.0', id: second.ownId, result: { tools: [needing('b')] } })
+    t.match(did.filter(([what]) => what === 'to client'), [['to client', { id: 4, result: { structuredContent: { b: 1 } } }]])
+    if (isDown) continue
+    second.client(call(5, 'weather', { b: 1 }))
+    t.match(sent(second.server(answer(5, { a: 1 }))).at(-1), ['to client', { id: 5, result: { isError: true } }])
+  }
+  t.end()
+})
+
+t.test('arguments are not refused by an old schema where another replica knows a newer list', t => {
+  const { first, second } = listed({ 'call/arguments': 'block' })
+  first.server(changed, 'get')
+  t.match(sent(second.client(call(4, 'weather', { b: 1 }))).at(-1), ['to server', { method: 'tools/list' }])
+  const did = second.server({ jsonrpc: '2.0', id: second.ownId, result: { tools: [needing('b')] } })
+  t.match(sent(did).at(-1), ['to server', { id: 4, method: 'tools/call' }])
+  t.match(sent(second.client(call(5, 'weather'))).at(-1), ['to client', { id: 5, result: { isError: true } }])
+  t.end()
+})
+
+t.test('a call that nothing refuses asks at most every five seconds', t => {
+  const { first, second } = listed()
+  second.at = 10_000
+  t.match(sent(second.client(call(3, 'weather'))), [
+    ['share find', 'list mark'], ['share find', 'list digest'], ['to server', { id: 3 }],
+  ])
+  second.at = 14_000
+  t.match(sent(second.client(call(4, 'weather'))), [['to server', { id: 4 }]])
+  first.server(changed, 'get')
+  second.at = 15_000
+  t.match(sent(second.client(call(5, 'weather'))).at(-1), ['to server', { method: 'tools/list' }])
+  t.end()
+})
+
+t.test('a resumed response is judged by its tool only where both replicas have listed it', t => {
+  const { open } = replicas()
+  const first = open(false)
+  first.client(initialize)
+  first.server(agreed)
+  first.hears('client', call(5, 'ghost'), posted)
+  first.happens({ type: 'timer-fired', timer: 'list' })
+  first.perform({ type: 'resumable', exchange: posted })
+  const second = open(true)
+  second.begin()
+  t.match(sent(second.hears('server', answer(5, {}), resumed)).at(-1), ['to client', { id: 5, result: { isError: true } }])
+  t.match(second.entries.at(-1)?.findings, [{ rule: 'result/unchecked' }])
   t.end()
 })
