@@ -14,18 +14,20 @@ type Send = Extract<Effect, { readonly type: 'send' }>
 interface Batch {
   readonly exchange: Exchange
   /** The ids of the requests in it. */
-  readonly asked: readonly IdKey[]
-  /** Until every member has a verdict: the batch, its members, and the members that may go to the server. */
+  readonly requestKeys: readonly IdKey[]
+  /**
+   * The parts of a batch that is not sent, until every member has a verdict. `passed`: the members that may
+   * go to the server. `weight`: the memory of frame and members, counted in the session's ledger, in bytes.
+   */
   unsent: {
     readonly frame: Frame
     readonly members: readonly Frame[]
-    readonly leaving: Frame[]
-    /** Their weight in the ledger, in bytes. */
+    readonly passed: Frame[]
     readonly weight: number
   } | undefined
-  readonly answers: Frame[]
-  /** The weight of the batch in the ledger, in bytes. */
-  kept: number
+  readonly responses: Frame[]
+  /** The memory of the batch, counted in the session's ledger, in bytes. */
+  weight: number
 }
 
 /**
@@ -45,7 +47,7 @@ export class Batches {
   handle(event: Event, now: number): readonly Effect[] {
     if (event.type !== 'frame-received' || event.frame.message.kind !== 'batch') {
       const effects = this.#relay.handle(event, now)
-      return this.#open.size === 0 ? effects : this.#gathered(effects, undefined)
+      return this.#open.size === 0 ? effects : this.#holdUntilComplete(effects, undefined)
     }
     const { from, exchange, frame } = event
     const { isAdmitted: isFine, effects } = this.#relay.admitBatch(from, exchange, frame, now)
@@ -79,105 +81,115 @@ export class Batches {
         ? members.map(one => ({ ...one, envelope: { ...frame.envelope, ...one.envelope } }))
         : members
     if (from === 'client') {
-      const asked = split.flatMap(({ message }) => (message.kind === 'request' ? [message.key] : []))
+      const requestKeys = split.flatMap(({ message }) => (message.kind === 'request' ? [message.key] : []))
       // Requests have entries of their own in the ledger.
       const others = split.filter(({ message }) => message.kind !== 'request')
       const weight = others.reduce((sum, one) => sum + parsedWeight(one), frame.bytes.length)
       const batch: Batch = {
-        exchange, asked, unsent: { frame, members: split, leaving: [], weight }, answers: [], kept: 0,
+        exchange, requestKeys, responses: [], weight: 0,
+        unsent: { frame, members: split, passed: [], weight },
       }
       this.#open.add(batch)
-      this.#keeps(batch, weight)
+      this.#account(batch, weight)
     }
     const effects = split.flatMap(one =>
       this.#relay.handle({ type: 'frame-received', from, exchange, frame: one }, now),
     )
     return from === 'client'
-      ? this.#gathered(effects, undefined)
-      : rejoined(this.#gathered(effects, frame), frame, split)
+      ? this.#holdUntilComplete(effects, undefined)
+      : rejoined(this.#holdUntilComplete(effects, frame), frame, split)
   }
 
-  /** Holds frames back until their batch is complete. @param came the server's batch that is handled now */
-  #gathered(effects: readonly Effect[], came: Frame | undefined): readonly Effect[] {
+  /**
+   * Holds frames of a client's batch back: its members until all have a verdict, its responses until all have
+   * come.
+   * @param serverBatch the server's batch that is being handled
+   */
+  #holdUntilComplete(effects: readonly Effect[], serverBatch: Frame | undefined): readonly Effect[] {
     const done = effects.filter(
-      effect => effect.type !== 'send' || ![...this.#open].some(batch => this.#takes(batch, effect)),
+      effect => effect.type !== 'send' || ![...this.#open].some(batch => this.#store(batch, effect)),
     )
     for (const batch of this.#open) {
-      const { exchange, asked, unsent, answers } = batch
+      const { exchange, requestKeys, unsent, responses } = batch
       if (unsent !== undefined) {
         if (unsent.members.some(one => this.#relay.isQueued(exchange, one))) continue
-        const { frame, members, leaving, weight } = unsent
-        const left = leaving.filter(
+        const { frame, members, passed, weight } = unsent
+        const toSend = passed.filter(
           ({ message }) => message.kind !== 'request' || this.#relay.isAwaiting(exchange, message.key),
         )
-        const sent = same(left, members) ? frame : left.length === 0 ? undefined : joined(left)
-        if (sent !== undefined)
+        const isWhole = areSameBuffers(toSend, members)
+        if (isWhole || toSend.length > 0) {
+          const sent = isWhole ? frame : joined(toSend)
           done.push({ type: 'send', to: 'server', exchange, frame: sent, cause: 'client' })
+        }
         batch.unsent = undefined
-        this.#keeps(batch, -weight)
+        this.#account(batch, -weight)
       }
-      if (asked.some(key => this.#relay.isAwaiting(exchange, key))) continue
+      if (requestKeys.some(key => this.#relay.isAwaiting(exchange, key))) continue
       this.#open.delete(batch)
-      this.#keeps(batch, -batch.kept)
-      if (answers.length === 0) continue
-      const isWhole = came?.message.kind === 'batch' && same(came.message.members, answers)
-      done.push({
-        type: 'send', to: 'client', exchange, frame: isWhole ? came : joined(answers), cause: 'server',
-      })
+      this.#account(batch, -batch.weight)
+      if (responses.length === 0) continue
+      const isWhole =
+        serverBatch?.message.kind === 'batch' && areSameBuffers(serverBatch.message.members, responses)
+      const sent = isWhole ? serverBatch : joined(responses)
+      done.push({ type: 'send', to: 'client', exchange, frame: sent, cause: 'server' })
     }
     return done
   }
 
   /** Stores the frame in the batch. @returns false when the frame does not belong to it */
-  #takes(batch: Batch, { to, exchange: there, frame }: Send): boolean {
-    const { exchange, asked, unsent, answers } = batch
+  #store(batch: Batch, { to, exchange: sentOn, frame }: Send): boolean {
+    const { exchange, requestKeys, unsent, responses } = batch
     const { message } = frame
     if (to === 'server') {
       // A cancellation removes a request that was not sent yet.
       const id =
-        there === exchange && isCancellation(message) ? member(message.params, 'requestId') : undefined
+        sentOn === exchange && isCancellation(message) ? member(message.params, 'requestId') : undefined
       const taken =
-        unsent?.leaving.findIndex(one => one.message.kind === 'request' && one.message.id === id) ?? -1
+        unsent?.passed.findIndex(one => one.message.kind === 'request' && one.message.id === id) ?? -1
       if (taken >= 0) {
-        unsent?.leaving.splice(taken, 1)
+        unsent?.passed.splice(taken, 1)
         return true
       }
       // A profile may have changed a call.
-      const isMember = there === exchange && frame.relayMade !== true && unsent?.members.some(one =>
-        one === frame || (message.kind === 'request' && one.message.kind === 'request' && one.message.key === message.key))
+      const isMember = sentOn === exchange && frame.relayMade !== true &&
+        unsent?.members.some(one => one === frame || isSameRequest(one, frame))
       if (isMember !== true) return false
-      unsent?.leaving.push(frame)
+      unsent?.passed.push(frame)
       return true
     }
     const isAnswer = message.kind === 'result' || message.kind === 'error'
-    if (there !== exchange || !isAnswer || !asked.includes(message.key)) return false
+    if (sentOn !== exchange || !isAnswer || !requestKeys.includes(message.key)) return false
     if (this.#relay.ledger.hasRoom(frame.bytes.length)) {
       // While a response waits for the others, only its bytes are kept.
-      answers.push({
+      responses.push({
         ...frame,
         message: message.kind === 'result' ? { ...message, result: {} } : { ...message, error: noError },
       })
-      this.#keeps(batch, frame.bytes.length)
+      this.#account(batch, frame.bytes.length)
     } else
-      answers.push(
+      responses.push(
         errorAnswer(
-          message, errorCode.blocked, 'mcp-customs: the answers of this batch take too much memory',
+          message, errorCode.blocked, 'mcp-customs: the responses to this batch take too much memory',
         ),
       )
     return true
   }
 
-  /** @param bytes negative to release */
-  #keeps(batch: Batch, bytes: number): void {
-    batch.kept += bytes
+  /** Counts memory of the batch in the session's ledger. @param bytes negative to release */
+  #account(batch: Batch, bytes: number): void {
+    batch.weight += bytes
     this.#relay.ledger.add(bytes)
   }
 }
 
 const noError = { code: 0, message: '' }
 
-const same = (a: readonly Frame[], b: readonly Frame[]): boolean =>
+const areSameBuffers = (a: readonly Frame[], b: readonly Frame[]): boolean =>
   a.length === b.length && a.every(({ bytes }, index) => bytes === b[index]?.bytes)
+
+const isSameRequest = ({ message: one }: Frame, { message: other }: Frame): boolean =>
+  one.kind === 'request' && other.kind === 'request' && one.key === other.key
 
 /** Joins messages to a batch, with the SSE event id of the last. */
 export const joined = (members: readonly Frame[]): Frame => {
@@ -197,7 +209,7 @@ const rejoined = (effects: readonly Effect[], batch: Frame, members: readonly Fr
   if (
     last === undefined ||
     sends.some(({ exchange }) => exchange !== last.exchange) ||
-    !same(members, sends.map(({ frame }) => frame))
+    !areSameBuffers(members, sends.map(({ frame }) => frame))
   )
     return effects
   return effects.flatMap((effect): readonly Effect[] =>

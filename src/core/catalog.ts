@@ -225,7 +225,7 @@ export class Catalog {
 
   #unlisted(name: string): void {
     this.#tools.delete(name)
-    this.#variants.unlisted(name, this.#generation)
+    this.#variants.forgetUnlisted(name, this.#generation)
   }
 
   #hasRoom(weight: number): boolean {

@@ -7,18 +7,20 @@ interface Variant {
   readonly generation: number
 }
 
-/** Most variants of a tool besides the newest one. When there are more, those listed first are kept. */
+/**
+ * Most older variants of a tool. Beyond them the oldest stay, so that a server cannot displace the definition
+ * that the client was shown by listing many others.
+ */
 const maxVariants = 16
 
 /**
- * The listed definitions of each tool, the newest first. A server may show the client and the relay different
- * schemas. So a call is validated against every variant since the last list_changed, and against the last one
- * that the client saw.
+ * The listed definitions of each tool, the newest first. A server may show the relay and the client different
+ * schemas, so a call is validated against every variant since the last `list_changed`.
  */
 export class Variants {
   readonly #variants = new Map<string, readonly Variant[]>()
   readonly #weightOf: (definition: JsonObject) => number
-  /** The weight of all variants but the newest of each tool. */
+  /** Memory of the older variants, in bytes, for the session's ledger. */
   weight = 0
 
   constructor(weightOf: (definition: JsonObject) => number) {
@@ -44,7 +46,7 @@ export class Variants {
   }
 
   /** Forgets the variants of a tool that is no longer listed, except those since the last list_changed. */
-  unlisted(name: string, generation: number): void {
+  forgetUnlisted(name: string, generation: number): void {
     this.#keep(name, this.#since(name, generation))
   }
 

@@ -1,18 +1,18 @@
 import { type Exchange, type Side, stdioExchange } from '#core/event.js'
 import type { Transport } from '#transport/transport.js'
 
-/** A peer that does not read, or the relay's queue above its high-water mark. */
-type Full = Side | 'queue'
+/** A peer that does not read, or the full queue of the relay. */
+type Consumer = Side | 'queue'
 
-/** One exchange of the client, or the server or the queue as a whole. */
-type Place = Exchange | Exclude<Full, 'client'>
+/** A client is full on one exchange; the server and the queue are full as a whole. */
+type ConsumerKey = Exchange | Exclude<Consumer, 'client'>
 
 /** Backpressure: pauses the producer for a full consumer; for HTTP upstreams only the affected exchange. */
 export class Backpressure {
   readonly #ends: Readonly<Record<Side, Transport>>
-  /** The paused sides, by the full place. */
-  readonly #paused = new Map<Place, { readonly sides: Set<Side>; readonly where: Exchange }>()
-  /** True when each response of the server can be paused by itself. */
+  /** For each full consumer: the sides that are paused for it, and the exchange on which they are paused. */
+  readonly #paused = new Map<ConsumerKey, { readonly sides: Set<Side>; readonly pausedOn: Exchange }>()
+  /** True for an HTTP server, of which each response can be paused alone. */
   readonly #isPerExchange: boolean
 
   constructor(ends: Readonly<Record<Side, Transport>>) {
@@ -20,30 +20,30 @@ export class Backpressure {
     this.#isPerExchange = ends.server.open !== undefined
   }
 
-  pause(side: Side, full: Full, exchange: Exchange): void {
-    const where = this.#isPerExchange && full === 'client' ? exchange : stdioExchange
+  pause(side: Side, consumer: Consumer, exchange: Exchange): void {
+    const pausedOn = this.#isPerExchange && consumer === 'client' ? exchange : stdioExchange
     // A client's HTTP request has one body, which was read: there is nothing to pause.
-    if (side === 'client' && where !== stdioExchange) return
-    const place = placeOf(full, exchange)
-    const paused = this.#paused.get(place) ?? { sides: new Set(), where }
-    this.#paused.set(place, paused)
+    if (side === 'client' && pausedOn !== stdioExchange) return
+    const key = keyOf(consumer, exchange)
+    const paused = this.#paused.get(key) ?? { sides: new Set(), pausedOn }
+    this.#paused.set(key, paused)
     if (paused.sides.has(side)) return
     paused.sides.add(side)
-    this.#ends[side].pause(where)
+    this.#ends[side].pause(pausedOn)
   }
 
-  resume(full: Full, exchange: Exchange): void {
-    const place = placeOf(full, exchange)
-    const paused = this.#paused.get(place)
+  resume(consumer: Consumer, exchange: Exchange): void {
+    const key = keyOf(consumer, exchange)
+    const paused = this.#paused.get(key)
     if (paused === undefined) return
-    this.#paused.delete(place)
+    this.#paused.delete(key)
     const others = [...this.#paused.values()]
     for (const side of paused.sides) {
-      if (!others.some(other => other.where === paused.where && other.sides.has(side)))
-        this.#ends[side].resume(paused.where)
+      if (!others.some(other => other.pausedOn === paused.pausedOn && other.sides.has(side)))
+        this.#ends[side].resume(paused.pausedOn)
     }
   }
 }
 
-/** Only the client reads its exchanges separately. */
-const placeOf = (full: Full, exchange: Exchange): Place => (full === 'client' ? exchange : full)
+const keyOf = (consumer: Consumer, exchange: Exchange): ConsumerKey =>
+  consumer === 'client' ? exchange : consumer

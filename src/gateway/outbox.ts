@@ -7,12 +7,12 @@ import { atEndOfTurn } from '#transport/timers.js'
 
 /**
  * Performs actions on the transports of client and server, in order. An action waits until the audit records
- * before it are written (docs/promises.md, promise 7). The records of one turn of the event loop, in all
+ * before it are written (docs/promises.md, promise 7). The records of one turn of the event loop, of all
  * sessions, are written together.
  */
 export class Outbox {
-  readonly #failed: (failure: unknown) => void
-  readonly #broken: (cause: unknown) => void
+  readonly #onUnrecorded: (failure: unknown) => void
+  readonly #onException: (cause: unknown) => void
   readonly #waiting: (() => void)[] = []
   /** Writes the newest record; undefined when all records are written. */
   #flush: Flush | undefined
@@ -20,12 +20,12 @@ export class Outbox {
   #isDraining = false
 
   /**
-   * @param failed called when a record could not be written, before the actions that wait for it
-   * @param broken called when an action threw; the actions behind it are performed
+   * @param onUnrecorded called when a record could not be written, before the actions that wait for it
+   * @param onException called when an action threw; the actions behind it are performed
    */
-  constructor(failed: (failure: unknown) => void, broken: (cause: unknown) => void) {
-    this.#failed = failed
-    this.#broken = broken
+  constructor(onUnrecorded: (failure: unknown) => void, onException: (cause: unknown) => void) {
+    this.#onUnrecorded = onUnrecorded
+    this.#onException = onException
   }
 
   /** Actions after this record wait until it is written. */
@@ -34,11 +34,12 @@ export class Outbox {
     if (flush === before) return
     this.#flush = flush
     if (before === undefined) atEndOfTurn(this.#write)
+    // A new flush means that the audit log began a new batch: the earlier one is flushed now.
     else this.#attempt(before)
   }
 
   do(act: () => void): void {
-    if (!this.#isBlocked && !this.#isDraining) this.#perform(act)
+    if (!this.#awaitsRecords && !this.#isDraining) this.#perform(act)
     else this.#waiting.push(act)
   }
 
@@ -47,7 +48,7 @@ export class Outbox {
     this.#flush = undefined
     this.#isDraining = true
     try {
-      while (!this.#isBlocked && this.#waiting.length > 0)
+      while (!this.#awaitsRecords && this.#waiting.length > 0)
         for (const act of this.#waiting.splice(0)) this.#perform(act)
     } finally {
       this.#isDraining = false
@@ -58,11 +59,11 @@ export class Outbox {
     try {
       act()
     } catch (cause) {
-      this.#broken(cause)
+      this.#onException(cause)
     }
   }
 
-  get #isBlocked(): boolean {
+  get #awaitsRecords(): boolean {
     return this.#flush !== undefined
   }
 
@@ -70,14 +71,15 @@ export class Outbox {
     try {
       flush()
     } catch (failure) {
-      this.#failed(failure)
+      this.#onUnrecorded(failure)
     }
   }
 }
 
 /**
  * The frame that is sent in place of one whose audit record could not be written: an error for each response
- * in it. Requests and notifications are left out.
+ * in it, with the code that the session's other open requests get (the session ends, so the server is gone).
+ * Requests and notifications are left out.
  */
 export const auditErrorFor = ({ message }: Frame, reason: string): Frame | undefined => {
   if (message.kind !== 'batch') {

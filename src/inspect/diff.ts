@@ -23,8 +23,8 @@ export const diffJson = (comparison: Comparison): string =>
 
 export const diffValue = ({ changes, ...comparison }: Comparison) => ({
   ...comparison,
-  changes: changes.map(({ of, name, path, before, after, ...kind }) => ({
-    of, name, ...kind, path: pointer(...path), before, after,
+  changes: changes.map(({ part, name, path, before, after, ...kind }) => ({
+    of: part, name, ...kind, path: pointer(...path), before, after,
   })),
 })
 
@@ -57,7 +57,8 @@ const things = (changes: readonly Change[]): readonly (readonly [Change, ...Chan
   const all: [Change, ...Change[]][] = []
   for (const change of changes) {
     const last = all.at(-1)
-    const isSame = last?.[0].of === change.of && last[0].name === change.name && last[0].era === change.era
+    const isSame =
+      last?.[0].part === change.part && last[0].name === change.name && last[0].era === change.era
     if (isSame) last.push(change)
     else all.push([change])
   }
@@ -66,7 +67,7 @@ const things = (changes: readonly Change[]): readonly (readonly [Change, ...Chan
 
 const thing = (changes: readonly [Change, ...Change[]], style: Style, width: number): string => {
   const [first] = changes
-  const name = `${first.of} ${shortly(first.name)}`.trim() +
+  const name = `${first.part} ${shortly(first.name)}`.trim() +
     (first.era === undefined ? '' : ` (as ${first.era} clients see it)`)
   if (first.path.length > 0) {
     return [style.title(`~ ${name}`), ...changes.flatMap(change => field(change, style, width))].join('\n')

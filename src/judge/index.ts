@@ -14,14 +14,14 @@ export const failures = channel('mcp-customs:byte-validator')
 export const maxBytes = 3 * 1024 * 1024
 
 /**
- * After `maxShort` texts in a row of at most `shortBytes`, an instance with more than `heldBytes` of memory
- * is replaced by a new one, so that its memory is freed.
+ * WebAssembly memory cannot shrink. An instance above `heldBytes` is replaced after `maxShort` texts in a row
+ * of at most `shortBytes`.
  */
 const heldBytes = 2 * 1024 * 1024
 const shortBytes = 256 * 1024
 const maxShort = 100
 
-/** Most levels of nesting in a text that is read again. No text accepted at first has more. */
+/** Depth of a part that is read again: no message is deeper (`MAX_OPEN`). */
 const maxDepth = 4096
 
 /** Most steps of one check; a step takes a few nanoseconds. */
@@ -64,7 +64,10 @@ export class ByteValidator {
   readonly #hidden: readonly Range[]
   #module: Module | undefined
   #memory = Buffer.alloc(0)
-  /** The text or part whose tape (see assembly/tape.ts) is in the memory, and the tape index of its value. */
+  /**
+   * The last text that was read, or a part of it, and the index of its entry on the tape: the list of the
+   * text's tokens (assembly/tape.ts).
+   */
   #last: { readonly text: Buffer; readonly value: number } | undefined
   /** The schema's table that is in the memory. */
   #table: Buffer | undefined
@@ -112,7 +115,10 @@ export class ByteValidator {
     }) === true
   }
 
-  /** Whether a text, or its message, is the last one that was read, so that it need not be read again. */
+  /**
+   * True for the structuredContent of the last message that was read, and for the last text that was checked:
+   * it need not be read again.
+   */
   holds(text: Buffer | undefined): boolean {
     return text !== undefined && this.#last?.text === text
   }

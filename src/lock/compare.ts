@@ -47,25 +47,25 @@ export interface Difference {
   readonly after: Json | undefined
 }
 
-/** A difference, and the part of the offer that it belongs to. */
+/** A difference, and the part of the server's offer in which it is. */
 export interface Change extends Difference {
-  readonly of: 'server' | 'tool' | 'prompt' | 'resource' | 'resource template'
+  readonly part: 'server' | 'tool' | 'prompt' | 'resource' | 'resource template'
   /** The name, URI or URI template; the old name of a renamed tool; empty for the server. */
   readonly name: string
   /** The era whose clients see the change; undefined: both. */
   readonly era?: 'legacy' | 'modern'
 }
 
-/** Commands of the operator are not metered: no frame waits for them. */
-const free = new Meter(undefined, Infinity)
+/** For commands of the operator, which compare without a limit: no message waits for them. */
+const unmetered = new Meter(undefined, Infinity)
 
 /**
  * The differences between two offers, field by field. The order of keys, white space, the spelling of
  * numbers, and the order of lists that mean sets (`required`) do not count; the order of any other list does.
  */
 export const compareOffers = (before: Offer, after: Offer): readonly Change[] => [
-  ...changes('server', '', values('serverInfo'), aboutOf(before), aboutOf(after)),
-  ...changes('server', '', values('instructions'), instructionsOf(before), instructionsOf(after)),
+  ...changes('server', '', compareValues('serverInfo'), aboutOf(before), aboutOf(after)),
+  ...changes('server', '', compareValues('instructions'), instructionsOf(before), instructionsOf(after)),
   ...compareAllTools(before.tools, after.tools),
   ...compareAll('prompt', 'prompts', before, after),
   ...compareAll('resource', 'resources', before, after),
@@ -78,46 +78,47 @@ const aboutOf = ({ serverInfo }: Offer): Json => ({ serverInfo: serverInfo.get('
 
 /** The differences between two identities, which say how the operator starts or reaches the server. */
 export const compareIdentities = (before: JsonObject, after: JsonObject): readonly Change[] => {
-  const found = changes('server', '', values('command'), before, after)
-  const [was, is] = [unversioned(before), unversioned(after)]
-  // A registry never changes the archive of a version.
+  const found = changes('server', '', compareValues('command'), before, after)
+  const [was, is] = [splitIdentity(before), splitIdentity(after)]
+  // The same version with another archive is no new version: a registry never changes one.
   const isOtherArchive =
     was.version !== undefined && was.version === is.version && !isSame(was.archive, is.archive)
-  const isOtherVersion = !isOtherArchive && isSame(was.rest, is.rest)
+  const differsInVersionAtMost = !isOtherArchive && isSame(was.rest, is.rest)
   const isSameVersion = was.version !== undefined && was.version === is.version &&
     isSame(member(before, 'sha256'), member(after, 'sha256'))
-  // The command names the version that was accepted, or names it no more.
-  if (isOtherVersion && isSameVersion) return []
-  return isOtherVersion ? found.map(one => ({ ...one, class: 'version' })) : found
+  // The package is the same: only the spelling of the accepted version in the command differs.
+  if (differsInVersionAtMost && isSameVersion) return []
+  return differsInVersionAtMost ? found.map(one => ({ ...one, class: 'version' })) : found
 }
 
-/** The version of an identity's package, its archive, and the rest, which all versions share. */
-const unversioned = (identity: JsonObject): {
+/** Splits an identity: version, archive, and the rest, which is equal for all versions. */
+const splitIdentity = (identity: JsonObject): {
   readonly version: Json | undefined; readonly archive: Json | undefined; readonly rest: JsonObject
 } => {
-  const [command, its] = [member(identity, 'command'), member(identity, 'package')]
-  const [sha256, known] = [member(identity, 'sha256'), isObject(its) ? its : undefined]
-  const [name, version] = [member(known, 'name'), member(known, 'version')]
+  const [command, sha256] = [member(identity, 'command'), member(identity, 'sha256')]
+  const value = member(identity, 'package')
+  const packageInfo = isObject(value) ? value : undefined
+  const [name, version] = [member(packageInfo, 'name'), member(packageInfo, 'version')]
   const spellings = isString(name) && isString(version) ? [`${name}@${version}`, `${name}==${version}`] : []
   const image = isString(sha256) ? `@sha256:${sha256}` : ''
   const words = isString(command)
     ? command.split(' ').map(word => (spellings.includes(word) ? name ?? word : word.replace(image, '')))
     : null
   return {
-    version, archive: member(known, 'integrity'),
+    version, archive: member(packageInfo, 'integrity'),
     rest: {
       ...identity, command: words, sha256: sha256 !== undefined,
-      package: known === undefined ? null : [name ?? null, member(known, 'from') ?? null],
+      package: packageInfo === undefined ? null : [name ?? null, member(packageInfo, 'from') ?? null],
     },
   }
 }
 
 /** The differences between two definitions of one tool. */
-export const compareTools = (before: Json, after: Json, meter = free): readonly Difference[] =>
+export const compareTools = (before: Json, after: Json, meter = unmetered): readonly Difference[] =>
   differences(tool, before, after, meter)
 
 /** Whether two JSON values are equal. */
-export const isSame = (before: Json | undefined, after: Json | undefined, meter = free): boolean => {
+export const isSame = (before: Json | undefined, after: Json | undefined, meter = unmetered): boolean => {
   meter.pay(1)
   if (before === after) return true
   const inner = pairs(before, after, meter)
@@ -125,7 +126,7 @@ export const isSame = (before: Json | undefined, after: Json | undefined, meter 
 }
 
 /** A digest of a definition without its name, by which a renamed tool is recognised. */
-export const bodyDigest = (definition: Json, meter = free): string => {
+export const bodyDigest = (definition: Json, meter = unmetered): string => {
   meter.pay(weigh(definition) >> 6)
   const body = isObject(definition) ? withMembers(definition, { name: null }, meter) : definition
   const sortSets = (key: string, value: Json) =>
@@ -140,17 +141,17 @@ const compareAllTools = (before: Definitions, after: Definitions): readonly Chan
     if (now !== undefined) return changes('tool', name, tool, definition, now)
     const newName = newNames.get(name)
     return newName === undefined
-      ? changes('tool', name, values('removed'), definition, undefined)
-      : changes('tool', name, values('renamed'), name, newName)
+      ? changes('tool', name, compareValues('removed'), definition, undefined)
+      : changes('tool', name, compareValues('renamed'), name, newName)
   })
   const found = new Set(newNames.values())
   const added = [...after].filter(([name]) => !before.has(name) && !found.has(name))
   return [...known, ...added.flatMap(([name, definition]) => changes(
-    'tool', name, values('added'), undefined, definition,
+    'tool', name, compareValues('added'), undefined, definition,
   ))]
 }
 
-/** Old names and new ones: a missing tool and an added tool with the same body are one renamed tool. */
+/** Maps old names to new ones. A missing and an added tool with equal bodies count as one renamed tool. */
 const renames = (before: Definitions, after: Definitions): ReadonlyMap<string, string> => {
   const names = new Map<string, string>()
   const gone = [...before].filter(([name]) => !after.has(name))
@@ -169,21 +170,22 @@ const renames = (before: Definitions, after: Definitions): ReadonlyMap<string, s
 }
 
 const compareAll = (
-  of: Change['of'], kind: ChangeClass & Part, { [kind]: before }: Offer, { [kind]: after }: Offer,
+  part: Change['part'], kind: ChangeClass & Part, { [kind]: before }: Offer, { [kind]: after }: Offer,
 ): readonly Change[] =>
   [...new Set([...before.keys(), ...after.keys()])]
-    .flatMap(name => changes(of, name, values(kind), before.get(name), after.get(name)))
+    .flatMap(name => changes(part, name, compareValues(kind), before.get(name), after.get(name)))
 
 const changes = (
-  of: Change['of'], name: string, walk: Walk, before: Json | undefined, after: Json | undefined,
+  part: Change['part'], name: string, comparison: Comparison, before: Json | undefined,
+  after: Json | undefined,
 ): readonly Change[] =>
-  differences(walk, before, after, free).map(difference => ({ ...difference, of, name }))
+  differences(comparison, before, after, unmetered).map(difference => ({ ...difference, part, name }))
 
-/** Differences of one definition that are listed; beyond them, only the first one of each class. */
+/** Most differences listed of one definition. After that, only a class not seen before is listed. */
 const maxDifferences = 1000
 
 const differences = (
-  walk: Walk, before: Json | undefined, after: Json | undefined, meter: Meter,
+  comparison: Comparison, before: Json | undefined, after: Json | undefined, meter: Meter,
 ): readonly Difference[] => {
   if (equal(before, after)) return []
   const found: Difference[] = []
@@ -193,28 +195,30 @@ const differences = (
     classes.add(difference.class)
     found.push(difference)
   }
-  walk(before, after, [], report, meter)
+  comparison(before, after, [], report, meter)
   return found
 }
 
 /** Compares two values, and reports each difference. */
-type Walk = (
+type Comparison = (
   before: Json | undefined, after: Json | undefined, path: Path, report: (difference: Difference) => void,
   meter: Meter,
 ) => void
 
-/** @param into how a member is compared; the elements of a list are compared as the list itself */
-const walking = (kind: ChangeClass, into: (key: string) => Walk): Walk => {
-  const walk: Walk = (before, after, path, report, meter) => {
+/**
+ * @param into gives the comparison of a member by its key. The elements of a list use this comparison itself.
+ */
+const compareMembers = (kind: ChangeClass, into: (key: string) => Comparison): Comparison => {
+  const comparison: Comparison = (before, after, path, report, meter) => {
     const inner = pairs(before, after, meter)
     if (inner !== undefined) {
       for (const [key, one, other] of inner) {
-        const walkOne = isString(key) ? into(key) : walk
-        walkOne(one, other, [...path, key], report, meter)
+        const compareInner = isString(key) ? into(key) : comparison
+        compareInner(one, other, [...path, key], report, meter)
       }
     } else if (before !== after && !isSame(before, after, meter)) report({ class: kind, path, before, after })
   }
-  return walk
+  return comparison
 }
 
 /**
@@ -236,21 +240,21 @@ const pairs = (
 }
 
 /** Compares members and elements down to single values. */
-const values = (kind: ChangeClass): Walk => {
-  const walk: Walk = walking(kind, () => walk)
-  return walk
+const compareValues = (kind: ChangeClass): Comparison => {
+  const comparison: Comparison = compareMembers(kind, () => comparison)
+  return comparison
 }
 
-const text = values('text')
+const text = compareValues('text')
 
 /** Keywords whose list is a set: some servers list it in another order at each start. */
 const setKeywords: ReadonlySet<string> = new Set(['required', 'enum', 'type'])
 
 /** Compares lists as sets. */
-const unordered = (kind: ChangeClass): Walk => (before, after, path, report, meter) => {
+const compareAsSet = (kind: ChangeClass): Comparison => (before, after, path, report, meter) => {
   const areSame =
     isArray(before) && isArray(after) && isSame(sortedTexts(before, meter), sortedTexts(after, meter), meter)
-  if (!areSame) values(kind)(before, after, path, report, meter)
+  if (!areSame) compareValues(kind)(before, after, path, report, meter)
 }
 
 const sortedTexts = (list: JsonArray, meter: Meter): readonly string[] =>
@@ -260,53 +264,53 @@ const sortedTexts = (list: JsonArray, meter: Meter): readonly string[] =>
     return text
   }).sort()
 
-const schema = (kind: ChangeClass): Walk => {
+const schema = (kind: ChangeClass): Comparison => {
   // In dependencies and dependentRequired, a member may be a list of names.
-  const member: Walk = (before, after, ...rest) =>
-    (isArray(before) || isArray(after) ? unordered(kind) : walk)(before, after, ...rest)
-  const named: Walk = walking(kind, () => member)
-  const walk: Walk = walking(kind, keyword => {
+  const compareEntry: Comparison = (before, after, ...rest) =>
+    (isArray(before) || isArray(after) ? compareAsSet(kind) : comparison)(before, after, ...rest)
+  const compareMap: Comparison = compareMembers(kind, () => compareEntry)
+  const comparison: Comparison = compareMembers(kind, keyword => {
     if (jsonSchemaKeywords.get(keyword)?.asserts === 'text') return text
-    if (setKeywords.has(keyword)) return unordered(kind)
+    if (setKeywords.has(keyword)) return compareAsSet(kind)
     const schemas = keyword === 'dependentRequired' ? 'members' : schemasIn(keyword)
-    return schemas === 'members' ? named : schemas === 'value' ? walk : values(kind)
+    return schemas === 'members' ? compareMap : schemas === 'value' ? comparison : compareValues(kind)
   })
-  return walk
+  return comparison
 }
 
 /**
- * The value with which a hint is a promise; with any other value, or none, it promises nothing
- * (ToolAnnotations).
+ * The value with which each hint promises something (ToolAnnotations). Every other value promises nothing.
  */
-const promises: ReadonlyMap<string, boolean> = new Map([
+const promisingValues: ReadonlyMap<string, boolean> = new Map([
   ['readOnlyHint', true], ['destructiveHint', false], ['idempotentHint', true], ['openWorldHint', false],
 ])
 
-const hint = (name: string): Walk => (before, after, path, report, meter) => {
-  const promise = promises.get(name)
+const hint = (name: string): Comparison => (before, after, path, report, meter) => {
+  const promise = promisingValues.get(name)
   const understood = after === undefined || typeof after === 'boolean'
   const weakened = promise === undefined || !understood || (before === promise && after !== promise)
   if (isSame(before, after, meter)) return
   report({ class: weakened ? 'annotationsWeakened' : 'annotationsStrengthened', path, before, after })
 }
 
-const hints = walking('annotationsWeakened', name => (name === 'title' ? text : hint(name)))
+const hints = compareMembers('annotationsWeakened', name => (name === 'title' ? text : hint(name)))
 
 /** Missing annotations are compared as annotations without any hint. */
-const annotations: Walk = (before, after, path, report, meter) => {
+const annotations: Comparison = (before, after, path, report, meter) => {
   if (!isSame(before ?? {}, after ?? {}, meter)) hints(before ?? {}, after ?? {}, path, report, meter)
+  // Only an empty object was added or removed: no promise got weaker.
   else if (!isSame(before, after, meter)) report({ class: 'annotationsStrengthened', path, before, after })
 }
 
-const members: ReadonlyMap<string, Walk> = new Map([
-  ['name', values('renamed')],
+const members: ReadonlyMap<string, Comparison> = new Map([
+  ['name', compareValues('renamed')],
   ['title', text],
   ['description', text],
   ['inputSchema', schema('inputSchema')],
   ['outputSchema', schema('outputSchema')],
   ['annotations', annotations],
-  ['icons', values('icons')],
-  ['_meta', values('meta')],
+  ['icons', compareValues('icons')],
+  ['_meta', compareValues('meta')],
 ])
 
-const tool = walking('other', name => members.get(name) ?? values('other'))
+const tool = compareMembers('other', name => members.get(name) ?? compareValues('other'))

@@ -72,8 +72,8 @@ const toolsOf = (locked: Offer, listed: Offer, names: ReadonlySet<string>): Offe
   const tools = new Map(locked.tools)
   const take = (name: string, definition: Json | undefined) =>
     definition === undefined ? tools.delete(name) : tools.set(name, definition)
-  for (const { of, name, ...change } of compareOffers(locked, listed)) {
-    if (of !== 'tool') continue
+  for (const { part, name, ...change } of compareOffers(locked, listed)) {
+    if (part !== 'tool') continue
     const newName = change.class === 'renamed' && isString(change.after) ? change.after : name
     if (!names.has(name) && !names.has(newName)) continue
     for (const one of [name, newName]) take(one, listed.tools.get(one))

@@ -108,7 +108,7 @@ const offering = (...names: readonly string[]): Offer => ({
 
 t.test('what comes, goes and changes its name', t => {
   const summary = (before: Offer, after: Offer) => compareOffers(before, after)
-    .map(({ of, name, class: kind, after }) => [of, name, kind, kind === 'renamed' ? after : undefined])
+    .map(({ part, name, class: kind, after }) => [part, name, kind, kind === 'renamed' ? after : undefined])
   t.strictSame(
     summary(offering('a', 'b'), offering('b', 'c')),
     [['tool', 'a', 'removed', undefined], ['tool', 'c', 'added', undefined]],

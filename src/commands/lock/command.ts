@@ -115,9 +115,9 @@ const unexpected = (
 
 /** The digests of the listed tools that differ from what was accepted. */
 const changedDigests = ({ changes }: Comparison, listed: Listed): Compared['digests'] =>
-  new Map(changes.flatMap(({ of, name, class: kind, after }) => {
+  new Map(changes.flatMap(({ part, name, class: kind, after }) => {
     const now = kind === 'renamed' && typeof after === 'string' ? after : name
-    const digests = of === 'tool' ? digestsOf(listed, now) : []
+    const digests = part === 'tool' ? digestsOf(listed, now) : []
     return digests.length === 0 ? [] : [[now, digests] as const]
   }))
 

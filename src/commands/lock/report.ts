@@ -44,10 +44,10 @@ export const sarif = async (all: readonly Compared[]): Promise<string> => {
 }
 
 const resultOf = (
-  { of, name, class: kind, path, before, after }: Change, server: string, file: string, line: number,
+  { part, name, class: kind, path, before, after }: Change, server: string, file: string, line: number,
 ): SarifResult => {
   const action = standardActions[kind]
-  const [thing, place] = [`${of} ${plain(name, 128)}`.trim(), plain(pointer(...path), 300)]
+  const [thing, place] = [`${part} ${plain(name, 128)}`.trim(), plain(pointer(...path), 300)]
   const what = before === undefined ? 'is new' : after === undefined ? 'is gone' : 'is not what was accepted'
   return {
     rule: 'tool/drift',
@@ -56,8 +56,10 @@ const resultOf = (
       'lock shows it, and accepts it)',
     file,
     line,
-    subject: { name: `${server}/${name === '' ? of : name}`, kind: of === 'tool' ? 'function' : 'module' },
-    fingerprint: [server, of, name, kind, pointer(...path)],
+    subject: {
+      name: `${server}/${name === '' ? part : name}`, kind: part === 'tool' ? 'function' : 'module',
+    },
+    fingerprint: [server, part, name, kind, pointer(...path)],
     properties: { class: kind, action },
   }
 }

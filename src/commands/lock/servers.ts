@@ -118,9 +118,9 @@ export const details = (
 /** Of what kind changes are, and how many: `2 new tools, 1 changed description`. */
 const countsOf = (changes: readonly Change[]): readonly string[] => {
   const things = new Map<string, Set<string>>()
-  for (const { class: kind, of, name } of changes) {
+  for (const { class: kind, part, name } of changes) {
     const noun = nouns.get(kind) ?? 'other change'
-    const thing = `${of} ${name}${nouns.has(kind) ? '' : ` ${kind}`}`
+    const thing = `${part} ${name}${nouns.has(kind) ? '' : ` ${kind}`}`
     things.set(noun, (things.get(noun) ?? new Set()).add(thing))
   }
   return [...things].map(([noun, { size }]) => count(size, noun))
@@ -136,8 +136,8 @@ const nouns: ReadonlyMap<Change['class'], string> = new Map([
 /** What a server that was never accepted offers, by name. */
 const contentsOf = (changes: readonly Change[]): readonly string[] => {
   const names = new Map<string, string[]>()
-  for (const { of, name } of changes) {
-    if (of !== 'server') names.set(of, [...(names.get(of) ?? []), plain(name, 60)])
+  for (const { part, name } of changes) {
+    if (part !== 'server') names.set(part, [...(names.get(part) ?? []), plain(name, 60)])
   }
   const instructions = changes.some(({ class: kind }) => kind === 'instructions') ? ['instructions'] : []
   const counts = [...names].map(([of, all]) =>
