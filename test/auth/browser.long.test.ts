@@ -1,0 +1,34 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { cli, scratch } from '../e2e/bridge.js'
+import { legacy, request } from '../e2e/cases.js'
+import { start } from '../e2e/harness.js'
+import { openProtected } from './protected.js'
+
+const chromium = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync)
+
+t.test('a real browser logs in, from wrap to the result of a tool without a hand', {
+  skip: chromium === undefined && 'no Chromium is installed',
+}, async t => {
+  const [one, folder] = [await openProtected(t), scratch(t)]
+  const browser = [
+    chromium, '--headless=new', '--no-sandbox', '--disable-gpu', '--virtual-time-budget=10000', '--dump-dom',
+    `--user-data-dir=${join(folder, 'browser')}`,
+  ]
+  const relay = start(t, process.execPath, [cli, 'wrap', one.url], {
+    XDG_STATE_HOME: join(folder, 'state'), BROWSER: browser.join(' '),
+  })
+  relay.send(request(
+    legacy, '1', 'initialize',
+    `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
+  ))
+  t.match(await relay.answerTo('1'), '"serverInfo"')
+  relay.send(request(legacy, '2', 'tools/list'))
+  t.match(await relay.answerTo('2'), '"honest"')
+  relay.send(request(legacy, '3', 'tools/call', '"name":"honest","arguments":{}'))
+  t.match(await relay.answerTo('3'), '"done"')
+  relay.closeInput()
+  t.match(await relay.exit, { code: 0 })
+  t.same([...one.secrets].filter(secret => relay.stderr().includes(secret)), [], 'no token is written')
+})
