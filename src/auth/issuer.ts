@@ -4,7 +4,7 @@ import { messageOf } from '#errors.js'
 import { isObject, isString } from '#protocol/json.js'
 import { isArray, member } from '#protocol/unmetered.js'
 import type { Authority, Claims, ProtectedResource, Unverified } from '#transport/front/authority.js'
-import { documentFailure, fetchJson, hasPrivateAddress } from '#transport/upstream/document.js'
+import { documentFailure, fetchJson, isAtPrivateAddress } from '#transport/upstream/document.js'
 
 // Loaded with the first token.
 const jose = () => import('jose')
@@ -196,7 +196,7 @@ class Keys {
       const named = member(body, 'jwks_uri')
       if (!isString(named) || !URL.canParse(named)) throw new Error(`${url.href}: names no jwks_uri`)
       const keys = new URL(named)
-      return [keys, keys.host === url.host || (await hasPrivateAddress(url))]
+      return [keys, keys.host === url.host || (await isAtPrivateAddress(url))]
     }
     throw new Error(`${issuer}: has no metadata at its well-known paths`)
   }

@@ -19,7 +19,7 @@ import { frontSettingsFor, openFront } from './serve/front.js'
 import { openGateway } from './serve/gateway.js'
 import { needRestart, onChange } from './serve/reload.js'
 import { isShared } from './serve/share.js'
-import { isOwnMachine } from './server/login.js'
+import { isOwnUsers } from './server/login.js'
 import { setUp, type Setup } from './server/setup.js'
 import { commandLineOf } from './server/upstream.js'
 import { version } from './version.js'
@@ -59,7 +59,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   if (channel) return (await import('./serve/relay-process.js')).serveAsRelay(channel)
   const read = () => setUp(flags, target, 'relay', true)
   const setup = await read()
-  if (!isOwnMachine(setup.configuration.listen)) {
+  if (!isOwnUsers(setup.configuration)) {
     await (await import('./server/challenge.js')).refuseSharedLogins(setup)
   }
   const isOfFile = (target.command ?? target.url) === undefined

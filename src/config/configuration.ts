@@ -1,4 +1,4 @@
-import type { LoginSettings } from '#auth/client/user-login.js'
+import type { LoginSettings } from '#auth/client/settings.js'
 import type { ClientPatterns, NamePatterns, ToolSetting } from '#core/options.js'
 import type { Revision } from '#protocol/revisions/index.js'
 import { readAddress, type Address, type SocketAddress } from './address.js'

@@ -22,30 +22,33 @@ const path = '/callback'
 
 /** @throws the system's error when it cannot listen */
 export const openCallback = ({ port, start, answered }: CallbackOptions): Promise<Callback> => {
+  // Kept, because a server that is closed has no address, and its last connections may still ask.
+  let host = ''
   const server = createServer({ maxHeaderSize: 32 * 1024, headersTimeout: 10_000 }, (request, response) => {
-    const { port: own } = server.address() as AddressInfo
-    const url = new URL(request.url ?? '/', `http://127.0.0.1:${own}`)
+    const { method, headers, url = '' } = request
     const page = (status: number, text: string): void => {
       response.writeHead(status, { ...pageHeaders, 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`)
     }
     // A name that leads here by DNS is not ours.
-    if (request.headers.host !== `127.0.0.1:${own}` || request.method !== 'GET') return page(404, 'Not found')
-    if (url.pathname === '/') {
+    if (headers.host !== host || method !== 'GET') return page(404, 'Not found')
+    // Split by hand: URL throws for some request targets, such as `//`.
+    const [pathname = '', ...query] = url.split('?')
+    if (pathname === '/') {
       const to = start()
       if (to === undefined) return page(404, 'Not found')
       return void response.writeHead(302, { ...pageHeaders, location: to }).end()
     }
-    if (url.pathname !== path) return page(404, 'Not found')
-    const said = answered(url.searchParams)
+    if (pathname !== path) return page(404, 'Not found')
+    const said = answered(new URLSearchParams(query.join('?')))
     if (said === undefined) return page(400, 'This is the answer to another login: begin again.')
     void said.then(text => page(200, text), () => page(400, failed))
   })
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, '127.0.0.1', () => {
-      const { port: own } = server.address() as AddressInfo
+      host = `127.0.0.1:${(server.address() as AddressInfo).port}`
       resolve({
-        redirectUri: `http://127.0.0.1:${own}${path}`, startUrl: `http://127.0.0.1:${own}/`,
+        redirectUri: `http://${host}${path}`, startUrl: `http://${host}/`,
         close: () => {
           server.close()
           server.closeIdleConnections()

@@ -235,7 +235,7 @@ void t.test('serve is the OAuth client in front of a server that asks for a logi
   t.same(foundIn(home.written() + relay.stderr(), one), [])
   const open = home.run(['serve', '--listen', '0.0.0.0:0', one.url])
   t.equal((await open.exit).code, 2)
-  t.match(open.stderr(), /asks for a login, and others can reach this relay: listen on 127\.0\.0\.1, or write servers\.\S+\.auth: \{ shared: true \}/)
+  t.match(open.stderr(), /asks for a login, and others can reach this relay: listen on 127\.0\.0\.1 \(.*\), or write servers\.\S+\.auth: \{ shared: true \}/)
 })
 
 void t.test('credentials of the relay\'s own, and a login that is shared, serve every client', async t => {

@@ -41,9 +41,8 @@ export const givenClient = (
   return isSupported && clientMetadataUrl !== undefined ? { id: clientMetadataUrl, privateKey } : undefined
 }
 
-export interface Registration {
+interface Registration {
   readonly redirectUri: string
-  readonly name?: string
   readonly applicationType?: 'native' | 'web'
   /** Besides those of the authorization code flow. */
   readonly grants?: readonly string[]
@@ -55,7 +54,7 @@ export interface Registration {
  */
 export const register = async (
   server: AuthorizationServer,
-  { redirectUri, name = 'mcp-customs', applicationType = 'native', grants = [] }: Registration,
+  { redirectUri, applicationType = 'native', grants = [] }: Registration,
   fetch: GuardedFetch,
 ): Promise<Client> => {
   const { issuer, registration_endpoint: endpoint } = server
@@ -65,7 +64,7 @@ export const register = async (
     method: 'POST',
     headers: { 'accept': 'application/json', 'content-type': 'application/json' },
     body: JSON.stringify({
-      client_name: name, redirect_uris: [redirectUri], application_type: applicationType,
+      client_name: 'mcp-customs', redirect_uris: [redirectUri], application_type: applicationType,
       grant_types: ['authorization_code', 'refresh_token', ...grants], response_types: ['code'],
       token_endpoint_auth_method: wantedMethod(server),
     }),

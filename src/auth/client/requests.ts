@@ -1,8 +1,8 @@
 import { createPrivateKey } from 'node:crypto'
 import type * as OAuth from 'oauth4webapi'
-import { faultOf, type GuardedFetch } from '#transport/upstream/document.js'
+import type { GuardedFetch } from '#transport/upstream/document.js'
 import { failureOf, HttpFailure } from '#transport/upstream/pool.js'
-import { wordsOf } from '#transport/http/challenge.js'
+import { scopesIn } from '#transport/http/challenge.js'
 import type { AuthorizationServer } from './discovery.js'
 import { methodOf, type Client } from './registration.js'
 
@@ -34,6 +34,14 @@ export class Refused extends HttpFailure {
     super(`${hostOf(issuer)} refuses: ${error}`)
   }
 }
+
+/** After these errors a refresh token is of no use (RFC 6749, section 5.2). */
+export const isLasting = (error: unknown): boolean =>
+  isUnknownClient(error) || (error instanceof Refused && error.error === 'invalid_grant')
+
+/** The issuer does not know the client any more, or not for this: a new registration is needed. */
+export const isUnknownClient = (error: unknown): boolean =>
+  error instanceof Refused && (error.error === 'invalid_client' || error.error === 'unauthorized_client')
 
 /** One flow of the authorization code grant: what is remembered until the user comes back. */
 export interface Begun {
@@ -90,8 +98,8 @@ export class IssuerClient {
     const { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } = await oauth()
     const [state, verifier] = [generateRandomState(), generateRandomCodeVerifier()]
     const url = new URL(endpoint)
-    // A browser opens it: no other scheme than https, or http on loopback.
-    const fault = faultOf(url, true)
+    // A browser opens it, and reaches no more than this process does.
+    const fault = await this.#options.fetch.faultOf(url)
     if (fault !== undefined) throw new HttpFailure(`the authorization_endpoint of ${hostOf(issuer)}: ${fault}`)
     const parameters = {
       response_type: 'code', client_id: client.id, redirect_uri: redirectUri, state, resource,
@@ -186,7 +194,7 @@ export class IssuerClient {
       const lifetimeMs = seconds === undefined ? undefined : seconds * 1000
       return {
         access, type: type === 'dpop' ? 'dpop' : 'bearer', refresh, lifetimeMs,
-        expiresAt: lifetimeMs === undefined ? undefined : asked + lifetimeMs, scopes: wordsOf(granted.scope),
+        expiresAt: lifetimeMs === undefined ? undefined : asked + lifetimeMs, scopes: scopesIn(granted.scope),
         subject: module.getValidatedIdTokenClaims(granted)?.sub,
       }
     })

@@ -1,10 +1,11 @@
 import { hash, randomUUID } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { JWK } from 'jose'
 import { Claimed, claim, type Claim } from '#claim.js'
+import { codeOf } from '#errors.js'
 import { isArray, isObject, isString, member, parseJson, type Json, type JsonObject } from '#protocol/unmetered.js'
 import { serverMetadata, type AuthorizationServer } from './discovery.js'
 import type { Client, Method } from './registration.js'
@@ -25,7 +26,7 @@ export interface Stored {
   readonly sentAt?: number | undefined
   /** The private key that the tokens are bound to. */
   readonly dpop?: JWK | undefined
-  /** A login that a user has begun: a successor of this process can finish it. */
+  /** In the file of a login that a user has begun: a successor of this process can finish it. */
   readonly pending?: Pending | undefined
 }
 
@@ -44,17 +45,31 @@ export class LoginFile {
     this.#path = path
   }
 
+  /** The login that a user has begun, and that gives no tokens yet. Written under `claimedForLogin`. */
+  get begun(): LoginFile {
+    return new LoginFile(this.#path.replace(/\.json$/, '.begun'))
+  }
+
+  /** @throws the system's error for a file that is there and cannot be read now: nothing may replace it */
   read(): Stored | undefined {
     try {
       return storedIn(parseJson(readFileSync(this.#path, 'utf8')))
-    } catch {
-      return undefined
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return undefined
+      throw error
     }
+  }
+
+  /** Differs after each change; undefined where there is no file. */
+  stamp(): string | undefined {
+    const found = statSync(this.#path, { throwIfNoEntry: false })
+    return found && `${found.ino} ${found.mtimeMs}`
   }
 
   /** Durable and atomic: whoever reads finds the old state or the new one. */
   async write(stored: Stored): Promise<void> {
     const temporary = `${this.#path}.${randomUUID()}.new`
+    this.#removeUnfinished()
     try {
       const handle = await open(temporary, 'wx', 0o600)
       try {
@@ -94,9 +109,23 @@ export class LoginFile {
   }
 
   remove(): void {
+    this.#removeUnfinished()
     rmSync(this.#path, { force: true })
+    if (this.#path.endsWith('.json')) this.begun.remove()
+  }
+
+  /** A process that was killed while it wrote has left tokens. */
+  #removeUnfinished(): void {
+    const [folder, name] = [dirname(this.#path), basename(this.#path)]
+    for (const one of namesIn(folder)) {
+      if (one.startsWith(`${name}.`) && one.endsWith('.new')) rmSync(join(folder, one), { force: true })
+    }
   }
 }
+
+/** The login of a client that its issuer does not know any more: the next one registers again. */
+export const withoutRegistration = (stored: Stored): Stored =>
+  ({ ...stored, client: { ...stored.client, redirectUri: undefined } })
 
 const waitFor = async <Value>(
   file: string, instead: () => Value | undefined,
@@ -145,18 +174,21 @@ export class LoginFolder {
     return new LoginFile(join(this.#path, `${new URL(url).host.replace(/[^\w.-]/g, '_')}-${digest}.json`))
   }
 
+  /** Every login, also those that are only begun. */
   all(): readonly (readonly [LoginFile, Stored])[] {
-    const files = readNames(this.#path).map(name => new LoginFile(join(this.#path, name)))
+    const names = namesIn(this.#path).filter(name => /\.(?:json|begun)$/.test(name))
+    const files = [...new Set(names.map(name => name.replace(/\.begun$/, '.json')))].sort()
+      .map(name => new LoginFile(join(this.#path, name)))
     return files.flatMap(file => {
-      const stored = file.read()
+      const stored = file.read() ?? file.begun.read()
       return stored === undefined ? [] : [[file, stored] as const]
     })
   }
 }
 
-const readNames = (folder: string): readonly string[] => {
+const namesIn = (folder: string): readonly string[] => {
   try {
-    return readdirSync(folder).filter(name => name.endsWith('.json')).sort()
+    return readdirSync(folder)
   } catch {
     return []
   }

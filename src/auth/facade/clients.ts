@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { isArray, isObject, isString, type JsonObject, member, parseJson } from '#protocol/unmetered.js'
+import { isLoopback } from '#transport/upstream/addresses.js'
 import type { Seals } from './seals.js'
 
 /** A client of ours, which has registered itself. Everything but the id is its own claim. */
@@ -67,12 +68,9 @@ const isRedirectUri = (text: string): boolean => {
   const url = new URL(text)
   if (text.includes('#') || url.username !== '' || url.password !== '') return false
   if (url.protocol === 'https:') return true
-  if (url.protocol === 'http:') return isLoopback(url)
+  if (url.protocol === 'http:') return isLoopback(url.hostname)
   return !noRedirect.test(url.protocol) && url.href.includes('://')
 }
-
-export const isLoopback = ({ hostname }: URL): boolean =>
-  hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname)
 
 /**
  * Whether a client may have the user sent there: to one of its URLs, character by character; on loopback the
@@ -87,6 +85,6 @@ export const mayRedirect = ({ redirectUris }: FacadeClient, text: string): boole
 const withoutPort = (text: string): string | undefined => {
   if (!URL.canParse(text)) return undefined
   const url = new URL(text)
-  return url.protocol === 'http:' && isLoopback(url) && isRedirectUri(text)
+  return url.protocol === 'http:' && isLoopback(url.hostname) && isRedirectUri(text)
     ? `${url.hostname}${url.pathname}${url.search}` : undefined
 }

@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto'
 import { isArray, isString, type JsonObject, member } from '#protocol/unmetered.js'
 import { Quota } from '#transport/front/quota.js'
 import type { Page, Visit } from '#transport/front/site.js'
-import { wordsOf } from '#transport/http/challenge.js'
+import { scopesIn } from '#transport/http/challenge.js'
 import { Refused, type Tokens } from '../client/requests.js'
 import { isRepeated, redirect } from './answers.js'
 import { clientOf, mayRedirect } from './clients.js'
@@ -92,7 +92,7 @@ export class Consents {
     if (scope.length > longest || (state ?? '').length > longest) return refused('invalid_request')
     const issuer = await login.issuer().catch(warn)
     if (issuer === undefined) return refused('temporarily_unavailable')
-    const scopes = wordsOf(scope) ?? []
+    const scopes = scopesIn(scope) ?? []
     const secret = this.#secretIn(headers.cookie) ?? randomBytes(32).toString('base64url')
     const wish: JsonObject = {
       client: client.id, redirectUri, ...(state !== undefined && { state }), challenge, resource, scopes,

@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto'
 import { messageOf } from '#errors.js'
 import type { Claims, ProtectedResource, Unverified } from '#transport/front/authority.js'
 import type { Page, Site, Visit } from '#transport/front/site.js'
-import { Refused, type Tokens } from '../client/requests.js'
+import { isLasting, type Tokens } from '../client/requests.js'
 import { fault, formIn, json } from './answers.js'
 import { clientOf, idOf, registerClient, type FacadeClient } from './clients.js'
 import { Consents, type Wish } from './consents.js'
@@ -137,11 +137,12 @@ export class Facade implements Site {
   /** @returns false when the issuer has ended the grant */
   async #refresh(grant: Grant, token: string): Promise<boolean> {
     try {
-      const tokens = await this.#login.refresh(token)
+      const { issuer, found } = grant.known
+      const tokens = await issuer.refresh(token, found.resource)
       const { refresh = token, scopes = grant.upstream.scopes } = tokens
       return this.#grants.renew(grant, { ...tokens, refresh, scopes })
     } catch (error) {
-      if (!(error instanceof Refused) || !lasting.has(error.error)) throw error
+      if (!isLasting(error)) throw error
       this.#grants.revoke(grant)
       return false
     }
@@ -175,7 +176,8 @@ export class Facade implements Site {
     const { client, resource } = wish
     const known = this.#login.subjectOf(upstream, going)
     const subject = known && { ...known, client, scopes: upstream.scopes ?? [] }
-    return this.#grants.begin({ client, resource, upstream, ...(subject && { subject }) }, wish, this.#issuer)
+    const begun = { client, resource, known: going.known, upstream, ...(subject && { subject }) }
+    return this.#grants.begin(begun, wish, this.#issuer)
   }
 
   /** Gives tokens for a code or a refresh token (OAuth 2.1, section 3.2). */
@@ -218,7 +220,7 @@ export class Facade implements Site {
     if (grant?.client === idOf(form.get('client_id') ?? '')) {
       this.#grants.revoke(grant)
       const { access, refresh = access } = grant.upstream
-      await this.#login.revoke(refresh).catch((error: unknown) => this.#warn(error))
+      await grant.known.issuer.revoke(refresh).catch((error: unknown) => this.#warn(error))
     }
     return json(200, {})
   }
@@ -236,9 +238,6 @@ export class Facade implements Site {
     this.#options.warn(`auth.facade: ${this.#options.name}: ${messageOf(error)}`)
   }
 }
-
-/** Errors after which a refresh token is of no use (RFC 6749, section 5.2). */
-const lasting: ReadonlySet<string> = new Set(['invalid_grant', 'invalid_client', 'unauthorized_client'])
 
 const digest = (text: string): string => hash('sha256', text, 'base64url')
 

@@ -1,6 +1,7 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
 import type { Identity } from '#core/event.js'
 import type { Tokens } from '../client/requests.js'
+import type { Known } from './login.js'
 
 /** What a user has granted to one client of ours, and the tokens of the server's issuer behind it. */
 export interface Grant {
@@ -10,6 +11,8 @@ export interface Grant {
   /** The endpoint's URL, for which our tokens are. */
   readonly resource: string
   readonly subject: Identity
+  /** The issuer of `upstream`. */
+  readonly known: Known
   /** Replaced by each refresh; never handed out. */
   upstream: Tokens
   /** When `upstream` was got, in milliseconds since 1970. */
@@ -20,7 +23,7 @@ export interface Grant {
   refreshing: Promise<boolean> | undefined
 }
 
-type Begun = Pick<Grant, 'client' | 'resource' | 'upstream'> & { readonly subject?: Identity }
+type Begun = Pick<Grant, 'client' | 'resource' | 'known' | 'upstream'> & { readonly subject?: Identity }
 
 /** What an authorization code is bound to. */
 export interface CodeTerms {

@@ -1,21 +1,25 @@
 import type { Identity } from '#core/event.js'
-import { guardedFetch, hasPrivateAddress, type GuardedFetch } from '#transport/upstream/document.js'
-import { HttpFailure } from '#transport/upstream/pool.js'
 import { isObject, isString, member, parseJson } from '#protocol/unmetered.js'
-import { wantedBy } from '#transport/http/challenge.js'
+import { challengeOf } from '#transport/upstream/authorized.js'
+import { fetchFor } from '#transport/upstream/document.js'
+import { HttpFailure, type HttpTls } from '#transport/upstream/pool.js'
 import { discover, type Discovered } from '../client/discovery.js'
 import { givenClient, register, type Client, type ClientSettings } from '../client/registration.js'
 import { IssuerClient, type Begun, type Tokens } from '../client/requests.js'
-import type { LoginSettings } from '../client/user-login.js'
+import type { LoginSettings } from '../client/settings.js'
 
 /** The server behind, at which users log in. */
 export interface Behind {
   readonly url: URL
   /** What the operator says of this relay as a client, and which issuer and scopes it asks. */
   readonly settings: Pick<LoginSettings, 'issuer' | 'scopes' | keyof ClientSettings>
+  readonly tls?: HttpTls | undefined
+  /** Sent with every request to the server. */
+  readonly headers?: ReadonlyMap<string, string> | undefined
 }
 
-interface Known {
+/** An issuer of tokens for the server: tokens and codes go to no other one. */
+export interface Known {
   readonly found: Discovered
   readonly issuer: IssuerClient
   /** Those that the server wants. */
@@ -39,6 +43,8 @@ export class UpstreamLogin {
   readonly #redirectUri: string
   readonly #now: () => number
   #known: Promise<Known> | undefined
+  /** Used on while its metadata cannot be read again. */
+  #lastKnown: Known | undefined
   #until = 0
   /** By issuer. */
   readonly #clients = new Map<string, Client>()
@@ -80,28 +86,22 @@ export class UpstreamLogin {
     return (await this.#current()).found.server.issuer
   }
 
-  async refresh(token: string): Promise<Tokens> {
-    const { issuer, found } = await this.#current()
-    return issuer.refresh(token, found.resource)
-  }
-
-  async revoke(token: string): Promise<void> {
-    await (await this.#current()).issuer.revoke(token)
-  }
-
   #current(): Promise<Known> {
     if (this.#known === undefined || this.#now() > this.#until) {
       this.#until = this.#now() + knownMs
-      this.#known = this.#discover()
-      this.#known.catch(() => (this.#until = this.#now() + againMs))
+      this.#known = this.#discover().then(known => (this.#lastKnown = known), (error: unknown) => {
+        this.#until = this.#now() + againMs
+        if (this.#lastKnown === undefined) throw error
+        return this.#lastKnown
+      })
     }
     return this.#known
   }
 
   async #discover(): Promise<Known> {
-    const { url, settings } = this.#behind
-    const fetch = guardedFetch({ mayBePrivate: await hasPrivateAddress(url) })
-    const wanted = await challengeOf(url, fetch)
+    const { url, settings, tls, headers = new Map<string, string>() } = this.#behind
+    const fetch = fetchFor(url, tls)
+    const { wanted } = await challengeOf(url, tls, headers)
     const found = await discover(url, { ...wanted, issuer: settings.issuer }, fetch)
     if (found === undefined) throw new HttpFailure(`${url.host} names no issuer at which users could log in`)
     const { server } = found
@@ -121,17 +121,6 @@ export class UpstreamLogin {
 /** OpenID Connect Registration, section 2: `web` clients have no redirect URI on loopback. */
 const kindOf = (redirectUri: string): 'native' | 'web' =>
   (redirectUri.startsWith('https:') ? 'web' : 'native')
-
-/** What the server says to a request without a token. */
-const challengeOf = async (url: URL, fetch: GuardedFetch) => {
-  const response = await fetch(url.href, {
-    method: 'POST',
-    headers: { 'accept': 'application/json, text/event-stream', 'content-type': 'application/json' },
-    body: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
-  })
-  const shown = response.headers.get('www-authenticate')
-  return wantedBy(new Map(shown === null ? [] : [['www-authenticate', [shown]]]))
-}
 
 /**
  * The `sub` of an access token that is a JWT of the issuer (RFC 9068). The issuer itself has sent the token,

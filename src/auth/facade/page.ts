@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { clip } from '#protocol/quote.js'
-import { isLoopback } from './clients.js'
 import type { Page } from '#transport/front/site.js'
+import { isLoopback } from '#transport/upstream/addresses.js'
 
 const style = `
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 34em; margin: 12vh auto; padding: 0 1em }
@@ -69,7 +69,7 @@ const placeOf = (redirectUri: string): string => {
   const url = new URL(redirectUri)
   const { protocol, host } = url
   if (/^https?:$/.test(protocol)) {
-    return isLoopback(url) ? `this computer (${host})` : host
+    return isLoopback(url.hostname) ? `this computer (${host})` : host
   }
   return `an app of this computer (${protocol})`
 }

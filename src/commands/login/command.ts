@@ -1,19 +1,22 @@
 import { createInterface } from 'node:readline'
 import { stateFolder } from '#audit/place.js'
-import { reachOf, whoOf } from '#auth/client/login.js'
 import { IssuerClient } from '#auth/client/requests.js'
+import { loginKeyOf, type Purpose } from '#auth/client/settings.js'
 import { LoginFolder, type Stored } from '#auth/client/store.js'
-import { clientLogin, deviceLogin, type Purpose, UserLogin } from '#auth/client/user-login.js'
+import { UserLogin } from '#auth/client/user-login.js'
+import { clientLogin, deviceLogin } from '#auth/client/without-browser.js'
 import type { RemoteServer } from '#config/configuration.js'
 import { badUsage, CustomsError, visible } from '#errors.js'
 import { styleFor } from '#inspect/terminal.js'
 import { openBrowser } from '#transport/process/browser.js'
+import { challengeOf } from '#transport/upstream/authorized.js'
+import { fetchFor } from '#transport/upstream/document.js'
 import { failureOf, HttpFailure } from '#transport/upstream/pool.js'
 import type { SharedFlags, Target } from '../flags.js'
 import { print, table } from '../output.js'
-import { challengeOf } from '../server/challenge.js'
 import { settingsOf } from '../server/login.js'
 import { setUp } from '../server/setup.js'
+import { shownUrl, targetOf, tlsOf } from '../server/upstream.js'
 import type { LoginFlags } from './flags.js'
 
 const folder = (): LoginFolder => new LoginFolder(stateFolder(process.env))
@@ -30,7 +33,7 @@ export const login = async (shared: SharedFlags, flags: LoginFlags, target: Targ
   if (server === undefined || !('url' in server)) return badUsage('login is for a server with a URL')
   try {
     const stored = await loggedIn(server, flags)
-    if (stored === undefined) tell(`${server.url} does not ask for a login`)
+    if (stored === undefined) tell(`${targetOf(server)} does not ask for a login`)
     else {
       const { server: { issuer }, requested, tokens } = stored
       const scopes = (tokens?.scopes ?? requested).join(' ')
@@ -39,7 +42,7 @@ export const login = async (shared: SharedFlags, flags: LoginFlags, target: Targ
     return 0
   } catch (error) {
     if (error instanceof CustomsError) throw error
-    throw new CustomsError('CANNOT_REACH', `${server.url}: ${failureOf(error)}`, { cause: error })
+    throw new CustomsError('CANNOT_REACH', `${targetOf(server)}: ${failureOf(error)}`, { cause: error })
   }
 }
 
@@ -47,14 +50,11 @@ export const login = async (shared: SharedFlags, flags: LoginFlags, target: Targ
 const loggedIn = async (
   server: RemoteServer, { noBrowser, device }: LoginFlags,
 ): Promise<Stored | undefined> => {
-  const url = new URL(server.url)
-  const settings = settingsOf(server)
-  const file = folder().file(url.href, whoOf(settings))
-  const purpose: Purpose = {
-    wanted: (await challengeOf(server)).wanted, refused: file.read()?.tokens?.access ?? '', scopes: [],
-  }
-  const fetch = await reachOf(url)
-  const options = { url, settings, file, fetch, now: Date.now }
+  const [url, tls, settings] = [new URL(server.url), tlsOf(server), settingsOf(server)]
+  const file = folder().file(url.href, loginKeyOf(settings))
+  const { wanted } = await challengeOf(url, tls, server.headers)
+  const purpose: Purpose = { wanted, refused: undefined, scopes: [] }
+  const options = { url, settings, file, fetch: fetchFor(url, tls), now: Date.now }
   if (settings.grant === 'client') {
     const stored = await clientLogin(options, purpose)
     return stored && file.change(() => stored)
@@ -72,7 +72,7 @@ const loggedIn = async (
   const pasted = createInterface({ input: process.stdin }).on('line', line => {
     if (line.trim() !== '' && !user.take(line.trim())) tell('This URL is not the answer to this login.')
   })
-  const late = setTimeout(() => user.close(), settings.loginMs)
+  const late = setTimeout(() => void user.close(), settings.loginMs)
   try {
     return await user.run(purpose)
   } finally {
@@ -87,7 +87,7 @@ const status = async (json: boolean): Promise<number> => {
     if (tokens === undefined) return []
     const { scopes = requested, expiresAt, refresh } = tokens
     const expires = expiresAt === undefined ? null : new Date(expiresAt).toISOString()
-    return [{ server: url, issuer, scopes, expiresAt: expires, renewable: refresh !== undefined }]
+    return [{ server: shownUrl(url), issuer, scopes, expiresAt: expires, renewable: refresh !== undefined }]
   })
   if (json) {
     await print(`${JSON.stringify(rows, undefined, 2)}\n`)
@@ -115,7 +115,7 @@ export const logout = async (wanted: string | undefined): Promise<number> => {
     try {
       const failure = await revoked(file.read() ?? stored)
       file.remove()
-      tell(`Logged out of ${stored.url}${failure === undefined ? '' : ` (${failure})`}`)
+      tell(`Logged out of ${shownUrl(stored.url)}${failure === undefined ? '' : ` (${failure})`}`)
     } finally {
       if ('release' in held) held.release()
     }
@@ -128,7 +128,7 @@ const revoked = async ({ url, server, client, tokens }: Stored): Promise<string 
   const token = tokens?.refresh ?? tokens?.access
   if (token === undefined) return undefined
   try {
-    const issuer = new IssuerClient({ server, client, fetch: await reachOf(new URL(url)) })
+    const issuer = new IssuerClient({ server, client, fetch: fetchFor(new URL(url)) })
     return (await issuer.revoke(token)) ? undefined : 'its issuer cannot revoke tokens: they expire by themselves'
   } catch (error) {
     const reason = error instanceof HttpFailure ? error.message : failureOf(error)

@@ -16,7 +16,7 @@ import type { LogLevel } from '../flags.js'
 import type { Lifetime } from '../relay/lifetime.js'
 import type { Setup } from '../server/setup.js'
 import { settingsOf } from '../server/login.js'
-import { readPem } from '../server/upstream.js'
+import { readPem, tlsOf } from '../server/upstream.js'
 
 /**
  * Makes the front's settings, also after a reload: what is known of an issuer's tokens stays as long as the
@@ -56,14 +56,14 @@ const facadesFor = (log: Log) => {
     const byPath = new Map<string, Facade>()
     for (const { server } of servers) {
       if ('command' in server) continue
-      const { name, url } = server
+      const { name, url, headers } = server
       const paths = [...(isOnly ? ['/mcp'] : []), `/${name}/mcp`]
       const login = settingsOf(server)
-      const settings = JSON.stringify([origin, paths, url, login])
+      const settings = JSON.stringify([origin, paths, url, login, server.tls, [...headers]])
       const before = known.get(name)
       const facade = before?.settings === settings ? before.facade : new Facade({
         name, origin, paths, prefix: isOnly ? '' : `/${name}`, warn: message => log.warn(message),
-        behind: { url: new URL(url), settings: login },
+        behind: { url: new URL(url), settings: login, tls: tlsOf(server), headers },
       })
       kept.set(name, { settings, facade })
       for (const path of paths) byPath.set(path, facade)

@@ -211,7 +211,7 @@ const local = (server: ProcessServer, limits: FrameLimits, ended: ServerHealth['
 
 /** The HTTP client is loaded only for a remote server. @param isAlone no other server is offered beside it */
 const remote = async (
-  server: RemoteServer, { limits, listen, facade }: Configuration, isAlone: boolean,
+  server: RemoteServer, configuration: Configuration, isAlone: boolean,
   warn: (message: string) => void,
 ): Promise<Connector> => {
   const [{ HttpUpstream }, { AuthorizedUpstream }, { httpServer }] = await Promise.all([
@@ -219,7 +219,8 @@ const remote = async (
     import('#transport/upstream/authorized.js'),
     import('#transport/upstream/forward.js'),
   ])
-  const isOwn = facade === undefined && mayLogIn(server, listen)
+  const { limits, facade } = configuration
+  const isOwn = facade === undefined && mayLogIn(server, configuration)
   const authorizer = isOwn ? await authorizerOf(server, warn) : undefined
   const [url, tls] = [new URL(server.url), tlsOf(server)]
   const upstream =

@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { stateFolder } from '#audit/place.js'
-import type { LoginSettings } from '#auth/client/user-login.js'
+import type { LoginSettings } from '#auth/client/settings.js'
 import type { Configuration, RemoteServer } from '#config/configuration.js'
 import { cannotRead } from '#errors.js'
 import { openBrowser } from '#transport/process/browser.js'
+import { isLoopback } from '#transport/upstream/addresses.js'
 import type { Authorizer } from '#transport/upstream/authorized.js'
+import { tlsOf } from './upstream.js'
 
 /** Without the key `auth` of a server. */
 const usual: LoginSettings = { grant: 'user', loginMs: 300_000 }
@@ -23,7 +25,8 @@ export const authorizerOf = async (
   const [{ Login }, { LoginFolder }] =
     await Promise.all([import('#auth/client/login.js'), import('#auth/client/store.js')])
   return new Login({
-    url, settings: settingsOf(server), folder: new LoginFolder(stateFolder(process.env)), warn,
+    url, tls: tlsOf(server), settings: settingsOf(server), warn,
+    folder: new LoginFolder(stateFolder(process.env)),
     show: (start, isNew) => {
       const opened = isNew && openBrowser(start)
       process.stderr.write(`mcp-customs: ${server.name} asks for a login: ${
@@ -39,14 +42,19 @@ export const wantsLogin = ({ headers, upstream = 'oauth', url }: RemoteServer): 
  * Whether all clients of `serve` may use one login: those of this machine's user may, others only where the
  * operator says so, or has given credentials of the relay's own.
  */
-export const mayLogIn = ({ login }: RemoteServer, listen: Configuration['listen']): boolean =>
-  login?.shared === true || login?.grant === 'client' || isOwnMachine(listen)
+export const mayLogIn = ({ login }: RemoteServer, configuration: Reachable): boolean =>
+  login?.shared === true || login?.grant === 'client' || isOwnUsers(configuration)
 
-/** Nobody else can connect. */
-export const isOwnMachine = (listen: Configuration['listen']): boolean =>
-  'socket' in listen ? (listen.mode & 0o007) === 0 : loopback.has(listen.host)
+type Reachable = Pick<Configuration, 'listen' | 'issuer' | 'tokens' | 'allowHosts'>
 
-const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
+/**
+ * Only the user of this process can connect. Behind a TLS proxy a relay listens on loopback as well: then
+ * clients come with another Host header, or with tokens of their own.
+ */
+export const isOwnUsers = ({ listen, issuer, tokens, allowHosts }: Reachable): boolean => {
+  const isOwnPlace = 'socket' in listen ? (listen.mode & 0o077) === 0 : isLoopback(listen.host)
+  return isOwnPlace && issuer === undefined && tokens.length < 2 && allowHosts.every(isLoopback)
+}
 
 export const settingsOf = ({ login }: RemoteServer): LoginSettings => {
   if (login === undefined) return usual

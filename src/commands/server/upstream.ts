@@ -76,8 +76,10 @@ export const processEnvironment = (
 }
 
 /** A server's command line or URL, without secrets. */
-export const targetOf = (server: ServerConfiguration): string => {
-  if ('command' in server) return withoutSecrets(server.command.join(' '))
-  const { origin, pathname } = new URL(server.url)
+export const targetOf = (server: ServerConfiguration): string =>
+  ('command' in server ? withoutSecrets(server.command.join(' ')) : shownUrl(server.url))
+
+export const shownUrl = (url: string): string => {
+  const { origin, pathname } = new URL(url)
   return withoutSecrets(origin + pathname)
 }

@@ -40,6 +40,7 @@ export const readChallenges = (text: string): readonly Challenge[] => {
     const [scheme] = read(token) ?? []
     if (scheme === undefined) return challenges
     challenges.push({ scheme: scheme.toLowerCase(), parameters: new Map() })
+    // A token68 in place of parameters is skipped (RFC 9110, section 11.2).
     read(token68)
   }
 }
@@ -50,7 +51,7 @@ export interface Wanted {
   /** Undefined where the challenge names none. */
   readonly scopes: readonly string[] | undefined
   readonly error: string | undefined
-  /** The schemes of the response's challenges. */
+  /** The schemes of the Bearer and DPoP challenges. */
   readonly schemes: readonly string[]
 }
 
@@ -61,7 +62,7 @@ export const wantedBy = (headers: HttpHeaders): Wanted => {
     challenges.find(({ parameters }) => parameters.has(name))?.parameters.get(name)
   return {
     resourceMetadata: first('resource_metadata'),
-    scopes: wordsOf(first('scope')),
+    scopes: scopesIn(first('scope')),
     error: first('error'),
     schemes: challenges.map(({ scheme }) => scheme),
   }
@@ -73,5 +74,6 @@ export const nonceOf = (headers: HttpHeaders): string | undefined => only(header
 /** Longest list of scopes that is read: one that a server writes is sent to its issuer. */
 const maxScopes = 200
 
-export const wordsOf = (text: string | undefined): readonly string[] | undefined =>
+/** The scopes in a `scope` parameter (RFC 6749, section 3.3). */
+export const scopesIn = (text: string | undefined): readonly string[] | undefined =>
   text?.split(' ').filter(word => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(word)).slice(0, maxScopes)

@@ -1,22 +1,23 @@
+import { wantedBy, type Wanted } from '../http/challenge.js'
 import type { Abortable, HttpAsk, HttpReply, HttpTls } from './pool.js'
 import { discard, HttpFailure, HttpUpstream } from './pool.js'
 
 /** What is added to a request so that the server knows who sends it. */
-export interface Given {
+export interface Authorization {
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
 /** Gets the tokens of one server (auth/client/login.ts). */
 export interface Authorizer {
   /** Undefined when there is no token. Never rejects. */
-  given(method: string, url: URL): Given | undefined | Promise<Given | undefined>
+  authorizationFor(method: string, url: URL): Authorization | undefined | Promise<Authorization | undefined>
   /**
    * The server has answered with 401 or 403. Waits for a new token, and so for a user who logs in.
    * @param tries of this request so far
    * @returns false when another try is of no use
    * @throws HttpFailure, which says what the user can do; NoLogin where nobody could be asked
    */
-  refused(reply: HttpReply, given: Given | undefined, tries: number): Promise<boolean>
+  refused(reply: HttpReply, given: Authorization | undefined, tries: number): Promise<boolean>
   /** Calls a listener every second while a user has to log in. @returns ends that */
   waiting(told: (message: string) => void): () => void
   /** Resolves when no token request is under way. */
@@ -45,7 +46,7 @@ export class AuthorizedUpstream extends HttpUpstream {
     // The client of `serve` has credentials of its own.
     if (ask.headers.has('authorization')) return super.request(ask)
     for (let tries = 0; ; tries++) {
-      const known = this.#authorizer.given(ask.method, ask.url ?? this.url)
+      const known = this.#authorizer.authorizationFor(ask.method, ask.url ?? this.url)
       const given = known instanceof Promise ? await unlessAborted(ask.signal, known) : known
       const headers = given === undefined ? ask.headers : new Map([...ask.headers, ...given.headers])
       const reply = await super.request({ ...ask, headers })
@@ -68,6 +69,29 @@ export class AuthorizedUpstream extends HttpUpstream {
   override async close(): Promise<void> {
     await this.#authorizer.close()
     await super.close()
+  }
+}
+
+/** Longest wait for a challenge, in milliseconds. */
+const challengeMs = 10_000
+
+/** What a server says to somebody who comes without a token. @throws as `HttpUpstream` */
+export const challengeOf = async (
+  url: URL, tls: HttpTls | undefined, headers: ReadonlyMap<string, string>,
+): Promise<{ readonly status: number; readonly wanted: Wanted }> => {
+  const upstream = new HttpUpstream(url, tls)
+  try {
+    const reply = await upstream.request({
+      method: 'POST', body: Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}'),
+      headers: new Map([
+        ['accept', 'application/json, text/event-stream'], ['content-type', 'application/json'], ...headers,
+      ]),
+      signal: AbortSignal.timeout(challengeMs),
+    })
+    discard(reply)
+    return { status: reply.status, wanted: wantedBy(reply.headers) }
+  } finally {
+    await upstream.close()
   }
 }
 

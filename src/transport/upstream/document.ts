@@ -1,9 +1,11 @@
 import { lookup as lookUp } from 'node:dns'
-import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
 import { parseJson, type Json } from '#protocol/json.js'
 import { Latch } from '../timers.js'
+import { isLoopback, isPrivate, withoutBrackets } from './addresses.js'
+import { connectorWith } from './body.js'
 import { wholeBody } from './messages.js'
-import { failureOf, HttpFailure, HttpUpstream, type HttpAsk } from './pool.js'
+import { failureOf, HttpFailure, HttpUpstream, usesProxy, type HttpAsk, type HttpTls } from './pool.js'
 
 /** A JSON document of an authorization server: metadata, keys, or an answer about a token. */
 export interface JsonDocument {
@@ -13,8 +15,10 @@ export interface JsonDocument {
 }
 
 interface Reach {
-  /** The operator has written this URL, or one at a private address: private addresses are allowed. */
+  /** The operator has written this URL, or the server that names it is at a private address. */
   readonly mayBePrivate: boolean
+  /** Of the operator's server, for its own origin. */
+  readonly tls?: HttpTls | undefined
 }
 
 interface DocumentRequest extends Reach {
@@ -46,29 +50,52 @@ export const fetchJson = async (url: URL, request: DocumentRequest): Promise<Jso
   return { status, body: bytes && parseJson(bytes.toString()) }
 }
 
-/** The part of `fetch` that OAuth packages use. */
-export type GuardedFetch = (url: string, request: {
-  readonly method: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body?: URLSearchParams | string | null | undefined
-}) => Promise<Response>
-
-/** A `fetch` with the limits of `fetchJson`. */
-export const guardedFetch = (reach: Reach): GuardedFetch => async (url, { method, headers, body }) => {
-  const { status, headers: received, bytes } = await fetchBytes(new URL(url), reach, {
-    method: method === 'POST' ? 'POST' : 'GET', headers: new Map(Object.entries(headers)),
-    ...(body !== undefined && body !== null && { body: Buffer.from(body.toString()) }),
-  })
-  const pairs: [string, string][] = []
-  for (const [name, values] of received) for (const value of values) pairs.push([name, value])
-  return new Response(bytes && new Uint8Array(bytes), { status, headers: pairs })
+/** The part of `fetch` that OAuth packages use, with the limits of `fetchJson`. */
+export interface GuardedFetch {
+  (url: string, request: {
+    readonly method: string
+    readonly headers: Readonly<Record<string, string>>
+    readonly body?: URLSearchParams | string | null | undefined
+  }): Promise<Response>
+  /** Why a URL is not followed, also not by a browser. */
+  readonly faultOf: (url: URL) => Promise<string | undefined>
 }
 
-const fetchBytes = async (url: URL, { mayBePrivate }: Reach, ask: Omit<HttpAsk, 'signal'>) => {
+export const guardedFetch = (reach: Reach | ((url: URL) => Reach | Promise<Reach>)): GuardedFetch => {
+  const reachOf = async (url: URL): Promise<Reach> => (typeof reach === 'function' ? reach(url) : reach)
+  const fetch = async (...[text, { method, headers, body }]: Parameters<GuardedFetch>): Promise<Response> => {
+    const url = new URL(text)
+    const { status, headers: received, bytes } = await fetchBytes(url, await reachOf(url), {
+      method: method === 'POST' ? 'POST' : 'GET', headers: new Map(Object.entries(headers)),
+      ...(body !== undefined && body !== null && { body: Buffer.from(body.toString()) }),
+    })
+    const pairs: [string, string][] = []
+    for (const [name, values] of received) for (const value of values) pairs.push([name, value])
+    return new Response(bytes && new Uint8Array(bytes), { status, headers: pairs })
+  }
+  return Object.assign(fetch, {
+    faultOf: async (url: URL) => faultOf(url, (await reachOf(url)).mayBePrivate),
+  })
+}
+
+/**
+ * Fetches what an MCP server and its issuer name. The server's own origin is reached as the server itself is;
+ * private addresses elsewhere only if the server is at one.
+ */
+export const fetchFor = (server: URL, tls?: HttpTls): GuardedFetch => {
+  let isInside: Promise<boolean> | undefined
+  return guardedFetch(async ({ origin }) => (origin === server.origin
+    ? { mayBePrivate: true, tls }
+    : { mayBePrivate: await (isInside ??= isAtPrivateAddress(server, tls)) }))
+}
+
+const fetchBytes = async (url: URL, { mayBePrivate, tls }: Reach, ask: Omit<HttpAsk, 'signal'>) => {
   const refused = faultOf(url, mayBePrivate)
   if (refused !== undefined) throw new HttpFailure(refused)
   const isPost = ask.method === 'POST'
-  const upstream = new HttpUpstream(url, mayBePrivate ? {} : { lookup: publicOnly })
+  // A proxy looks names up itself. One that is known here, too, is checked before.
+  if (!mayBePrivate && usesProxy(url)) await checkAddresses(url.hostname)
+  const upstream = new HttpUpstream(url, { ...tls, ...(!mayBePrivate && { lookup: publicOnly }) })
   try {
     const signal = AbortSignal.timeout(isPost ? postMs : documentMs)
     const reply = await upstream.request({ ...ask, signal })
@@ -84,46 +111,33 @@ const fetchBytes = async (url: URL, { mayBePrivate }: Reach, ask: Omit<HttpAsk, 
 export const documentFailure = (url: URL, error: unknown): string => `${url.origin}: ${failureOf(error)}`
 
 /** Why a URL that somebody else has named is not followed; the addresses of its name are checked later. */
-export const faultOf = ({ protocol, hostname }: URL, mayBePrivate: boolean): string | undefined => {
-  const host = hostname.replace(/^\[|\]$/g, '')
-  const isLocal = host === 'localhost' || (isIP(host) > 0 && loopback.check(host, familyOf(host)))
-  const isAllowed = protocol === 'https:' || (protocol === 'http:' && isLocal)
+const faultOf = ({ protocol, hostname }: URL, mayBePrivate: boolean): string | undefined => {
+  const isAllowed = protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
   if (!isAllowed) return 'a URL must be https, or http on loopback'
-  if (!mayBePrivate && (isLocal || isPrivate(host))) return 'a URL of a private address is not followed'
-  return undefined
+  return !mayBePrivate && isPrivate(hostname) ? notFollowed : undefined
 }
 
-/** Whether a host has a private address. Never rejects: a host that is not found has none. */
-export const hasPrivateAddress = ({ hostname }: URL): Promise<boolean> => {
-  const host = hostname.replace(/^\[|\]$/g, '')
-  if (isIP(host) > 0) return Promise.resolve(isPrivate(host))
+const notFollowed = 'a URL of a private address is not followed'
+
+/**
+ * Whether the server at a URL is at a private address. Its name does not tell: whoever owns the name's zone
+ * answers with any address. The one that counts is that of a connection over which the server has proved its
+ * name by TLS. Never rejects: a server that does not answer is at none.
+ */
+export const isAtPrivateAddress = async (
+  { protocol, hostname, port }: URL, tls?: HttpTls,
+): Promise<boolean> => {
+  const host = withoutBrackets(hostname)
+  if (isIP(host) > 0 || isLoopback(host)) return isPrivate(host)
+  if (protocol !== 'https:') return false
   return new Promise(resolve => {
-    lookUp(host, { all: true }, (error, found) => {
-      resolve(error === null && found.some(({ address }) => isPrivate(address)))
+    const connect = connectorWith({ timeout: documentMs, ...tls })
+    connect({ hostname: host, host, protocol, port }, (...[error, socket]) => {
+      resolve(error === null && isPrivate(socket.remoteAddress ?? ''))
+      socket?.destroy()
     })
   })
 }
-
-const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
-
-const listOf = (subnets: readonly (readonly [address: string, prefix: number])[]): BlockList => {
-  const list = new BlockList()
-  for (const [address, prefix] of subnets) list.addSubnet(address, prefix, familyOf(address))
-  return list
-}
-
-const loopback = listOf([['127.0.0.0', 8], ['::1', 128], ['::ffff:127.0.0.0', 104]])
-
-/** Addresses that are not of the internet (IANA special-purpose registries), also inside IPv6 addresses. */
-const privateAddresses = listOf([
-  ['0.0.0.0', 8], ['10.0.0.0', 8], ['100.64.0.0', 10], ['127.0.0.0', 8], ['169.254.0.0', 16],
-  ['172.16.0.0', 12], ['192.0.0.0', 24], ['192.168.0.0', 16], ['198.18.0.0', 15], ['224.0.0.0', 3],
-  ['::', 96], ['64:ff9b::', 96], ['64:ff9b:1::', 48], ['100::', 64], ['2002::', 16], ['fc00::', 7],
-  ['fe80::', 10], ['fec0::', 10], ['ff00::', 8],
-])
-
-const isPrivate = (address: string): boolean =>
-  isIP(address) > 0 && privateAddresses.check(address, familyOf(address))
 
 /** Looks a host name up for a connection: the address that is checked is the one that is connected to. */
 const publicOnly: LookupFunction = (hostname, options, done) => {
@@ -131,9 +145,14 @@ const publicOnly: LookupFunction = (hostname, options, done) => {
     if (error) return done(error, '')
     const [first] = found
     if (first === undefined || found.some(({ address }) => isPrivate(address))) {
-      return done(new HttpFailure('a URL of a private address is not followed'), '')
+      return done(new HttpFailure(notFollowed), '')
     }
     if (options.all === true) done(null, found)
     else done(null, first.address, first.family)
   })
 }
+
+/** @throws HttpFailure for a name with a private address; one that is not found passes */
+const checkAddresses = (hostname: string): Promise<void> => new Promise((resolve, reject) => {
+  publicOnly(hostname, { all: true }, error => (error instanceof HttpFailure ? reject(error) : resolve()))
+})

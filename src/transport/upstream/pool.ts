@@ -80,7 +80,7 @@ export class HttpUpstream {
     }
     // HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply, but not to loopback addresses, which a proxy cannot reach.
     // The TLS options are for the server behind the proxy.
-    this.#pool = !isLoopback(url) && proxies.some(name => (process.env[name] ?? '') !== '')
+    this.#pool = usesProxy(url)
       ? new (whole().EnvHttpProxyAgent)({ ...options, connect, requestTls: connect })
       : new Pool(this.#origin, { ...options, connect: connectorWith(connect) })
   }
@@ -203,7 +203,11 @@ class Response implements Dispatcher.DispatchHandler {
   }
 }
 
-const isLoopback = ({ hostname }: URL): boolean =>
+/** Whether a proxy may be asked for a URL; NO_PROXY may say otherwise. */
+export const usesProxy = ({ hostname }: URL): boolean =>
+  !isLoopback(hostname) && proxies.some(name => (process.env[name] ?? '') !== '')
+
+const isLoopback = (hostname: string): boolean =>
   /^(?:localhost|.*\.localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
 
 /** Discards a response; its connection is kept if the rest of the body is short. */

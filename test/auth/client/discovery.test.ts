@@ -93,6 +93,13 @@ void t.test('an issuer that does not say that it supports PKCE with S256 is refu
   }
 })
 
+void t.test('a browser is sent no further than this process reaches', async t => {
+  const { server } = await withIssuer(t, { code_challenge_methods_supported: ['S256'] })
+  const outside = guardedFetch({ mayBePrivate: false })
+  const client = new IssuerClient({ server, client: { id: 'x' }, fetch: outside })
+  await t.rejects(client.begin({ redirectUri: 'http://127.0.0.1:1/callback', resource: 'x', scopes: [] }), /private address/)
+})
+
 void t.test('an issuer that registers no clients is told of in one line that says what to do', async t => {
   const { server } = await withIssuer(t, {})
   await t.rejects(register(server, { redirectUri: 'http://127.0.0.1:1/callback' }, fetch), /servers\.NAME\.auth\.clientId/)

@@ -1,0 +1,186 @@
+import { reasonOf } from '#errors.js'
+import { fetchFor } from '#transport/upstream/document.js'
+import { HttpFailure, type HttpTls } from '#transport/upstream/pool.js'
+import { keyPairOf } from './dpop.js'
+import { IssuerClient, isLasting, isUnknownClient, Refused, type Tokens } from './requests.js'
+import { withSecrets, type LoginSettings } from './settings.js'
+import { withoutRegistration, type LoginFile, type Stored } from './store.js'
+
+interface RenewalOptions {
+  /** The MCP server. */
+  readonly url: URL
+  readonly tls?: HttpTls | undefined
+  readonly settings: LoginSettings
+  readonly file: LoginFile
+  readonly now: () => number
+}
+
+/** Time before a token's end at which it is renewed, at most a fifth of its lifetime, in milliseconds. */
+const marginMs = 60_000
+/** After a renewal that failed, the next one waits for so long, in milliseconds. */
+const retryMs = 5000
+/** How often the file is looked at, in milliseconds: `logout` has removed it, or `login` replaced it. */
+const lookMs = 2000
+
+/** Keeps the tokens of one login valid. All processes of a user share one file; one at a time renews. */
+export class Renewal {
+  readonly #options: RenewalOptions
+  #stored: Stored | undefined
+  /** Of the file, when it was looked at last. */
+  #stamp: string | undefined
+  #lookedAt = -Infinity
+  #renewing: Promise<Tokens | undefined> | undefined
+  /** Why the token could not be renewed; until `until`, it is not tried again. */
+  #failure: { readonly error: HttpFailure; readonly until: number } | undefined
+
+  constructor(options: RenewalOptions) {
+    this.#options = options
+  }
+
+  /** The login that this process knows; `logout` reaches it within two seconds. */
+  get stored(): Stored | undefined {
+    this.#look()
+    return this.#stored
+  }
+
+  /** @returns a token that is valid now; a promise where it is being renewed */
+  current(): Tokens | undefined | Promise<Tokens | undefined> {
+    const { stored } = this
+    const tokens = stored?.tokens
+    if (stored === undefined || tokens === undefined) return undefined
+    const isGood = this.isFresh(tokens) || (this.#isValid(tokens) && !this.#canRenew(stored))
+    return isGood ? tokens : this.renewed()
+  }
+
+  /** @param refused a token that the server has refused, whatever its time says @returns a valid one */
+  renewed(refused?: string): Promise<Tokens | undefined> {
+    this.#renewing ??= this.#renew(refused).catch((error: unknown) => {
+      const reason = error instanceof HttpFailure ? error.message : reasonOf(error)
+      this.#defer(new HttpFailure(`the login could not be renewed: ${reason}`))
+      return this.#validBut(refused)
+    }).finally(() => (this.#renewing = undefined))
+    return this.#renewing.then(tokens => (tokens?.access === refused ? undefined : tokens))
+  }
+
+  /** Why a user who logs in could not help either: the issuer could not be reached a moment ago. */
+  get failure(): HttpFailure | undefined {
+    const isOpen = this.#failure !== undefined && this.#options.now() < this.#failure.until
+    return isOpen && this.#stored?.tokens?.refresh !== undefined ? this.#failure?.error : undefined
+  }
+
+  isFresh({ expiresAt, lifetimeMs = Infinity }: Tokens): boolean {
+    return expiresAt === undefined || this.#options.now() < expiresAt - Math.min(marginMs, lifetimeMs / 5)
+  }
+
+  /** What the file holds by now. */
+  take(stored: Stored): void {
+    this.#stored = stored
+  }
+
+  async keep(stored: Stored): Promise<Tokens | undefined> {
+    this.#stored = stored
+    await this.#options.file.write(stored)
+    return stored.tokens
+  }
+
+  /** Resolves when no renewal is under way. */
+  async close(): Promise<void> {
+    await this.#renewing
+  }
+
+  #look(): void {
+    const { now, file } = this.#options
+    if (this.#renewing !== undefined || Math.abs(now() - this.#lookedAt) < lookMs) return
+    this.#lookedAt = now()
+    try {
+      const stamp = file.stamp()
+      if (stamp !== this.#stamp) this.#stored = file.read()
+      this.#stamp = stamp
+    } catch {
+      // It cannot be read now: what is known stays.
+    }
+  }
+
+  #isValid({ expiresAt }: Tokens): boolean {
+    return expiresAt === undefined || this.#options.now() < expiresAt
+  }
+
+  #validBut(refused: string | undefined): Tokens | undefined {
+    const tokens = this.#stored?.tokens
+    return tokens !== undefined && tokens.access !== refused && this.#isValid(tokens) ? tokens : undefined
+  }
+
+  /**
+   * True if the valid token should be renewed now. A refresh token that may be used up is sent only when the
+   * access token has ended.
+   */
+  #canRenew({ tokens, sentAt }: Stored): boolean {
+    if (this.#options.now() < (this.#failure?.until ?? 0)) return false
+    return this.#options.settings.grant === 'client' || (tokens?.refresh !== undefined && sentAt === undefined)
+  }
+
+  async #renew(refused: string | undefined): Promise<Tokens | undefined> {
+    const { file } = this.#options
+    const fresh = (): Tokens | undefined => {
+      this.#stored = file.read()
+      const tokens = this.#validBut(refused)
+      return tokens !== undefined && this.isFresh(tokens) ? tokens : undefined
+    }
+    let isFirst = true
+    const held = await file.claimed(() => {
+      const found = fresh()
+      // The first check runs before the claim is tried. Later ones mean that another process renews, and a
+      // valid token is used meanwhile.
+      const valid = isFirst || refused !== undefined ? undefined : this.#validBut(refused)
+      isFirst = false
+      return found ?? valid
+    })
+    if ('instead' in held) return held.instead
+    try {
+      return fresh() ?? (await this.#renewUnderClaim(refused))
+    } finally {
+      held.release()
+    }
+  }
+
+  /** Called by the one process that has the claim. */
+  async #renewUnderClaim(refused: string | undefined): Promise<Tokens | undefined> {
+    const stored = this.#stored
+    const tokens = stored?.tokens
+    if (stored === undefined || tokens === undefined) return undefined
+    const valid = this.#validBut(refused)
+    if (valid !== undefined && !this.#canRenew(stored)) return valid
+    const { url, tls, settings, now } = this.#options
+    const { server, client, resource, dpop, requested } = stored
+    const issuer = new IssuerClient({
+      server, client: withSecrets(client, settings), fetch: fetchFor(url, tls), now,
+      dpop: dpop && await keyPairOf(dpop),
+    })
+    if (settings.grant === 'client') {
+      return this.keep({ ...stored, tokens: await issuer.credentials(resource, requested) })
+    }
+    const { refresh } = tokens
+    if (refresh === undefined) return valid
+    // Written first: if this process is killed, its successor must know that the token may be used up.
+    await this.keep({ ...stored, sentAt: now() })
+    try {
+      const granted = await issuer.refresh(refresh, resource)
+      this.#failure = undefined
+      return await this.keep({
+        ...stored, sentAt: undefined,
+        tokens: { ...granted, refresh: granted.refresh ?? refresh, scopes: granted.scopes ?? tokens.scopes },
+      })
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error
+      this.#defer(error)
+      // The access token is kept: it may stay valid.
+      const left = { ...stored, tokens: isLasting(error) ? { ...tokens, refresh: undefined } : tokens }
+      await this.keep({ ...(isUnknownClient(error) ? withoutRegistration(left) : left), sentAt: undefined })
+      return valid
+    }
+  }
+
+  #defer(error: HttpFailure): void {
+    this.#failure = { error, until: this.#options.now() + retryMs }
+  }
+}

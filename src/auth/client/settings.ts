@@ -1,0 +1,55 @@
+import type { Wanted } from '#transport/http/challenge.js'
+import type { Discovered } from './discovery.js'
+import type { Client, ClientSettings } from './registration.js'
+
+/** What the operator says of logins at one server (docs/auth.md). */
+export interface LoginSettings extends ClientSettings {
+  /** Whose tokens these are: the user's, who logs in, or the client's own. */
+  readonly grant: 'user' | 'client'
+  readonly issuer?: string | undefined
+  readonly scopes?: readonly string[] | undefined
+  /** The port of the redirect URI, for issuers that know it; undefined: any. */
+  readonly callbackPort?: number | undefined
+  /** How long a request waits for the user, in milliseconds. */
+  readonly loginMs: number
+}
+
+/** What a login is for. */
+export interface Purpose {
+  readonly wanted: Wanted
+  /** The access token that the server has refused. */
+  readonly refused: string | undefined
+  /** Besides those that the challenge names. */
+  readonly scopes: readonly string[]
+}
+
+/** Distinguishes the logins at one server: those of two clients, or at two issuers. */
+export const loginKeyOf = ({ clientId, clientMetadataUrl, issuer = '' }: LoginSettings): string =>
+  JSON.stringify([clientId ?? clientMetadataUrl ?? '', issuer])
+
+/** The operator's secrets are in the configuration, not in the file of the login. */
+export const withSecrets = (
+  client: Client, { clientId, clientSecret, privateKey, clientMetadataUrl }: ClientSettings,
+): Client => {
+  if (client.id === clientId) return { ...client, secret: clientSecret, privateKey }
+  return client.id === clientMetadataUrl ? { ...client, privateKey } : client
+}
+
+export const withoutSecrets = (client: Client, { clientId, clientMetadataUrl }: ClientSettings): Client =>
+  client.id === clientId || client.id === clientMetadataUrl ? { id: client.id } : client
+
+/**
+ * The scopes to ask for: those of the challenge, else of the resource; with the operator's, and in a step-up
+ * those that were asked for before (2026-07-28, scope selection strategy).
+ */
+export const scopesFor = (
+  { server, scopes }: Discovered, { wanted, scopes: more }: Purpose, settings: LoginSettings,
+  requested: readonly string[] = [],
+): readonly string[] => {
+  const challenged = wanted.scopes ?? (settings.scopes === undefined ? scopes : undefined) ?? []
+  const before = wanted.error === 'insufficient_scope' ? requested : []
+  const all = new Set([...before, ...(settings.scopes ?? []), ...challenged, ...more])
+  const isOffered = server.scopes_supported?.includes('offline_access') === true
+  if (settings.grant === 'user' && isOffered) all.add('offline_access')
+  return [...all]
+}

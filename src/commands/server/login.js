@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+import { stateFolder } from '#audit/place.js';
+import { cannotRead } from '#errors.js';
+import { openBrowser } from '#transport/process/browser.js';
+import { isLoopback } from '#transport/upstream/addresses.js';
+import { tlsOf } from './upstream.js';
+/** Without the key `auth` of a server. */
+const usual = { grant: 'user', loginMs: 300_000 };
+/**
+ * What gets tokens for a server. It acts when the server asks for a login.
+ * @param warn tells the operator
+ * @returns undefined where the operator gives the credentials as a header or in the URL, or wants no login
+ * @throws CustomsError BAD_CONFIG where the file of the private key cannot be read
+ */
+export const authorizerOf = async (server, warn) => {
+    if (!wantsLogin(server))
+        return undefined;
+    const url = new URL(server.url);
+    const [{ Login }, { LoginFolder }] = await Promise.all([import('#auth/client/login.js'), import('#auth/client/store.js')]);
+    return new Login({
+        url, tls: tlsOf(server), settings: settingsOf(server), warn,
+        folder: new LoginFolder(stateFolder(process.env)),
+        show: (start, isNew) => {
+            const opened = isNew && openBrowser(start);
+            process.stderr.write(`mcp-customs: ${server.name} asks for a login: ${opened ? 'a browser was opened; if none appears, ' : ''}open ${start}\n`);
+        },
+    });
+};
+export const wantsLogin = ({ headers, upstream = 'oauth', url }) => upstream === 'oauth' && !headers.has('authorization') && new URL(url).username === '';
+/**
+ * Whether all clients of `serve` may use one login: those of this machine's user may, others only where the
+ * operator says so, or has given credentials of the relay's own.
+ */
+export const mayLogIn = ({ login }, configuration) => login?.shared === true || login?.grant === 'client' || isOwnUsers(configuration);
+/**
+ * Only the user of this process can connect. Behind a TLS proxy a relay listens on loopback as well: then
+ * clients come with another Host header, or with tokens of their own.
+ */
+export const isOwnUsers = ({ listen, issuer, tokens, allowHosts }) => {
+    const isOwnPlace = 'socket' in listen ? (listen.mode & 0o077) === 0 : isLoopback(listen.host);
+    return isOwnPlace && issuer === undefined && tokens.length < 2 && allowHosts.every(isLoopback);
+};
+export const settingsOf = ({ login }) => {
+    if (login === undefined)
+        return usual;
+    const { privateKey } = login;
+    return privateKey === undefined || privateKey.includes('-----BEGIN')
+        ? login : { ...login, privateKey: readKey(privateKey) };
+};
+const readKey = (file) => {
+    try {
+        return readFileSync(file, 'utf8');
+    }
+    catch (cause) {
+        throw cannotRead('BAD_CONFIG', file, cause);
+    }
+};
+//# sourceMappingURL=login.js.map

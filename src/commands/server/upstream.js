@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { withoutSecrets } from '#audit/secrets.js';
+import { cannotRead } from '#errors.js';
+import { stdioServer } from '#transport/stdio/server.js';
+import { forwardStderr, LastLines } from '#transport/stdio/stderr.js';
+/**
+ * A server process, not yet started. On a terminal it shares our stderr, where the user sees its last lines.
+ * @param died called when it ended by itself or could not be started, with its last lines of stderr
+ */
+export const processOf = (server, limits, died) => {
+    const lastLines = new LastLines();
+    return stdioServer({
+        ...commandLineOf(server), limits,
+        stderr: process.stderr.isTTY ? 'inherit' : stream => forwardStderr(stream, lastLines),
+        died: reason => died(reason, lastLines.lines),
+    });
+};
+export const commandLineOf = (server) => {
+    const { command, cwd } = server;
+    return { command, env: processEnvironment(server, process.env), ...(cwd !== undefined && { cwd }) };
+};
+/** @throws CustomsError BAD_CONFIG for a PEM file that cannot be read */
+export const tlsOf = ({ tls }) => tls && {
+    ...(tls.ca !== undefined && { ca: readPem(tls.ca) }),
+    ...(tls.client && { cert: readPem(tls.client.cert), key: readPem(tls.client.key) }),
+};
+export const readPem = (file) => {
+    try {
+        return readFileSync(file);
+    }
+    catch (cause) {
+        throw cannotRead('BAD_CONFIG', file, cause);
+    }
+};
+/** The variables that the official SDKs pass to a server process. */
+const usual = {
+    posix: ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER'],
+    windows: [
+        'APPDATA', 'HOMEDRIVE', 'HOMEPATH', 'LOCALAPPDATA', 'PATH', 'PATHEXT', 'PROCESSOR_ARCHITECTURE',
+        'PROGRAMFILES', 'SYSTEMDRIVE', 'SYSTEMROOT', 'TEMP',
+        'USERNAME', 'USERPROFILE',
+    ],
+};
+/**
+ * The environment of a server process.
+ * @param ours the relay's environment; names are case-insensitive on Windows: `Path` is `PATH`
+ */
+export const processEnvironment = ({ env, inheritEnv = true }, ours, windows = process.platform === 'win32') => {
+    const spelt = (name) => (windows ? name.toUpperCase() : name);
+    const wanted = inheritEnv === true
+        ? undefined
+        : new Set([...usual[windows ? 'windows' : 'posix'], ...inheritEnv].map(spelt));
+    const chosen = new Map();
+    for (const [name, value] of Object.entries(ours)) {
+        if (value !== undefined && wanted?.has(spelt(name)) !== false)
+            chosen.set(spelt(name), [name, value]);
+    }
+    for (const [name, value] of env)
+        chosen.set(spelt(name), [name, value]);
+    return Object.fromEntries(chosen.values());
+};
+/** A server's command line or URL, without secrets. */
+export const targetOf = (server) => ('command' in server ? withoutSecrets(server.command.join(' ')) : shownUrl(server.url));
+export const shownUrl = (url) => {
+    const { origin, pathname } = new URL(url);
+    return withoutSecrets(origin + pathname);
+};
+//# sourceMappingURL=upstream.js.map

@@ -1,0 +1,23 @@
+import t from 'tap'
+import { isOwnUsers } from '#commands/server/login.js'
+
+const own = { listen: { host: '127.0.0.1', port: 7400 }, issuer: undefined, tokens: [], allowHosts: [] }
+const token = { token: 'a-token-of-a-client-long-enough', name: undefined }
+const issuer = { issuer: 'https://login.example', audience: 'https://mcp.example', scopes: [], jwks: undefined, introspection: undefined }
+
+const cases = [
+  ['loopback', {}, true],
+  ['every address', { listen: { host: '0.0.0.0', port: 7400 } }, false],
+  ['loopback behind a proxy, with an issuer', { issuer }, false],
+  ['one token', { tokens: [token] }, true],
+  ['tokens of several clients', { tokens: [token, token] }, false],
+  ['another host name', { allowHosts: ['mcp.example.com'] }, false],
+  ['a name of loopback', { allowHosts: ['localhost', '[::1]'] }, true],
+  ['a socket of this user', { listen: { socket: '/run/s', mode: 0o600 } }, true],
+  ['a socket of a group', { listen: { socket: '/run/s', mode: 0o660 } }, false],
+] as const
+
+void t.test('one login serves all clients only where only this user can connect', t => {
+  for (const [name, more, expected] of cases) t.equal(isOwnUsers({ ...own, ...more }), expected, name)
+  t.end()
+})
