@@ -80,9 +80,9 @@ export const openSession = (
     },
   }
   const recorder = record?.(options)
-  const relay = new Batches(options)
+  const core = new Batches(options)
   return new Session({
-    client, server: openServer(tool => relay.inputSchemaOf(tool)), relay, checks, shared, audit, observer,
+    client, server: openServer(tool => core.inputSchemaOf(tool)), core, checks, shared, audit, observer,
     recorder, failed, health,
   })
 }

@@ -3,7 +3,8 @@ import { ChurnSet } from '#core/memory.js'
 import type { Transport } from '#transport/transport.js'
 import type { Condition, ServerHealth } from './health.js'
 import { type Guard, type OpenServer, openSession } from './open.js'
-import type { Ended, Session } from './session.js'
+import type { SessionOutcome } from './ending.js'
+import type { Session } from './session.js'
 
 /** The upstream servers by name; replaced together when the configuration changes. */
 export class Upstreams {
@@ -93,7 +94,7 @@ export interface UpstreamOptions {
   /** The sessions as replicas share them; undefined: nothing is shared. */
   readonly shared?: Endpoint['shared']
   readonly sessionStarted: () => void
-  readonly sessionEnded: (session: Pick<Ended, 'failure' | 'isAuditFailure'>) => void
+  readonly sessionEnded: (session: Pick<SessionOutcome, 'failure' | 'isAuditFailure'>) => void
 }
 
 /** One server with its sessions, and the parts that they share. */

@@ -147,7 +147,7 @@ const play = async (
     faults.maybe('audit')
   }
   const session = new Session({
-    client, server, relay: new Batches(options), checks, audit, failed: () => undefined,
+    client, server, core: new Batches(options), checks, audit, failed: () => undefined,
   })
   session.start()
   client.tell({

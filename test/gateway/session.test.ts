@@ -1,6 +1,7 @@
 import t from 'tap'
 import { type Entry, type Exchange, stdioExchange } from '#core/event.js'
 import type { Checked, SchemaChecker } from '#core/check.js'
+import type { SharedAsk, SharedSession } from '#core/shared.js'
 import { openSession } from '#gateway/open.js'
 import { presetPolicy } from '#rules/index.js'
 import { parseFrame } from '#protocol/parse.js'
@@ -72,7 +73,9 @@ class SlowChecker implements SchemaChecker {
   }
 }
 
-const begin = (record: (entry: Entry) => (() => void) | undefined = () => undefined) => {
+const begin = (
+  record: (entry: Entry) => (() => void) | undefined = () => undefined, shared?: SharedSession,
+) => {
   const [client, server, checker, records] = [new End(), new End(), new SlowChecker(), new Array<Entry>()]
   const guard = {
     name: 'test',
@@ -90,7 +93,7 @@ const begin = (record: (entry: Entry) => (() => void) | undefined = () => undefi
       return flush
     },
   }
-  const session = openSession(guard, client, () => server)
+  const session = openSession(guard, client, () => server, { stateless: false, shared })
   session.start()
   const asks = (name: string, id: number, method: string) =>
     client.tell({ type: 'frame', exchange: exchange(name), frame: frame({ id, method, params: {} }) })
@@ -329,4 +332,54 @@ t.test('responses are sent only within the grace period, and only while the clie
     server.tell({ type: 'ended', reason: 'it was closed' })
     t.match(client.log, [/"id":1,"error":\{"code":-31001/])
   }
+})
+
+/** The state that replicas share, which replies when it is told to. */
+class SlowState implements SharedSession {
+  readonly asked: string[] = []
+  readonly #waiting: ((reply: 'none') => void)[] = []
+  named(): void {}
+  touch(): void {}
+
+  ask({ kind, part }: SharedAsk): Promise<'none'> {
+    this.asked.push(`${kind} ${part}`)
+    return new Promise(resolve => this.#waiting.push(resolve))
+  }
+
+  async reply(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      for (const settle of this.#waiting.splice(0)) settle('none')
+      await new Promise(resolve => setImmediate(resolve))
+    }
+  }
+}
+
+t.test('a whole response that waits for the shared state is sent before its exchange is completed', async t => {
+  const state = new SlowState()
+  const { client, server } = begin(undefined, state)
+  client.tell({
+    type: 'frame', exchange: exchange('x'), frame: frame({
+      id: 1, method: 'initialize',
+      params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+    }),
+  })
+  const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+  server.tell({ type: 'frame', exchange: exchange('x'), whole: true, frame: frame({ id: 1, result }) })
+  t.same(client.log, [])
+  await state.reply()
+  t.match(client.log, [/^x .*"serverInfo"/, 'settled x'])
+})
+
+t.test('frames keep their order while the shared state is asked; without event ids, nothing is kept', async t => {
+  const state = new SlowState()
+  const { client, server, asks } = begin(undefined, state)
+  asks('x', 1, 'prompts/list')
+  for (const message of [{ id: 7, method: 'ping' }, { id: 1, result: { prompts: [] } }]) {
+    const named = { ...frame(message), envelope: { event: 'event: message\n' } }
+    server.tell({ type: 'frame', exchange: exchange('x'), frame: named })
+  }
+  t.same(client.log, [])
+  await state.reply()
+  t.match(client.log, [/^x .*"ping"/, /^x .*"prompts"/])
+  t.same(state.asked, ['keep asked'])
 })
