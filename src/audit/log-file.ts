@@ -69,7 +69,7 @@ export abstract class LogFile extends Output {
 
   override usage(): Usage | undefined {
     try {
-      const states = statesOf([...this.others(), this.file])
+      const states = statesOf([...this.otherFiles(), this.file])
       const { bavail, bsize } = statfsSync(this.file)
       const bytes = states.reduce((sum, { size }) => sum + size, 0)
       return { files: states.length, bytes, free: bavail * bsize }
@@ -107,7 +107,7 @@ export abstract class LogFile extends Output {
    * @throws CustomsError CANNOT_AUDIT; then nothing is written until the file is back as it was
    */
   override check(): void {
-    this.#damage = this.#findDamage() ?? this.renew()
+    this.#damage = this.#findDamage() ?? this.keepAlive()
     if (this.#damage !== undefined) throw cannotAudit(this.file, this.#damage)
   }
 
@@ -145,12 +145,12 @@ export abstract class LogFile extends Output {
 
   protected removeOldest(): void {
     removeOldest(
-      this.others(), this.file, this.#rotation, (file, modified) => this.isEnded(file, modified),
+      this.otherFiles(), this.file, this.#rotation, (file, modified) => this.isEnded(file, modified),
     )
   }
 
   /** The other files of this log, and those of earlier logs with the same name. */
-  protected abstract others(): readonly string[]
+  protected abstract otherFiles(): readonly string[]
 
   /** Whether no process writes the log of this file any more. @param modified in milliseconds since 1970 */
   protected abstract isEnded(file: string, modified: number): boolean
@@ -159,7 +159,7 @@ export abstract class LogFile extends Output {
   protected abstract createNext(now: Date): OpenedFile
 
   /** Shows other processes that the writer lives. @returns why this process may no longer write the file */
-  protected renew(): string | undefined {
+  protected keepAlive(): string | undefined {
     return this.#claim?.renew()
   }
 

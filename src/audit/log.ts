@@ -10,18 +10,21 @@ import { withoutSecrets } from './secrets.js'
 /** Messages for the operator on stderr: JSON lines written by pino, or text where stderr is a terminal. */
 export interface Log {
   /** Logs a decision with findings. The start and end of a session are logged at level debug. */
-  entry(entry: Entry): void
+  decision(entry: Entry): void
   warn(message: string): void
   info(message: string): void
-  /** Logs the audit log's head, at level info: kept elsewhere, it proves that no record was removed. */
+  /**
+   * Logs the sequence number and hash of the last record, at level info. A copy kept elsewhere proves later
+   * that no record was removed.
+   */
   checkpoint(file: string | undefined, position: Position): void
-  /** Logs a finished request, at level info. */
-  access(request: object): void
+  /** Logs a finished HTTP request, at level info. */
+  httpRequest(request: object): void
   /** Resolves when every message is written. */
   close(): Promise<void>
 }
 
-/** Findings logged of one decision; the audit log has all. */
+/** Most findings logged for one decision; the audit log has all. */
 const maxFindings = 5
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
@@ -31,7 +34,7 @@ type Level = 'debug' | 'info' | 'warn'
 const levelOf: Readonly<Record<Verdict, Level>> =
   { pass: 'debug', log: 'info', mend: 'info', demote: 'warn', block: 'warn' }
 
-/** What findings of a rule mean, and what to do. */
+/** Explains a rule: its findings, and what to do. */
 type Explain = (rule: string, server: string) =>
   { readonly means: string; readonly next: readonly string[] } | undefined
 
@@ -63,26 +66,26 @@ export const openLog = (
     if (levels.indexOf(severity) >= levels.indexOf(level)) (terminal ? print : log)(severity, ...rest)
   }
   return {
-    entry({ event, from, server, session, tool, verdict, findings }) {
+    decision({ event, from, server, session, tool, verdict, findings }) {
       if (findings.length === 0 && !event.startsWith('session/')) return
-      // Every tool of every server that is not trusted loses its annotations: that alone is no warning.
-      const news = findings.find(({ rule }) => rule !== 'tool/annotations')
-      const told = findings.slice(0, maxFindings).map(scrubbed)
-      const explained = news && explain(news.rule, server)
+      // Each tool of an untrusted server that has annotations has this finding: it alone is no warning.
+      const firstOther = findings.find(({ rule }) => rule !== 'tool/annotations')
+      const shownFindings = findings.slice(0, maxFindings).map(scrubbed)
+      const explained = firstOther && explain(firstOther.rule, server)
       const fields = {
         event, from, server, session,
         tool: nameIn(tool),
-        verdict, findings: told, of: findings.length, ...explained,
+        verdict, findings: shownFindings, of: findings.length, ...explained,
       }
-      const details = told.map(lineOf)
+      const details = shownFindings.map(lineOf)
       if (explained) details.push(explained.means, ...explained.next.map(step => `→ ${step}`))
       say(
-        findings.length > 0 && news === undefined ? 'info' : levelOf[verdict], fields,
+        findings.length > 0 && firstOther === undefined ? 'info' : levelOf[verdict], fields,
         messageFor(event, tool, verdict, server), details,
       )
     },
     warn: message => say('warn', {}, message),
-    access: request => say('info', request, 'request'),
+    httpRequest: request => say('info', request, 'request'),
     info: message => say('info', {}, message),
     checkpoint: (file, { seq, hash }) => say('info', { file, seq, head: hash }, 'audit checkpoint'),
     close: async () => {

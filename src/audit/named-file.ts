@@ -4,7 +4,7 @@ import {
 import { Claimed, Unclaimable, claim, type Claim } from '#claim.js'
 import { LogFile, type OpenedFile, type Rotation } from './log-file.js'
 import { cannotAudit, Output } from './output.js'
-import { filesStamped, notedLost, settle, stamped } from './place.js'
+import { filesStamped, lostRecordsIn, settle, stamped } from './place.js'
 import { noEnds, readEnds, type Ends } from './read/ends.js'
 
 export interface Opened {
@@ -49,7 +49,7 @@ const continueLog = (file: string, ownClaim: Claim, rotation: Rotation): Opened 
     if (ends.cut) writeSync(descriptor, '\n')
     restrict(descriptor)
     const output = new NamedFile({ file, descriptor }, ownClaim, rotation, isEmpty ? undefined : ends.time)
-    return { output, ends, lost: notedLost(file) }
+    return { output, ends, lost: lostRecordsIn(file) }
   } catch (cause) {
     closeSync(descriptor)
     throw cause
@@ -81,7 +81,7 @@ class NamedFile extends LogFile {
     this.removeOldest()
   }
 
-  protected override others(): readonly string[] {
+  protected override otherFiles(): readonly string[] {
     return filesStamped(this.file)
   }
 

@@ -2,21 +2,21 @@ import { futimesSync, openSync, rmSync } from 'node:fs'
 import { codeOf } from '#errors.js'
 import { isRunning } from '#claim.js'
 import { LogFile, type OpenedFile, type Rotation } from './log-file.js'
-import { filesStamped, notedLost, stamped } from './place.js'
+import { filesStamped, lostRecordsIn, stamped } from './place.js'
 
 /** The file's time is touched at every 60th check, which is once a minute. */
 const checksPerTouch = 60
 
-/** A file touched so recently may be in use by a process in another container, in milliseconds. */
-const recently = 3_600_000
+/** Another container may write a file that was touched within this time. */
+const inUseMs = 3_600_000
 
-/** A file may take this part of `keepBytes`: a file that never ends could not be removed. */
-const parts = 10
+/** A file is rotated at this part of `keepBytes`, because retention never removes the current file. */
+const partsOfLimit = 10
 
 /** The file of this process alone, `SERVER.TIME-PID.ndjson`. It needs no claim: no other process opens it. */
 export class OwnFile extends LogFile {
   readonly #name: string
-  /** Files that this process has written to their end. */
+  /** Files that this process has rotated. */
   readonly #ended = new Set<string>()
   #checks = 0
 
@@ -25,7 +25,7 @@ export class OwnFile extends LogFile {
     const { keepDays = 0, keepBytes = 0 } = retention
     super(create(name, now), {
       ...retention,
-      maxBytes: maxBytes ?? (keepBytes > 0 ? Math.ceil(keepBytes / parts) : undefined),
+      maxBytes: maxBytes ?? (keepBytes > 0 ? Math.ceil(keepBytes / partsOfLimit) : undefined),
       rotate: rotate ?? (keepDays > 0 ? 'daily' : undefined),
     })
     this.#name = name
@@ -34,18 +34,19 @@ export class OwnFile extends LogFile {
 
   override close(): void {
     super.close()
-    if (this.isEmpty && notedLost(this.file) === 0) rmSync(this.file, { force: true })
+    if (this.isEmpty && lostRecordsIn(this.file) === 0) rmSync(this.file, { force: true })
   }
 
-  protected override others(): readonly string[] {
+  protected override otherFiles(): readonly string[] {
     return filesStamped(this.#name, '-\\d+').filter(file => file !== this.file)
   }
 
   protected override isEnded(file: string, modified: number): boolean {
     if (this.#ended.has(file)) return true
     const pid = Number(/-(\d+)(?:\.[^.]*)?$/.exec(file)?.[1])
-    // A file with this process's number that it did not write is of another container or an earlier process.
-    return (pid === process.pid || !isRunning(pid)) && modified < Date.now() - recently
+    // A file with this process's id that this process has not rotated is from another container or from an
+    // earlier process. Like the file of a process that is gone, it has ended if not touched for an hour.
+    return (pid === process.pid || !isRunning(pid)) && modified < Date.now() - inUseMs
   }
 
   protected override createNext(now: Date): OpenedFile {
@@ -55,7 +56,7 @@ export class OwnFile extends LogFile {
   }
 
   // A quiet log is touched as well, so that no process in another container removes it as an old one.
-  protected override renew(): undefined {
+  protected override keepAlive(): undefined {
     this.#checks += 1
     if (this.#checks % checksPerTouch !== 0) return
     const now = new Date()

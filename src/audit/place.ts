@@ -97,5 +97,5 @@ export const filesOfLog = (file: string): readonly string[] => {
 export const lossNote = (file: string): string => `${file}.lost`
 
 /** How many records are missing in a file, by the note beside it. */
-export const notedLost = (file: string): number =>
+export const lostRecordsIn = (file: string): number =>
   statSync(lossNote(file), { throwIfNoEntry: false })?.size ?? 0

@@ -5,7 +5,7 @@ import {
   isArray, isObject, isString, member, unmetered, type Json, type JsonObject,
 } from '#protocol/unmetered.js'
 import { isOpening, type Line } from './line.js'
-import { revived } from './noted-frame.js'
+import { restoredFrame } from './captured-frame.js'
 
 /** A tool that a server lists, or a server's response to a call of a tool. */
 type Heard =
@@ -69,7 +69,7 @@ export function* heardIn(lines: Iterable<Line>): Generator<Heard & { readonly se
     const { event } = line
     if (event.type === 'session-ended') sessions.delete(line.session)
     if (session === undefined || event.type !== 'frame-received') continue
-    const frame = revived(event.frame, limits)
+    const frame = restoredFrame(event.frame, limits)
     for (const heard of session.calls.onFrame(event.from, event.exchange, frame)) yield {
       ...heard, server: session.server,
     }

@@ -5,8 +5,8 @@ import { isString, unmetered } from '#protocol/unmetered.js'
 import type {
   CapturedLock, CaptureLimits, Decision, CapturedEvent, Captured, Line, Opening, Ruling, Sent,
 } from './line.js'
-import { noted, textOf } from './noted-frame.js'
-import { findingOf, keyIn, type Payload, redacted, whole } from './payload.js'
+import { capturedFrame, textOf } from './captured-frame.js'
+import { findingOf, keyIn, type Redaction, redacted, whole } from './redaction.js'
 
 export interface RecorderOptions {
   readonly payloads: Opening['payloads']
@@ -21,7 +21,7 @@ export class Recorder {
   readonly #options: RelayOptions
   readonly #write: (line: Line) => void
   readonly #now: () => Date
-  readonly #payload: Payload
+  readonly #redaction: Redaction
   readonly #numbers = new WeakMap<Buffer, number>()
   /** The ruling of the last event. */
   #policy: RelayOptions['policy']
@@ -44,7 +44,7 @@ export class Recorder {
     this.#shapes = options.shapes
     this.#write = write
     this.#now = now
-    this.#payload = payloadOf(payloads)
+    this.#redaction = redactionOf(payloads)
     write({
       capture: 1, session, time: now().toISOString(), server, nonce, stateless, joined, payloads,
       shared: shared && { agreed: shared.agreed && unmetered(shared.agreed) },
@@ -68,7 +68,7 @@ export class Recorder {
     const checks = effects.flatMap(effect => (effect.type === 'check' ? [effect.check] : []))
     const sent = effects.flatMap(effect => (effect.type === 'send' ? [this.#sent(effect)] : []))
     const decisions =
-      effects.flatMap(effect => (effect.type === 'audit' ? [decisionOf(effect.entry, this.#payload)] : []))
+      effects.flatMap(effect => (effect.type === 'audit' ? [decisionOf(effect.entry, this.#redaction)] : []))
     const line: Captured = {
       session: this.#options.session, time: this.#now()
         .toISOString(), number, at: now, ruling: this.#changed(), event: this.#happened(event),
@@ -92,18 +92,18 @@ export class Recorder {
 
   #happened(event: Event): CapturedEvent {
     if (event.type === 'checked') return { type: event.type, check: event.check }
-    const payload = this.#payload
+    const redaction = this.#redaction
     const exchange = 'exchange' in event ? event.exchange.name : ''
     switch (event.type) {
       case 'frame-received':
-        return { type: event.type, from: event.from, exchange, frame: noted(event.frame, payload) }
+        return { type: event.type, from: event.from, exchange, frame: capturedFrame(event.frame, redaction) }
       case 'request-lost':
-        return { ...event, exchange, key: keyIn(event.key, payload), reason: payload.text(event.reason) }
+        return { ...event, exchange, key: keyIn(event.key, redaction), reason: redaction.text(event.reason) }
       case 'undelivered':
-        return { ...event, key: keyIn(event.key, payload) }
+        return { ...event, key: keyIn(event.key, redaction) }
       case 'server-gone':
       case 'session-ended':
-        return { ...event, reason: payload.text(event.reason) }
+        return { ...event, reason: redaction.text(event.reason) }
       case 'exchange-ended':
       case 'resumable':
         return { ...event, exchange }
@@ -116,7 +116,8 @@ export class Recorder {
 
   #sent({ to, exchange: { name: exchange }, frame }: Extract<Effect, { readonly type: 'send' }>): Sent {
     const number = this.#numbers.get(frame.bytes)
-    return number === undefined ? { to, exchange, ...textOf(frame, this.#payload) } : { to, exchange, number }
+    if (number !== undefined) return { to, exchange, number }
+    return { to, exchange, ...textOf(frame, this.#redaction) }
   }
 }
 
@@ -126,11 +127,15 @@ const rulingOf = ({ policy, tools, names, shapes }: RelayOptions): Ruling =>
 const lockOf = ({ written, isFrozen, isTrusted, actions, program }: Accepted): CapturedLock =>
   ({ text: written(), isFrozen, isTrusted, actions, program })
 
-export const payloadOf = (payloads: Opening['payloads']): Payload => (payloads === 'full' ? whole : redacted)
+export const redactionOf = (payloads: Opening['payloads']): Redaction =>
+  payloads === 'full' ? whole : redacted
 
-export const decisionOf = ({ event, tool, id, verdict, findings }: Entry, payload: Payload): Decision => ({
-  event: payload.text(event), tool: tool && payload.text(tool), id: isString(id) ? payload.text(id) : id,
-  verdict, findings: findings.map(one => findingOf(one, payload)),
+export const decisionOf = (
+  { event, tool, id, verdict, findings }: Entry, redaction: Redaction,
+): Decision => ({
+  event: redaction.text(event), tool: tool && redaction.text(tool),
+  id: isString(id) ? redaction.text(id) : id,
+  verdict, findings: findings.map(one => findingOf(one, redaction)),
 })
 
 const listed = <One>(list: readonly One[]): readonly One[] | undefined =>

@@ -10,9 +10,9 @@ import type { IdKey } from '#protocol/json-rpc.js'
 import { keysOf } from '#protocol/message.js'
 import { parseFrame } from '#protocol/parse.js'
 import type { Decision, Captured, Opening, Ruling } from './line.js'
-import { bytesOf, revived } from './noted-frame.js'
+import { bytesOf, restoredFrame } from './captured-frame.js'
 import type { CapturedSession } from './read.js'
-import { decisionOf, payloadOf } from './recorder.js'
+import { decisionOf, redactionOf } from './recorder.js'
 
 /** The settings of a replay. */
 export type ReplaySettings = Pick<
@@ -42,7 +42,7 @@ export interface Course {
 export const recorded = ({ events }: CapturedSession, limits: FrameLimits): Course => {
   const frames = new Map<number, Frame>()
   for (const { number, event } of events) {
-    if (event.type === 'frame-received') frames.set(number, revived(event.frame, limits))
+    if (event.type === 'frame-received') frames.set(number, restoredFrame(event.frame, limits))
   }
   return {
     messages: events.flatMap(({ sent = [] }) => sent.flatMap((one): Message[] => {
@@ -70,7 +70,7 @@ export const replayed =
 class Replay {
   readonly #relay: Batches
   readonly #judgement: ReplaySettings
-  readonly #payload
+  readonly #redaction
   readonly #exchanges = new NamedExchanges()
   readonly #messages: Message[] = []
   readonly #decisions: (Decision & { readonly time: string })[] = []
@@ -99,7 +99,7 @@ class Replay {
     judgement: ReplaySettings,
   ) {
     this.#judgement = judgement
-    this.#payload = payloadOf(payloads)
+    this.#redaction = redactionOf(payloads)
     this.#stateless = stateless
     const {
       trusted, accepted, rules, listMs, requestMs, maxTools, maxFindings, intent, minRevision,
@@ -137,7 +137,7 @@ class Replay {
   async #eventOf({ event }: Captured): Promise<Event | undefined> {
     switch (event.type) {
       case 'frame-received': {
-        const frame = revived(event.frame, this.#judgement.limits)
+        const frame = restoredFrame(event.frame, this.#judgement.limits)
         this.#received.add(frame.bytes)
         if (this.#isUnasked(event.from, event.exchange, frame)) return undefined
         return { ...event, exchange: this.#exchanges.of(event.exchange), frame }
@@ -186,7 +186,7 @@ class Replay {
       case 'send':
         return this.#sent(effect)
       case 'audit':
-        this.#decisions.push({ ...decisionOf(effect.entry, this.#payload), time: this.#now?.time ?? '' })
+        this.#decisions.push({ ...decisionOf(effect.entry, this.#redaction), time: this.#now?.time ?? '' })
         return undefined
       case 'check': {
         const then = this.#now?.checks?.[this.#checks++]
@@ -215,7 +215,7 @@ class Replay {
   }
 
   #sent({ to, exchange, frame }: Extract<Effect, { readonly type: 'send' }>): Event | undefined {
-    const bytes = this.#received.has(frame.bytes) ? frame.bytes : this.#payload.bytes(frame)
+    const bytes = this.#received.has(frame.bytes) ? frame.bytes : this.#redaction.bytes(frame)
     this.#messages.push({ to, exchange: exchange.name, frame: { ...frame, bytes } })
     for (const key of requestsIn(frame)) {
       const name = this.#named(exchange.name, key)

@@ -181,7 +181,7 @@ export class ServerResponses {
     if (isInterim(request.terms, result)) return results
     const isHandle = request.method === 'tools/call' && this.tasks.creates(request, result)
     for (const outcome of outcomes) {
-      const { way } = outcome
+      const { steps: way } = outcome
       // A client that has not asked for a task does not read `result.task`.
       const isRead = way.length === 0 ? !isHandle : way[0] !== 'task' || request.wantsTask
       if (isRead) this.#addResults(outcome, 'result', request.called, results)
@@ -191,7 +191,7 @@ export class ServerResponses {
 
   /** Adds a result once for the tool that was called, and once for the tool of the task that it names. */
   #addResults(
-    { value, holder, way }: Outcome, at: string, asked: Called | undefined, into: ToolResult[],
+    { value, holder, steps: way }: Outcome, at: string, asked: Called | undefined, into: ToolResult[],
   ): void {
     const own = this.#taskIn(holder)?.called
     const [place, result] = [[at, ...way], isObject(value) ? value : {}]
@@ -224,7 +224,7 @@ export class ServerResponses {
     { method, at, terms, exchange }: JudgedPart, value: JsonObject, { meter }: Findings,
   ): Flow<Collected> {
     return this.#core.found(
-      new Places(`/${at}`, traitsOf(terms.revision).modern, meter).in(at, method, value), exchange,
+      new Places(`/${at}`, traitsOf(terms.revision).modern, meter).addPart(at, method, value), exchange,
     )
   }
 

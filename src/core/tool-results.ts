@@ -125,7 +125,7 @@ export class ToolResults {
 
   #found(result: JsonObject, path: string, { terms, exchange, meter }: ResultFrame): Flow<Collected> {
     return this.#core.found(
-      new Places(path, traitsOf(terms.revision).modern, meter).inOutcome(result), exchange,
+      new Places(path, traitsOf(terms.revision).modern, meter).addResult(result), exchange,
     )
   }
 

@@ -7,23 +7,23 @@ import {
 } from './revisions/definition.js'
 import { inEveryError, inEveryResult, methodOf } from './revisions/index.js'
 
-type Way = readonly (string | number)[]
+type Steps = readonly (string | number)[]
 
 /** A value that a rule judges, and where it stands. */
-class Found<Its extends Kind, Value extends Json> {
+class FoundValue<FoundKind extends Kind, Value extends Json> {
   /**
-   * @param holder the object that its place is counted from: for the result of a task, the task's state
-   * @param at JSON Pointer of the value that was searched
-   * @param way steps from there
+   * @param holder the object that contains the value's place; for a task's result, the state of the task
+   * @param at JSON Pointer of the searched value
+   * @param steps keys and indexes from `at`
    */
   constructor(
-    readonly kind: Its, readonly value: Value, readonly holder: JsonObject, readonly at: string,
-    readonly way: Way,
+    readonly kind: FoundKind, readonly value: Value, readonly holder: JsonObject, readonly at: string,
+    readonly steps: Steps,
   ) {}
 
   /** JSON Pointer into the frame. */
   get path(): string {
-    return this.at + wirePath(...this.way)
+    return this.at + wirePath(...this.steps)
   }
 }
 
@@ -31,21 +31,21 @@ const oneOf = <One extends Kind>(...kinds: readonly One[]) =>
   (kind: Kind): kind is One => (kinds as readonly Kind[]).includes(kind)
 
 const isLinkKind = oneOf('icon', 'website', 'uri')
-const isPartKind = oneOf('block', 'sampled', 'resource', 'listed')
+const isPartKind = oneOf('block', 'samplingContent', 'resource', 'listedResource')
 
 /** A block of content, the contents of a resource, or a resource as it is listed. */
-export type Part = Found<'block' | 'sampled' | 'resource' | 'listed', JsonObject>
+export type Part = FoundValue<'block' | 'samplingContent' | 'resource' | 'listedResource', JsonObject>
 
 /** A value of any type where a client expects a URI or an Icon. */
-export type Link = Found<'icon' | 'website' | 'uri', Json>
+export type Link = FoundValue<'icon' | 'website' | 'uri', Json>
 
-/** A value of any type where the result of a tool belongs. */
-export type Outcome = Found<'outcome', Json>
+/** A value at the place of a tool's result; a server may put any type there. */
+export type Outcome = FoundValue<'toolResult', Json>
 
-/** A request inside another message, or the params of one. */
-type Requested = Found<'request' | 'elicitation', JsonObject>
+/** A request inside another message, or the params of an elicitation. */
+type Requested = FoundValue<'request' | 'elicitation', JsonObject>
 
-/** What a search found, by the rules that judge it. */
+/** The values that a search found, one list for each group of rules. */
 export interface Collected {
   readonly parts: readonly Part[]
   readonly links: readonly Link[]
@@ -63,32 +63,32 @@ const inBlock: readonly Place[] = [
 ]
 
 const inside: Readonly<Partial<Record<Kind, readonly Place[]>>> = {
-  outcome: [place('block', 'content')],
+  toolResult: [place('block', 'content')],
   block: inBlock,
-  sampled: [...inBlock, placeWhen(isOf('tool_result'), 'block', 'content')],
+  samplingContent: [...inBlock, placeWhen(isOf('tool_result'), 'block', 'content')],
   resource: [place('uri', 'uri')],
-  listed: [place('uri', 'uri'), place('uri', 'uriTemplate'), place('icon', 'icons')],
+  listedResource: [place('uri', 'uri'), place('uri', 'uriTemplate'), place('icon', 'icons')],
   tool: [place('icon', 'icons')],
   prompt: [place('icon', 'icons')],
   implementation: [place('icon', 'icons'), place('website', 'websiteUrl')],
   elicitation: [place('uri', 'url')],
   task: [
-    place('outcome', 'result'), placeWhen(hasToolMember, 'outcome'),
+    place('toolResult', 'result'), placeWhen(hasToolMember, 'toolResult'),
     placeWhen(isModern, 'request', 'inputRequests', every),
   ],
 }
 
 const none: readonly Place[] = []
 
-/** Steps of the meter for each value on a way, and for the value at its end. */
-const perValue = 4
+/** What the meter counts for each key that is followed, and for the value that is found. */
+const perKey = 4
 const perFound = 16
 
 /** An object or array that the search is in. */
-interface Open {
+interface OpenContainer {
   /** @returns false when nothing is left in it */
   readonly step: () => boolean
-  readonly outer: Open | undefined
+  readonly outer: OpenContainer | undefined
 }
 
 /** Finds the values that rules judge in a part of a message. Call `find` until it returns true. */
@@ -98,7 +98,7 @@ export class Places implements Collected {
   readonly requests: Requested[] = []
   readonly outcomes: Outcome[] = []
   /** The innermost object or array that the search is in. */
-  #open: Open | undefined = undefined
+  #open: OpenContainer | undefined = undefined
 
   /** @param at JSON Pointer of the value in the frame */
   constructor(readonly at: string, readonly modern: boolean, readonly meter: Meter) {}
@@ -118,20 +118,21 @@ export class Places implements Collected {
     return this
   }
 
-  /** Names a part of a message from the server. */
-  in(part: 'params' | 'result' | 'error', method: string, value: JsonObject): this {
-    if (part === 'error') return this.#below(value, inEveryError, [])
-    if (part === 'params') return this.#below(value, methodOf(method)?.inParams, [])
-    return this.#below(value, inEveryResult, []).#below(value, methodOf(method)?.inResult, [])
+  /** Adds a part of a server's message to the search. */
+  addPart(part: 'params' | 'result' | 'error', method: string, value: JsonObject): this {
+    if (part === 'error') return this.#searchPlaces(value, inEveryError, [])
+    if (part === 'params') return this.#searchPlaces(value, methodOf(method)?.inParams, [])
+    return this.#searchPlaces(value, inEveryResult, []).#searchPlaces(value, methodOf(method)?.inResult, [])
   }
 
-  /** Names the result of a tool. */
-  inOutcome(result: JsonObject): this {
-    return this.#below(result, inEveryResult, []).#below(result, inside.outcome, [])
+  /** Adds the result of a tool. */
+  addResult(result: JsonObject): this {
+    return this.#searchPlaces(result, inEveryResult, []).#searchPlaces(result, inside.toolResult, [])
   }
 
-  inTool(tool: JsonObject): this {
-    return this.#below(tool, inside.tool, [])
+  /** Adds the definition of a tool. */
+  addTool(tool: JsonObject): this {
+    return this.#searchPlaces(tool, inside.tool, [])
   }
 
   #step(): boolean {
@@ -140,15 +141,15 @@ export class Places implements Collected {
     return open !== undefined
   }
 
-  #below(holder: JsonObject, places: readonly Place[] = none, way: Way): this {
-    // Nearly all places are empty: a holder is opened only when one is not.
+  #searchPlaces(holder: JsonObject, places: readonly Place[] = none, steps: Steps): this {
+    // Most places have no value, so a holder is searched only if one has.
     let next = this.#nextIn(holder, places, 0)
     if (next < places.length) {
       const step = () => {
         const one = places[next]
         if (one === undefined) return false
         next = this.#nextIn(holder, places, next + 1)
-        this.#along(holder, holder, one, 0, way)
+        this.#follow(holder, holder, one, 0, steps)
         return true
       }
       this.#open = { step, outer: this.#open }
@@ -156,7 +157,7 @@ export class Places implements Collected {
     return this
   }
 
-  /** @returns the index of the next place that is not empty */
+  /** @returns the index of the next place that has a value */
   #nextIn(holder: JsonObject, places: readonly Place[], from: number): number {
     for (let index = from; index < places.length; index++) {
       const one = places[index]
@@ -167,59 +168,61 @@ export class Places implements Collected {
     return places.length
   }
 
-  /** @param step how many steps of the place's way lead to the value */
-  #along(value: Json | undefined, holder: JsonObject, one: Place, step: number, way: Way): void {
+  /** @param step index of the next key in `place.way` */
+  #follow(value: Json | undefined, holder: JsonObject, one: Place, step: number, steps: Steps): void {
     if (value === undefined || value === null) return
     const { kind, way: { [step]: key } } = one
-    // The way is copied at each step.
-    this.meter.pay(key === undefined ? perFound + way.length : perValue + way.length)
-    if (key === undefined && kind === 'outcome') {
-      this.outcomes.push(this.#found(kind, value, holder, way))
-      if (isObject(value)) this.#below(value, inside.outcome, way)
-    } else if (isArray(value)) this.#eachAlong(value, holder, one, key === every ? step + 1 : step, way)
-    else if (key === every && isObject(value)) this.#eachAlong(value, holder, one, step + 1, way)
+    // The steps are copied for each key.
+    this.meter.pay(key === undefined ? perFound + steps.length : perKey + steps.length)
+    if (key === undefined && kind === 'toolResult') {
+      this.outcomes.push(this.#found(kind, value, holder, steps))
+      if (isObject(value)) this.#searchPlaces(value, inside.toolResult, steps)
+    } else if (isArray(value)) this.#followEach(value, holder, one, key === every ? step + 1 : step, steps)
+    else if (key === every && isObject(value)) this.#followEach(value, holder, one, step + 1, steps)
     else if (key !== undefined) {
-      if (isObject(value)) this.#along(member(value, key), holder, one, step + 1, [...way, key])
-    } else if (isLinkKind(kind)) this.links.push(this.#found(kind, value, holder, way))
-    else if (isObject(value) && kind !== 'outcome') {
+      if (isObject(value)) this.#follow(member(value, key), holder, one, step + 1, [...steps, key])
+    } else if (isLinkKind(kind)) this.links.push(this.#found(kind, value, holder, steps))
+    else if (isObject(value) && kind !== 'toolResult') {
       const isRequested = kind === 'request' || kind === 'elicitation'
-      if (isRequested) this.requests.push(this.#found(kind, value, holder, way))
-      else if (isPartKind(kind)) this.parts.push(this.#found(kind, value, holder, way))
-      this.#below(value, inside[kind], way)
-      if (kind === 'request') this.#inRequest(value, way)
+      if (isRequested) this.requests.push(this.#found(kind, value, holder, steps))
+      else if (isPartKind(kind)) this.parts.push(this.#found(kind, value, holder, steps))
+      this.#searchPlaces(value, inside[kind], steps)
+      if (kind === 'request') this.#inRequest(value, steps)
     }
   }
 
-  #eachAlong(value: JsonArray | JsonObject, holder: JsonObject, one: Place, step: number, way: Way): void {
+  #followEach(
+    value: JsonArray | JsonObject, holder: JsonObject, one: Place, step: number, steps: Steps,
+  ): void {
     const children = each(value, this.meter)
     const next = () => {
       const { done, value } = children.next()
-      if (done !== true) this.#along(value[1], holder, one, step, [...way, value[0]])
+      if (done !== true) this.#follow(value[1], holder, one, step, [...steps, value[0]])
       return done !== true
     }
     this.#open = { step: next, outer: this.#open }
   }
 
-  #found<Its extends Kind, Value extends Json>(
-    kind: Its, value: Value, holder: JsonObject, way: Way,
-  ): Found<Its, Value> {
-    return new Found(kind, value, holder, this.at, way)
+  #found<FoundKind extends Kind, Value extends Json>(
+    kind: FoundKind, value: Value, holder: JsonObject, steps: Steps,
+  ): FoundValue<FoundKind, Value> {
+    return new FoundValue(kind, value, holder, this.at, steps)
   }
 
-  #inRequest(request: JsonObject, way: Way): void {
+  #inRequest(request: JsonObject, steps: Steps): void {
     const method = member(request, 'method')
     const params = member(request, 'params')
     if (!isString(method) || !isObject(params)) return
-    this.#below(params, methodOf(method)?.inParams, [...way, 'params'])
+    this.#searchPlaces(params, methodOf(method)?.inParams, [...steps, 'params'])
   }
 }
 
 /** A text block of a result. */
 export interface Text {
-  /** In `content`. */
+  /** Index of the block in `content`. */
   readonly index: number
-  /** Among the text blocks. */
-  readonly place: number
+  /** Index among the text blocks. */
+  readonly textIndex: number
   readonly text: string
   /** The trimmed text, when it begins and ends as a JSON object or array does. */
   readonly json: string | undefined
@@ -231,7 +234,7 @@ export const textsOf = (result: JsonObject, meter: Meter): readonly Text[] => {
   const texts: Text[] = []
   for (const [index, block] of each(content, meter)) {
     const text = isObject(block) && member(block, 'type') === 'text' ? member(block, 'text') : undefined
-    if (isString(text)) texts.push({ index, place: texts.length, text, json: jsonIn(text) })
+    if (isString(text)) texts.push({ index, textIndex: texts.length, text, json: jsonIn(text) })
   }
   return texts
 }

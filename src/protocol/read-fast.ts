@@ -9,15 +9,15 @@ import { turns } from './turns.js'
 
 export const byteValidator = new ByteValidator(hiddenCharacters)
 
-/** Failures of the byte validator. After one, messages are parsed as a whole, with the same findings. */
+/** Errors of the byte validator. After one, the message is parsed whole; its findings are the same. */
 export { failures as byteValidatorFailures }
 
-/** The member of a result that is parsed when it is used. */
-const key = 'structuredContent'
-const keyToken = Buffer.from(`"${key}"`)
+/** The member of a result that is parsed at its first use. */
+const lazyMember = 'structuredContent'
+const keyToken = Buffer.from(`"${lazyMember}"`)
 
 /** Places of long strings in a block of content. */
-const holders: ReadonlyMap<number, { readonly within?: string; readonly name: string }> = new Map([
+const stringPlaces: ReadonlyMap<number, { readonly within?: string; readonly name: string }> = new Map([
   [BLOCK_TEXT, { name: 'text' }],
   [BLOCK_DATA, { name: 'data' }],
   [RESOURCE_TEXT, { within: 'resource', name: 'text' }],
@@ -36,13 +36,14 @@ interface FastRead extends Pick<Facts, 'plain' | 'repeats'> {
   readonly value: Json
 }
 
-/** Steps of a turn of the event loop for reading a text. */
+/** How many steps reading this text costs in a turn of the event loop (turns.ts). */
 export const stepsOfReading = ({ length }: Buffer): number => length >> 3
 
 /**
- * Reads a message that is surely unambiguous without parsing all of it: structuredContent is parsed when it
- * is used, and long strings are copied.
- * @returns undefined for any other message, and for a short one without structuredContent
+ * Reads a message that the byte validator finds unambiguous. structuredContent is parsed at its first use;
+ * long strings are copied.
+ * @returns undefined if the message must be parsed whole: it is ambiguous, too long, or short and without
+ * structuredContent
  */
 export const readFast = (bytes: Buffer, limits: FrameLimits): FastRead | undefined => {
   const { length } = bytes
@@ -55,20 +56,21 @@ export const readFast = (bytes: Buffer, limits: FrameLimits): FastRead | undefin
   const { plain, repeats, structured, strings } = parts
   const first = structured?.[0]
   if (first !== undefined && first !== byte.openObject && first !== byte.openArray) return undefined
-  const isLatin = isAscii(bytes)
-  const cuts = isLatin ? strings.map(string => cutOf(string, structured)) : []
+  const isAsciiText = isAscii(bytes)
+  const cuts = isAsciiText ? strings.map(string => cutOf(string, structured)) : []
   if (structured !== undefined) {
-    const put = (result: JsonObject) => assign(result, key, lazyJson(structured, first === byte.openObject))
-    cuts.push({ text: structured, instead: 'null', put })
+    const value = lazyJson(structured, first === byte.openObject)
+    cuts.push({ text: structured, instead: 'null', put: result => assign(result, lazyMember, value) })
   }
   // Latin-1 is the cheapest encoding from ASCII bytes to a string.
-  const value = parsed(bytes, isLatin ? 'latin1' : 'utf8', cuts)
+  const value = parsed(bytes, isAsciiText ? 'latin1' : 'utf8', cuts)
   return value === undefined ? undefined : { value, plain, repeats }
 }
 
+// The default of `structured` is never used: `isStructuredText` is true only with structuredContent.
 const cutOf = ({ block, member: place, text, isStructuredText }: LongString, structured = text): Cut => {
   const value = (isStructuredText ? structured : text.subarray(1, -1)).toString('latin1')
-  const { within, name } = holders.get(place) ?? { name: '' }
+  const { within, name } = stringPlaces.get(place) ?? { name: '' }
   return {
     text,
     instead: '""',
@@ -84,7 +86,7 @@ const assign = (holder: Json | undefined, name: string, value: Json): void => {
   if (isObject(holder)) Object.assign(holder, { [name]: value })
 }
 
-/** Parses the text without the cuts, and puts them back. */
+/** Parses the message without the cut values, then puts each value back into the result. */
 const parsed = (bytes: Buffer, encoding: 'latin1' | 'utf8', cuts: readonly Cut[]): Json | undefined => {
   let text = ''
   let at = 0
@@ -99,7 +101,10 @@ const parsed = (bytes: Buffer, encoding: 'latin1' | 'utf8', cuts: readonly Cut[]
   return value
 }
 
-/** A proxy returns its handler under this key, which no JSON has. A WeakMap would cost more to collect. */
+/**
+ * The proxy returns its LazyJson under this symbol; JSON has no symbol keys. A WeakMap would cost more to
+ * collect.
+ */
 const handler = Symbol('lazy')
 
 /** Parses the text of an object or array at the first access. */
@@ -151,7 +156,7 @@ class LazyJson implements ProxyHandler<JsonObject | readonly Json[]> {
 
 /**
  * An object or array that is parsed at the first access. It cannot be changed or cloned (`structuredClone`,
- * `postMessage`): a thread is sent the text.
+ * `postMessage`). Send a thread the text instead.
  * @param text valid JSON of an object or array
  */
 export const lazyJson = (text: Buffer, isObjectText: boolean): Json =>

@@ -14,7 +14,8 @@ import { below, maxProblems, nothing, one, partRule, readingRule } from './probl
 export const type = partRule((part, { revision }) => {
   // The path of a part is made only when it is needed.
   const { contentTypes, samplingTypes } = traitsOf(revision)
-  const known = part.kind === 'block' ? contentTypes : part.kind === 'sampled' ? samplingTypes : undefined
+  const known =
+    part.kind === 'block' ? contentTypes : part.kind === 'samplingContent' ? samplingTypes : undefined
   const type = member(part.value, 'type')
   return known === undefined || !isString(type) || known.has(type)
     ? nothing

@@ -30,7 +30,7 @@ export const icon: Powers = {
 }
 
 const linksOf = ({ definition = {}, path, revision }: ListedTool, meter: Meter): readonly Link[] => {
-  return new Places(path, traitsOf(revision).modern, meter).inTool(definition).findAll().links
+  return new Places(path, traitsOf(revision).modern, meter).addTool(definition).findAll().links
 }
 
 const ofReading = ({ value, links }: Reading, meter: Meter): JsonObject | undefined =>
@@ -53,12 +53,12 @@ const without = (value: JsonObject, links: readonly Link[], meter: Meter): JsonO
   const ways: Ways = new Map()
   const harmful = links.filter(isHarmful)
   if (harmful.length > maxRemoved) return undefined
-  for (const link of harmful) add(ways, link.way)
+  for (const link of harmful) add(ways, link.steps)
   const left = pruned(value, ways, meter)
   return isObject(left) ? left : value
 }
 
-const add = (ways: Ways, [step, ...more]: Link['way']): void => {
+const add = (ways: Ways, [step, ...more]: Link['steps']): void => {
   if (step === undefined) return
   const below = ways.get(step) ?? new Map<string | number, Ways | undefined>()
   ways.set(step, more.length === 0 ? undefined : below)

@@ -193,12 +193,12 @@ export const agreeing = (
   const isWrapper = structured instanceof Map && structured.size <= maxMembers
   const wholes = [structured, ...(isWrapper ? structured.values() : [])]
   const lists = wholes.filter((whole): whole is Exact[] => Array.isArray(whole) && whole.length === count)
-  const agrees = ({ text, json = '', place }: Text): boolean => {
+  const agrees = ({ text, json = '', textIndex }: Text): boolean => {
     if (wholes.includes(`"${text}`)) return true
     const value = readExactly(json, meter)
     if (value === undefined) return false
     return wholes.some(whole => sameData(value, whole, meter)) ||
-      lists.some(list => sameData(value, list[place], meter))
+      lists.some(list => sameData(value, list[textIndex], meter))
   }
   return new Set(texts.filter(agrees).map(({ index }) => index))
 }

@@ -10,7 +10,7 @@ const terminal = () => {
 
 t.test('a terminal gets text: what was blocked, why, what it means and what to do', t => {
   const output = terminal()
-  openLog('warn', explained, output).entry(called)
+  openLog('warn', explained, output).decision(called)
   t.strictSame(output.lines, [
     'mcp-customs: blocked: tools/call "get_weather" of weather',
     '  result/schema at /result/structuredContent/temperature: must be number',
@@ -25,7 +25,7 @@ t.test('a terminal gets text: what was blocked, why, what it means and what to d
 t.test('a finding in a list names the tool', t => {
   const output = terminal()
   const findings = [{ rule: 'tool/duplicate' as const, path: '/result/tools/1', message: 'm', tool: 'add' }]
-  openLog('info', explained, output).entry(entry({ event: 'tools/list', verdict: 'block', findings }))
+  openLog('info', explained, output).decision(entry({ event: 'tools/list', verdict: 'block', findings }))
   t.equal(output.lines[1], '  tool "add": tool/duplicate at /result/tools/1: m')
   t.end()
 })
@@ -34,7 +34,7 @@ t.test('messages below the level are not printed, and no text controls the termi
   const output = terminal()
   const log = openLog('warn', explained, output)
   log.info('not said')
-  log.entry(entry())
+  log.decision(entry())
   t.strictSame(output.lines, [])
   log.warn('a name with \u001b[2J in it')
   t.strictSame(output.lines, ['mcp-customs: a name with \\u001b[2J in it'])

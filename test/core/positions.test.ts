@@ -167,7 +167,7 @@ for (const revision of revisions) {
 
   t.test(`${revision}: the table of methods covers every position`, t => {
     const kinds = new Map([
-      ['Icon', 'icon'], ['Tool', 'icon'], ['CallToolResult', 'outcome'], ['request', 'request'],
+      ['Icon', 'icon'], ['Tool', 'icon'], ['CallToolResult', 'toolResult'], ['request', 'request'],
       ['elicitation', 'elicitation'],
     ])
     for (const [method, part, kind, way] of positions[revision]) {
@@ -177,12 +177,12 @@ for (const revision of revisions) {
       const inner: readonly Step[] = kind === 'Tool' ? ['icons', 0] : []
       const value = within([...way, ...inner], { content: [] }) as Record<string, never>
       const places = new Places(`/${part}`, traitsOf(revision).modern, new Meter())
-      const { outcomes, links, requests } = places.in(part, method, value).findAll()
+      const { outcomes, links, requests } = places.addPart(part, method, value).findAll()
       // What stands in a tool's result is looked for where that is judged.
       const below =
         outcomes.length === 0
           ? []
-          : new Places(`/${part}`, places.modern, places.meter).inOutcome(value).findAll().links
+          : new Places(`/${part}`, places.modern, places.meter).addResult(value).findAll().links
       const found = [...outcomes, ...links, ...requests, ...below]
       const path = pathOf(part, [...way, ...inner])
       t.ok(

@@ -76,7 +76,7 @@ export const reading = (method: string, value: Reading['value'], more: Partial<R
   const { path = '/result', revision = '2025-11-25' } = more
   const places = new Places(path, traitsOf(revision).modern, new Meter())
   const { parts, links } =
-    (method === 'tools/call' ? places.inOutcome(value) : places.in('result', method, value)).findAll()
+    (method === 'tools/call' ? places.addResult(value) : places.addPart('result', method, value)).findAll()
   return { method, value, path, parts, links, revision, plain: false, ...more }
 }
 

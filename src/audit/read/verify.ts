@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { isString, member } from '#protocol/unmetered.js'
 import { checkpointOf, isSignedBy, lossEvent, ownEvent, type Checkpoint } from '../checkpoint.js'
-import { notedLost } from '../place.js'
+import { lostRecordsIn } from '../place.js'
 import { beginning, type Position } from '../record.js'
 import { readLine, type ReadLine, type ReadRecord } from './line.js'
 import { linesOf, type RawLine } from './lines.js'
@@ -138,7 +138,7 @@ export class Verifier {
       problems: this.#problems,
       earlier: this.#earlier,
       recovered: this.#recovered,
-      lost: this.#files.reduce((sum, one) => sum + notedLost(one), this.#lost),
+      lost: this.#files.reduce((sum, one) => sum + lostRecordsIn(one), this.#lost),
       open: {
         sessions: this.#sessions.size,
         runs: keyed ? this.#runs + (this.#closed ? 0 : 1) : 0,

@@ -139,7 +139,7 @@ export const openGuard = (
     health,
     audit: entry => {
       const flush = audit.add(entry, ruling.now.payloads)
-      log.entry(entry)
+      log.decision(entry)
       for (const { rule } of entry.findings) {
         metrics.found(server.name, rule, actionOf(ruling.now.policy, rule))
       }

@@ -169,7 +169,7 @@ export const openFront = (
     ...settings, address: listen, backend,
     ...(refused && { refused }),
     ...(speaks(logLevel) && {
-      served: request => log.access({ ...request, path: withoutSecrets(request.path) }),
+      served: request => log.httpRequest({ ...request, path: withoutSecrets(request.path) }),
     }),
   })
   // A second signal does not wait for requests in flight.

@@ -32,7 +32,7 @@ export const definition: Definition = {
     initialize: { ...client, inResult: [place('implementation', 'serverInfo')] },
     'tools/call': { ...client, inResult: [placeWhen(isLegacy, 'task', 'task')] },
     'tasks/get': { ...client, inResult: [place('task')] },
-    'tasks/result': { ...client, lasting: true, inResult: [place('outcome')] },
+    'tasks/result': { ...client, lasting: true, inResult: [place('toolResult')] },
     'tasks/cancel': { ...client, inResult: [place('task')] },
     'tasks/list': { ...either, final: ['tasks'], inResult: [place('task', 'tasks')] },
     'sampling/createMessage': { ...server, inParams: [place('tool', 'tools')] },

@@ -13,7 +13,7 @@ const isWithoutOutcome = (state: JsonObject, modern: boolean): boolean =>
   modern && member(state, 'status') === 'completed' && (member(state, 'result') ?? null) === null &&
   !hasToolMember(state)
 
-const missingOutcome = placeWhen(isWithoutOutcome, 'outcome')
+const missingOutcome = placeWhen(isWithoutOutcome, 'toolResult')
 
 const schema = { '$schema?': text }
 

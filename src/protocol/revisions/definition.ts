@@ -8,8 +8,8 @@ import type { Members } from './shape.js'
  * may hold a result; Tool; Prompt; Implementation.
  */
 export type Kind =
-  | 'block' | 'sampled' | 'resource' | 'listed' | 'icon' | 'website' | 'uri' | 'request' | 'elicitation'
-  | 'outcome' | 'task' | 'tool' | 'prompt' | 'implementation'
+  | 'block' | 'samplingContent' | 'resource' | 'listedResource' | 'icon' | 'website' | 'uri'
+  | 'request' | 'elicitation' | 'toolResult' | 'task' | 'tool' | 'prompt' | 'implementation'
 
 /** Where values of a kind may stand, seen from the object that holds them. */
 export interface Place {

@@ -13,17 +13,17 @@ import {
 } from '#protocol/unmetered.js'
 
 /** How a capture keeps traffic: whole, or redacted. */
-export interface Payload {
+export interface Redaction {
   bytes(frame: Frame): Buffer
   /** A name, a reason or the like, outside of frames. */
   readonly text: (text: string) => string
 }
 
 /** Keeps everything but credentials in headers, which are written to no file. */
-export const whole: Payload = { bytes: ({ bytes }) => bytes, text: text => text }
+export const whole: Redaction = { bytes: ({ bytes }) => bytes, text: text => text }
 
 /** Leaves out secrets, recognised as in the audit log. A frame without secrets is kept byte for byte. */
-export const redacted: Payload = {
+export const redacted: Redaction = {
   bytes: ({ bytes, faults }) => {
     // Read anew from the bytes: the frame's message leaves out members that JSON-RPC does not know.
     const value = parseJson(bytes.toString())
@@ -36,11 +36,11 @@ export const redacted: Payload = {
 }
 
 /** The members that a capture keeps: of an element of a list, the path says which it is. */
-export const findingOf = ({ rule, path, message, mended }: Finding, { text }: Payload): Finding =>
+export const findingOf = ({ rule, path, message, mended }: Finding, { text }: Redaction): Finding =>
   ({ rule, path: text(path), message: text(message), ...(mended !== undefined && { mended: text(mended) }) })
 
 /** A request's id as a key, redacted as in the frame. */
-export const keyIn = (key: IdKey, { text }: Payload): IdKey => {
+export const keyIn = (key: IdKey, { text }: Redaction): IdKey => {
   const id = idOf(key)
   const clean = isString(id) ? text(id) : id
   return clean === id ? key : JSON.stringify(clean)
@@ -48,7 +48,7 @@ export const keyIn = (key: IdKey, { text }: Payload): IdKey => {
 
 /** The headers of MCP, which the core reads, without credentials. */
 export const headersOf = (
-  { headers = new Map<string, string>() }: Envelope, { text }: Payload,
+  { headers = new Map<string, string>() }: Envelope, { text }: Redaction,
 ): Readonly<Record<string, string>> =>
   Object.fromEntries([...headers].filter(([name]) => name.startsWith('mcp-') && !isSecretKey(name))
     .map(([name, value]) => [name, text(value)]))

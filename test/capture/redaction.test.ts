@@ -1,6 +1,6 @@
 import t from 'tap'
-import { noted, revived } from '#capture/noted-frame.js'
-import { headersOf, redacted, whole } from '#capture/payload.js'
+import { capturedFrame, restoredFrame } from '#capture/captured-frame.js'
+import { headersOf, redacted, whole } from '#capture/redaction.js'
 import { Recorder } from '#capture/recorder.js'
 import type { Effect, Event } from '#core/event.js'
 import { entry } from '../audit/entries.js'
@@ -140,8 +140,8 @@ t.test('a frame that was kept is what it was', t => {
   ]
   for (const frame of frames) {
     const { facts, ...rest } = frame
-    const line: unknown = JSON.parse(JSON.stringify(noted(frame, whole)))
-    const { facts: again, ...back } = revived(line as ReturnType<typeof noted>, limits)
+    const line: unknown = JSON.parse(JSON.stringify(capturedFrame(frame, whole)))
+    const { facts: again, ...back } = restoredFrame(line as ReturnType<typeof capturedFrame>, limits)
     t.strictSame(back, rest, frame.bytes.toString().slice(0, 60))
     t.equal(again?.plain ?? false, facts?.plain ?? false)
   }

@@ -2,39 +2,39 @@ import { isUtf8 } from 'node:buffer'
 import type { Envelope, Frame, FrameLimits, Message } from '#protocol/frame.js'
 import { anonymousError, idOf } from '#protocol/message.js'
 import { parseFrame } from '#protocol/parse.js'
-import type { NotedFrame } from './line.js'
-import { headersOf, keyIn, type Payload } from './payload.js'
+import type { CapturedFrame } from './line.js'
+import { headersOf, keyIn, type Redaction } from './redaction.js'
 
 /** The frame as a capture keeps it. */
-export const noted = (frame: Frame, payload: Payload): NotedFrame => {
+export const capturedFrame = (frame: Frame, redaction: Redaction): CapturedFrame => {
   const { message, faults, otherKeys, envelope } = frame
   const keys = message.kind === 'unusable' ? message.keys : otherKeys
   return {
-    ...textOf(frame, payload),
+    ...textOf(frame, redaction),
     kind: message.kind,
-    key: 'key' in message && message.key !== undefined ? keyIn(message.key, payload) : undefined,
-    keys: keys?.map(key => keyIn(key, payload)),
+    key: 'key' in message && message.key !== undefined ? keyIn(message.key, redaction) : undefined,
+    keys: keys?.map(key => keyIn(key, redaction)),
     faults: faults.length === 0 ? undefined : faults.map(({ kind, path, message }) =>
-      ({ kind, path: payload.text(path), message: payload.text(message) })),
+      ({ kind, path: redaction.text(path), message: redaction.text(message) })),
     status: envelope?.response?.status,
-    headers: envelope?.headers && headersOf(envelope, payload),
-    sse: envelope?.event && payload.text(envelope.event),
+    headers: envelope?.headers && headersOf(envelope, redaction),
+    sse: envelope?.event && redaction.text(envelope.event),
   }
 }
 
 /** The bytes of a frame as text or, if they are no UTF-8, as base64. */
 export const textOf = (
-  frame: Frame, payload: Payload,
+  frame: Frame, redaction: Redaction,
 ): { readonly text: string } | { readonly base64: string } => {
-  const bytes = payload.bytes(frame)
+  const bytes = redaction.bytes(frame)
   return isUtf8(bytes) ? { text: bytes.toString() } : { base64: bytes.toString('base64') }
 }
 
-export const bytesOf = ({ text, base64 }: Pick<NotedFrame, 'text' | 'base64'>): Buffer =>
+export const bytesOf = ({ text, base64 }: Pick<CapturedFrame, 'text' | 'base64'>): Buffer =>
   text === undefined ? Buffer.from(base64 ?? '', 'base64') : Buffer.from(text)
 
-/** The frame as the core received it. Under lower limits than at its capture, it may now exceed them. */
-export const revived = (frame: NotedFrame, limits: FrameLimits): Frame => {
+/** Restores the frame that the core received. If the limits are lower now, the frame may exceed them. */
+export const restoredFrame = (frame: CapturedFrame, limits: FrameLimits): Frame => {
   const bytes = bytesOf(frame)
   const read = parseFrame(bytes, limits)
   const envelope = envelopeOf(frame)
@@ -49,7 +49,9 @@ export const revived = (frame: NotedFrame, limits: FrameLimits): Frame => {
   }
 }
 
-const messageOf = ({ kind, key, keys = [] }: NotedFrame, read: Frame): Message => {
+// The capture keeps the kind that the transport chose: an HTTP response need not have an id, and a long frame
+// is not kept whole (line.ts).
+const messageOf = ({ kind, key, keys = [] }: CapturedFrame, read: Frame): Message => {
   const { message, bytes } = read
   if (kind === 'unusable') return { kind, keys }
   if (kind === 'page') return { kind, key, text: bytes.toString() }
@@ -61,7 +63,7 @@ const messageOf = ({ kind, key, keys = [] }: NotedFrame, read: Frame): Message =
   return error === undefined || key === undefined ? message : { kind: 'error', id: idOf(key), key, error }
 }
 
-const envelopeOf = ({ status, headers, sse }: NotedFrame): Envelope | undefined => {
+const envelopeOf = ({ status, headers, sse }: CapturedFrame): Envelope | undefined => {
   if (status === undefined && headers === undefined && sse === undefined) return undefined
   return {
     ...(status !== undefined && { response: { status, headers: new Map() } }),
