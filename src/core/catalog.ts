@@ -27,6 +27,8 @@ export interface Listing {
   readonly tools: Map<string, Tool>
   /** All listed names, including blocked tools, to find duplicates. */
   readonly names: Set<string>
+  /** The names that the client was shown in place of the server's. */
+  readonly shownNames: Set<string>
   /** The weight of definitions that are new to the session. */
   weight: number
   /** True when the policy let tools beyond the limits pass: tools that it lacks may exist. */
@@ -135,11 +137,14 @@ export class Catalog {
   listing(cursor: string | undefined, isRelayMade = false): Listing {
     const open = cursor === undefined ? undefined : this.#open.get(cursor)
     // A copy, because two clients may ask for the same page.
-    if (open !== undefined) return { ...open, tools: new Map(open.tools), names: new Set(open.names) }
+    if (open !== undefined)
+      return {
+        ...open, tools: new Map(open.tools), names: new Set(open.names), shownNames: new Set(open.shownNames),
+      }
     const generation = this.#generation
     return {
       whole: cursor === undefined, isRelayMade, generation, arrived: generation, tools: new Map(),
-      names: new Set(), weight: 0, isPartial: false,
+      names: new Set(), shownNames: new Set(), weight: 0, isPartial: false,
       isRepeated: false, shown: 0,
     }
   }

@@ -16,7 +16,7 @@ import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { type Judged, mended } from './mend.js'
-import { fits, grants, isDenied, type ToolSetting } from './options.js'
+import { everyTool, fits, grants, isDenied, type ToolSetting } from './options.js'
 import type { List, Subjects } from './rule.js'
 import { type Shape, tellChanges } from './shape.js'
 import type { Terms } from './terms.js'
@@ -60,7 +60,7 @@ export function* judgePage(
   const offer = acceptedFor(core, terms)
   const edits: Edit[] = [...(yield* judgeList(core, 'tools/list', revision, result, exchange, findings))]
   // A list that depends on who asks must not be cached for others (2026-07-28, CacheableResult).
-  const isPersonal = options.names?.clients !== undefined ||
+  const isPersonal = options.names?.clients !== undefined || options.shapes?.isPersonal === true ||
     (scopes !== undefined && [...options.tools.values()].some(one => one.scopes !== undefined))
   if (isPersonal && member(result, 'cacheScope') === 'public')
     edits.push({ path: ['result', 'cacheScope'], replace: '"private"' })
@@ -89,7 +89,8 @@ export function* judgePage(
   const judge = function* (candidate: Candidate, inspected: Checked): Flow {
     const { index, name, sent, setting } = candidate
     const path = pointer('result', 'tools', index)
-    const repeated = name !== undefined && (listing.names.has(name) || listed.has(name))
+    const isTaken = (one: string) => listing.names.has(one) || listed.has(one) || listing.shownNames.has(one)
+    const repeated = name !== undefined && isTaken(name)
     // Rules judge the server's definition. The operator's output schema is only inspected (`schemas`).
     const definitionOf = (tool: JsonObject) =>
       setting?.outputSchema !== undefined ? omit(tool, 'outputSchema') : tool
@@ -155,12 +156,20 @@ export function* judgePage(
       shape !== undefined && isShown
         ? yield* fit(core, shape, path, last, withOwn(told ?? last.value, own, findings.meter), judged, found)
         : undefined
+    const named = member(fitted, 'name')
+    const shownName = isString(named) && named !== name ? named : undefined
+    if (shownName !== undefined && isTaken(shownName)) {
+      const message = `its name for the client, ${quote(shownName)}, is that of another tool`
+      found.add('tool/duplicate', [{ path, message }])
+    }
     findings.include(found)
     const isRemoved = isStopped(found)
     if (isRemoved || isHidden(name)) edits.push({ path: ['result', 'tools', index], remove: true })
     else if (last !== undefined && whole !== undefined) {
-      const named = member(fitted, 'name')
-      if (isString(named) && name !== undefined && named !== name) catalog.rename(named, name)
+      if (shownName !== undefined && name !== undefined) {
+        catalog.rename(shownName, name)
+        listing.shownNames.add(shownName)
+      }
       const changes = (fitted && difference(whole, fitted, findings.meter)) ?? [
         ...(difference(whole, told ?? last.value, findings.meter) ??
           difference(whole, last.value, findings.meter) ?? []),
@@ -268,8 +277,8 @@ function* fit(
 }
 
 /**
- * The tools beyond the number that the client takes: those that the operator names stay first, in that order,
- * then the server's order counts.
+ * The tools beyond the number that the client takes: those stay first that the operator names, then those
+ * that fit a pattern, in the operator's order; then the server's order counts.
  */
 const surplusOf = (
   core: Core, shape: Shape, listing: Listing, shown: readonly string[], findings: Findings,
@@ -277,10 +286,10 @@ const surplusOf = (
   const room = Math.max(0, (shape.tools ?? Infinity) - listing.shown)
   if (shown.length <= room) return []
   const { tools, names } = core.options
-  const order = [...tools.keys(), ...(names?.allow ?? [])]
+  const order = [...tools.keys(), ...(names?.allow ?? [])].filter(one => one !== everyTool)
   const rank = (name: string): number => {
-    const at = order.findIndex(pattern => fits(name, pattern))
-    return at < 0 ? order.length : at
+    const [exact, fitting] = [order.indexOf(name), order.findIndex(pattern => fits(name, pattern))]
+    return exact >= 0 ? exact : order.length + (fitting < 0 ? order.length : fitting)
   }
   const surplus = shown.map(name => ({ name, rank: rank(name) })).sort((a, b) => a.rank - b.rank)
     .slice(room).map(({ name }) => name)

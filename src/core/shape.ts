@@ -21,6 +21,8 @@ export interface Shape {
 /** The profiles that the operator chose for a server. */
 export interface Shapes {
   readonly names: readonly string[]
+  /** The tools are shown by the client's name. */
+  readonly isPersonal: boolean
   /** @param client as it calls itself; undefined where that was not seen */
   readonly of: (client: Implementation | undefined) => Shape | undefined
 }

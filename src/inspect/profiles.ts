@@ -1,6 +1,6 @@
 import { inWords } from '#core/mend.js'
 import { difference } from '#protocol/edit.js'
-import { type JsonObject, Meter } from '#protocol/json.js'
+import { type JsonObject, Meter, OverBudget } from '#protocol/json.js'
 import { accepts, type Refusal } from '#profiles/accepts.js'
 import { adapted } from '#profiles/adapt.js'
 import type { Profile } from '#profiles/profile.js'
@@ -25,7 +25,7 @@ export interface ProfiledTools {
 }
 
 /** Steps for one definition. */
-const steps = 50_000_000
+const steps = 2_000_000
 
 /** @param server its name, which some clients put before the names of its tools */
 export const profiled = (
@@ -39,6 +39,18 @@ export const profiled = (
   }))
 
 const profiledTool = (
+  name: string, definition: JsonObject, profile: Profile, server: string,
+): ProfiledTool => {
+  try {
+    return judgedTool(name, definition, profile, server)
+  } catch (error) {
+    if (!(error instanceof OverBudget)) throw error
+    const reasons = [{ path: '', message: 'has more parts than are looked at' }]
+    return { name, verdict: 'refused', reasons, changes: undefined }
+  }
+}
+
+const judgedTool = (
   name: string, definition: JsonObject, profile: Profile, server: string,
 ): ProfiledTool => {
   const meter = new Meter(undefined, steps)

@@ -3,7 +3,8 @@ import {
   type Meter,
 } from '#protocol/json.js'
 import {
-  defaultDialect, dialectOf, idKeyword, isLater, isLegacy, jsonSchemaKeywords, schemasIn, type Dialect,
+  below, defaultDialect, dialectOf, idKeyword, isLater, isLegacy, jsonSchemaKeywords, pointerSteps, schemasIn,
+  type Dialect,
 } from '#protocol/json-schema.js'
 
 const newestUri = 'https://json-schema.org/draft/2020-12/schema'
@@ -244,21 +245,25 @@ class Upgrade {
 
   #pointer(fragment: string, root: JsonObject): string {
     const tokens = fragment.split('/').slice(1)
+    const steps = [...pointerSteps(fragment) ?? []]
+    // An escaped slash is one too (RFC 6901, section 6).
+    if (steps.length !== tokens.length) throw new Inexact()
     const made: string[] = []
     let at: Json = root
-    while (tokens.length > 0) {
+    while (steps.length > 0) {
       if (!isObject(at)) throw new Inexact()
-      const keyword = decoded(tokens.shift())
+      const keyword = steps.shift() ?? ''
+      tokens.shift()
       const value: Json | undefined = member(at, keyword)
       const form = formOf(keyword)
       if (form === undefined || value === undefined || !this.#hasEffect(keyword, at)) throw new Inexact()
       made.push(this.#nameOf(keyword, value, at))
       if (form === 'schema' || (form === 'items' && !isArray(value))) at = value
       else {
-        const token = tokens.shift()
-        made.push(token ?? '')
-        at = below(value, decoded(token))
-        if (isArray(at)) throw new Inexact()
+        made.push(tokens.shift() ?? '')
+        const part = below(value, steps.shift() ?? '')
+        if (part === undefined || isArray(part)) throw new Inexact()
+        at = part
       }
     }
     return made.map(token => `/${token}`).join('')
@@ -298,26 +303,6 @@ const isAnchor = (name: string): boolean => /^[A-Za-z_][-A-Za-z0-9._]*$/.test(na
 const resolved = (uri: string, base: string): string => {
   if (uri.length > longestId || !URL.canParse(uri, base)) throw new Inexact()
   return new URL(uri, base).href
-}
-
-const decoded = (token = ''): string => {
-  try {
-    return decodeURIComponent(token).replace(/~1/g, '/').replace(/~0/g, '~')
-  } catch {
-    throw new Inexact()
-  }
-}
-
-const below = (value: Json, key: string): Json => {
-  const child = isArray(value)
-    ? /^(0|[1-9]\d*)$/.test(key)
-      ? value[Number(key)]
-      : undefined
-    : isObject(value)
-      ? member(value, key)
-      : undefined
-  if (child === undefined) throw new Inexact()
-  return child
 }
 
 /** The subschemas in a keyword's value. */

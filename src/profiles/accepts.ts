@@ -106,8 +106,7 @@ class Check {
     const form = schemasIn(keyword)
     if (form === 'value' && !isArray(value)) this.#schema(value, [...path, keyword], level)
     else if (form !== undefined && (isArray(value) || isObject(value))) {
-      const walk = isArray(value) ? each(value, this.#meter) : each(value, this.#meter)
-      for (const [step, child] of walk) {
+      for (const [step, child] of each(value, this.#meter)) {
         // A member of `dependencies` may be a list of names.
         if (!isArray(child)) this.#schema(child, [...path, keyword, step], level)
       }
@@ -146,12 +145,12 @@ class Check {
     const properties = member(schema, 'properties')
     const declared = isObject(properties) ? properties : {}
     const required = member(schema, 'required')
-    const names = isArray(required) ? [...each(required, this.#meter)].map(([, name]) => name) : []
+    const names = new Set(isArray(required) ? [...each(required, this.#meter)].map(([, name]) => name) : [])
     if (untypedUnions === true && type !== undefined && member(schema, 'anyOf') !== undefined)
       this.#refuse([...path, 'type'], 'takes no type beside anyOf')
     if (
       requiredIsDeclared === true &&
-      names.some(name => isString(name) && member(declared, name) === undefined)
+      [...names].some(name => isString(name) && member(declared, name) === undefined)
     )
       this.#refuse([...path, 'required'], 'takes only names that are in properties')
     if (needsItems === true && isTyped(type, 'array') && member(schema, 'items') === undefined)
@@ -161,7 +160,7 @@ class Check {
     if (!isTyped(type, 'object') && properties === undefined) return
     if (member(schema, 'additionalProperties') !== false)
       this.#refuse(path, 'needs "additionalProperties": false: only members that are named can be given')
-    const optional = [...each(declared, this.#meter)].filter(([name]) => !names.includes(name))
+    const optional = [...each(declared, this.#meter)].filter(([name]) => !names.has(name))
     if (optional.length > 0) this.#refuse(path, 'needs all properties in required')
   }
 }

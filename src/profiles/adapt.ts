@@ -48,11 +48,13 @@ const forProfile = (
   if (output === undefined || !isRefused('outputSchema')) return withMembers(definition, made, meter)
   const declared = member(definition, 'outputSchema')
   const dialect = isObject(declared) ? member(declared, '$schema') : undefined
-  // An output schema of an unknown meaning is left out; results are judged by it all the same.
+  // An output schema of an unknown meaning is left out, and one of other results than objects where the
+  // profile knows no other; results are judged by it all the same.
   const isKnown = isObject(declared) && (!isString(dialect) || newest(declared, meter) !== undefined)
-  return isKnown
-    ? withMembers(definition, { ...made, outputSchema: rewritten(declared, output, meter).schema }, meter)
-    : withMembers(omit(definition, 'outputSchema'), made, meter)
+    && (output.needsType !== true || member(declared, 'type') === 'object')
+  if (!isKnown) return withMembers(omit(definition, 'outputSchema'), made, meter)
+  const { schema: outputSchema } = rewritten(declared, output, meter, false)
+  return withMembers(definition, { ...made, outputSchema }, meter)
 }
 
 /** The schema in 2020-12; undefined when there is no equivalent. */
@@ -63,14 +65,14 @@ const newest = (schema: JsonObject, meter: Meter): JsonObject | undefined => {
 }
 
 const rewritten = (
-  schema: Json | undefined, rules: SchemaRules, meter: Meter,
+  schema: Json | undefined, rules: SchemaRules, meter: Meter, isInput = true,
 ): ReturnType<typeof widen> => {
   const known = isObject(schema) ? newest(schema, meter) : undefined
-  return widen(known ?? { type: 'object' }, rules, meter)
+  return widen(known ?? { type: 'object' }, rules, meter, isInput)
 }
 
 /** Digits that tell shortened names apart. */
-const digits = 8
+const digits = 12
 
 /** A name that fits, made from the name alone, so that it stays the same in every list. */
 export const fittingName = (name: string, rules: NameRules, server: string): string => {

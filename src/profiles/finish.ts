@@ -79,7 +79,7 @@ const declared = (schema: JsonObject, rules: SchemaRules, meter: Meter): JsonObj
     const added = missing.map((name): [string, Json] => [name, anyStrict])
     return { ...copy(schema, meter), properties: Object.fromEntries([...each(properties, meter), ...added]) }
   }
-  const kept = names.filter(name => !missing.includes(name))
+  const kept = names.filter(name => member(properties, name) !== undefined)
   return kept.length === 0 ? omit(schema, 'required') : { ...copy(schema, meter), required: [...kept] }
 }
 
@@ -93,9 +93,9 @@ const closed = (schema: JsonObject, rules: SchemaRules, level: number, meter: Me
     return { ...(about !== undefined && { description: about }), ...copy(anyStrict, meter) }
   }
   const properties = propertiesOf(said)
-  const required = requiredOf(said, meter)
+  const required = new Set(requiredOf(said, meter))
   const all = mapped(properties, meter, (one, name) =>
-    (required.includes(name) || !isObject(one) ? one : nullable(one, meter)))
+    (required.has(name) || !isObject(one) ? one : nullable(one, meter)))
   return {
     ...copy(said, meter), ...(member(said, 'type') === undefined && { type: 'object' }), properties: all,
     required: [...each(all, meter)].map(([name]) => name), additionalProperties: false,

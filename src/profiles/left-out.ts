@@ -1,10 +1,11 @@
-import {
-  each, isArray, isObject, isString, mapped, member, type Json, type JsonObject, type Meter,
-} from '#protocol/json.js'
+import { each, isArray, isObject, isString, mapped, member, type Json, type JsonObject, type Meter } from '#protocol/json.js'
+import { below, pointerSteps } from '#protocol/json-schema.js'
 import { elements, includes, requiredOf, typesOf } from './merge.js'
 
 /** References and combinations are followed so far. */
 const deepest = 12
+
+type Path = readonly (string | number)[]
 
 /**
  * Takes nulls out of arguments that stand for an argument left out: a strict profile shows every argument as
@@ -13,13 +14,11 @@ const deepest = 12
  * @returns the same arguments when nothing is taken out
  */
 export const withoutLeftOut = (given: JsonObject, schema: JsonObject, meter: Meter): JsonObject => {
-  const made = new Nulls(schema, meter).without(given, [schema])
+  const made = new LeftOut(schema, meter).without(given, [])
   return isObject(made) ? made : given
 }
 
-const present = (schema: Json | undefined): readonly Json[] => (schema === undefined ? [] : [schema])
-
-class Nulls {
+class LeftOut {
   readonly #root: JsonObject
   readonly #meter: Meter
 
@@ -28,24 +27,17 @@ class Nulls {
     this.#meter = meter
   }
 
-  /** @param schemas those that may hold for the value */
-  without(value: Json, schemas: readonly Json[]): Json {
-    this.#meter.pay(1)
-    const all = schemas.flatMap(schema => this.#parts(schema, 0))
+  /** @param path where the value is in the arguments */
+  without(value: Json, path: Path): Json {
     if (isArray(value)) {
-      const items = all.flatMap(schema => present(member(schema, 'items')))
-      return this.#changed(value, mapped(value, this.#meter, one => this.without(one, items)))
+      const made = mapped(value, this.#meter, (one, index) => this.without(one, [...path, index]))
+      return this.#changed(value, made)
     }
     if (!isObject(value)) return value
-    const required = schemas.flatMap(schema => this.#required(schema, 0))
     return this.#changed(value, mapped(value, this.#meter, (one, name) => {
-      const own = all.flatMap(schema => {
-        const properties = member(schema, 'properties')
-        return isObject(properties) ? present(member(properties, name)) : []
-      })
-      const isLeftOut = one === null && own.length > 0 && !required.includes(name) &&
-        own.every(schema => !this.#takesNull(schema, 0))
-      return isLeftOut ? undefined : this.without(one, own)
+      const isLeftOut = one === null && this.#refusesNull(this.#root, [...path, name], 0) &&
+        !this.#requires(this.#root, path, name, 0)
+      return isLeftOut ? undefined : this.without(one, [...path, name])
     }))
   }
 
@@ -61,18 +53,27 @@ class Nulls {
     return isObject(value) ? [...each(value, this.#meter)].map(([, child]) => child) : []
   }
 
-  /** The schema, and those that it refers to or combines. */
-  #parts(schema: Json, depth: number): readonly JsonObject[] {
+  /** True only when the schema certainly refuses null at a path that it declares. */
+  #refusesNull(schema: Json, path: Path, depth: number): boolean {
     this.#meter.pay(1)
-    if (!isObject(schema) || depth > deepest) return []
-    const inner = ['allOf', 'anyOf', 'oneOf'].flatMap(keyword => this.#list(schema, keyword))
-    return [schema, ...[...this.#target(schema), ...inner].flatMap(one => this.#parts(one, depth + 1))]
+    const [step, ...rest] = path
+    if (step === undefined) return !this.#takesNull(schema, 0)
+    if (!isObject(schema) || depth > deepest) return false
+    const own = partOf(schema, step)
+    const refuses = (one: Json) => this.#refusesNull(one, path, depth + 1)
+    return (own !== undefined && this.#refusesNull(own, rest, 0)) || this.#others(schema).some(refuses) ||
+      this.#unions(schema).some(branches => branches.every(refuses))
   }
 
-  #required(schema: Json, depth: number): readonly string[] {
-    if (!isObject(schema) || depth > deepest) return []
-    const inner = [...this.#list(schema, 'allOf'), ...this.#target(schema)]
-    return [...requiredOf(schema, this.#meter), ...inner.flatMap(one => this.#required(one, depth + 1))]
+  /** Whether the object at a path must have a member. */
+  #requires(schema: Json, path: Path, name: string, depth: number): boolean {
+    this.#meter.pay(1)
+    if (!isObject(schema) || depth > deepest) return false
+    const [step, ...rest] = path
+    const own = step === undefined ? undefined : partOf(schema, step)
+    return (step === undefined && requiredOf(schema, this.#meter).includes(name)) ||
+      (own !== undefined && this.#requires(own, rest, name, 0)) ||
+      this.#others(schema).some(one => this.#requires(one, path, name, depth + 1))
   }
 
   /** False only when the schema certainly refuses null. */
@@ -85,42 +86,39 @@ class Nulls {
     if (isArray(values) && !includes(values, null, this.#meter)) return false
     if (only !== undefined && only !== null) return false
     const takes = (one: Json) => this.#takesNull(one, depth + 1)
-    if (![...this.#list(schema, 'allOf'), ...this.#target(schema)].every(takes)) return false
-    return ['anyOf', 'oneOf'].every(keyword => {
-      const branches = this.#list(schema, keyword)
-      return branches.length === 0 || branches.some(takes)
-    })
+    return this.#others(schema).every(takes) && this.#unions(schema).every(branches => branches.some(takes))
+  }
+
+  /** The schemas that the value must match too. */
+  #others(schema: JsonObject): readonly Json[] {
+    const reference = member(schema, '$ref')
+    const target = isString(reference) ? targetOf(this.#root, reference) : undefined
+    return [...this.#list(schema, 'allOf'), ...(target === undefined ? [] : [target])]
+  }
+
+  /** Lists of schemas, of each of which the value must match one. */
+  #unions(schema: JsonObject): readonly (readonly Json[])[] {
+    return [this.#list(schema, 'anyOf'), this.#list(schema, 'oneOf')].filter(({ length }) => length > 0)
   }
 
   #list(schema: JsonObject, keyword: string): readonly Json[] {
     const list = member(schema, keyword)
     return isArray(list) ? elements(list, this.#meter) : []
   }
+}
 
-  #target(schema: JsonObject): readonly Json[] {
-    const reference = member(schema, '$ref')
-    const target = isString(reference) ? pointed(this.#root, reference) : undefined
-    return target === undefined ? [] : [target]
+/** The schema of one member or element. */
+const partOf = (schema: JsonObject, step: string | number): Json | undefined => {
+  if (isString(step)) {
+    const properties = member(schema, 'properties')
+    return isObject(properties) ? member(properties, step) : undefined
   }
+  const [tuple, items] = [member(schema, 'prefixItems'), member(schema, 'items')]
+  const first = isArray(tuple) ? tuple : isArray(items) ? items : []
+  return first[step] ?? (isArray(items) ? member(schema, 'additionalItems') : items)
 }
 
 /** The part of a schema that a reference in it names; undefined for a reference that is no JSON Pointer. */
-export const pointed = (root: JsonObject, reference: string): Json | undefined => {
-  const fragment = /^#((?:\/[^#]*)?)$/.exec(reference)?.[1]
-  if (fragment === undefined) return undefined
-  let at: Json | undefined = root
-  for (const part of fragment.split('/').slice(1)) {
-    const step = decoded(part).replace(/~1/g, '/').replace(/~0/g, '~')
-    if (isArray(at)) at = /^\d{1,6}$/.test(step) ? at[Number(step)] : undefined
-    else at = isObject(at) ? member(at, step) : undefined
-  }
-  return at
-}
-
-const decoded = (part: string): string => {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
-}
+export const targetOf = (root: JsonObject, reference: string): Json | undefined =>
+  (reference.startsWith('#') ? pointerSteps(reference.slice(1)) : undefined)
+    ?.reduce<Json | undefined>((at, step) => below(at, step), root)

@@ -5,7 +5,9 @@ import {
 import { isAnnotation } from './accepts.js'
 
 /** Keywords that mean something only together. */
-const groups = [['if', 'then', 'else'], ['contains', 'minContains', 'maxContains']]
+const groups = [
+  ['if', 'then', 'else'], ['contains', 'minContains', 'maxContains'], ['prefixItems', 'items'],
+]
 
 /**
  * A schema that accepts whatever both accept, and perhaps more: where both have a keyword of which no common
@@ -99,11 +101,13 @@ export const either = (
   const properties = [...names].map((name): [string, Json] => {
     meter.pay(branches.length)
     const schemas = branches.map(branch => schemaOfMember(branch, name)).filter(schema => schema !== false)
-    const different = schemas.filter((one, index) => schemas.findIndex(other => equal(one, other)) === index)
+    const different = [...new Map(schemas.map(one => [textOf(one, meter), one])).values()]
     return [name, different.length === 1 ? (different[0] ?? true) : alternatives(different)]
   })
   const [first, ...others] = branches.map(branch => requiredOf(branch, meter))
-  const required = (first ?? []).filter(name => others.every(names => names.includes(name)))
+  meter.pay((first?.length ?? 0) * others.length)
+  const sets = others.map(names => new Set(names))
+  const required = (first ?? []).filter(name => sets.every(names => names.has(name)))
   const isClosed = branches.every(branch => member(branch, 'additionalProperties') === false)
   return {
     ...(properties.length > 0 && { properties: Object.fromEntries(properties) }),
@@ -112,6 +116,12 @@ export const either = (
       additionalProperties: false,
     }),
   }
+}
+
+const textOf = (schema: Json, meter: Meter): string => {
+  const text = JSON.stringify(schema)
+  meter.payText(text)
+  return text
 }
 
 /** What a schema says of a member: false when it may not be there. */

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
+import { processLedger } from '#core/memory.js'
 import type { Problem } from '#core/rule.js'
 import type { Shape, Shapes } from '#core/shape.js'
-import { type JsonObject, type Meter, OverBudget } from '#protocol/json.js'
+import { type JsonObject, type Meter, OverBudget, weigh } from '#protocol/json.js'
 import { accepts, type Refusal } from './accepts.js'
 import { adapted } from './adapt.js'
 import { automatic, profileFor, profileNamed } from './index.js'
@@ -11,14 +12,37 @@ import type { Profile } from './profile.js'
 /** What the profiles say of a definition. */
 interface Fitting {
   readonly refused: readonly Problem[]
-  readonly made: JsonObject
+  /** Undefined: the definition itself. */
+  readonly made: JsonObject | undefined
 }
 
-/** Steps for all definitions of one frame: about half a second. */
+/** Most steps for one definition, during which no other session runs, and for all of one frame. */
+const definitionSteps = 400_000
 const frameSteps = 20_000_000
 
-/** Definitions that are remembered, so that a listing that repeats itself costs little; in characters. */
-const maxKept = 16 * 1024 * 1024
+/** The steps that were spent on definitions of a frame, beside the rules' share of it. */
+const spent = new WeakMap<Meter, number>()
+
+/**
+ * What was made of definitions, so that a listing that repeats itself costs little, by a digest of profiles
+ * and definition. The process has one, because the profiles are made anew when the settings change.
+ */
+const kept = new Map<string, Fitting & { readonly weight: number }>()
+const ledger = processLedger.account(16 * 1024 * 1024)
+
+const keep = (digest: string, fitting: Fitting): void => {
+  const { refused, made = null } = fitting
+  const texts = refused.reduce((sum, { path, message }) => sum + path.length + message.length, 0)
+  const weight = 300 + texts + weigh(made, ledger.max)
+  for (const [oldest, { weight: gone }] of kept) {
+    if (ledger.hasRoom(weight)) break
+    kept.delete(oldest)
+    ledger.add(-gone)
+  }
+  if (!ledger.hasRoom(weight)) return
+  kept.set(digest, { ...fitting, weight })
+  ledger.add(weight)
+}
 
 /**
  * Chooses the profiles for each client of a server.
@@ -31,7 +55,7 @@ export const shapesOf = (names: readonly string[], server: string): Shapes | und
   const isAutomatic = names.includes(automatic)
   const made = new Map<string, Shape>()
   return {
-    names,
+    names, isPersonal: isAutomatic,
     of: client => {
       const own = isAutomatic && client !== undefined ? profileFor(client.name) : undefined
       const chosen = own === undefined || fixed.includes(own) ? fixed : [...fixed, own]
@@ -45,36 +69,29 @@ export const shapesOf = (names: readonly string[], server: string): Shapes | und
 }
 
 const shapeOf = (profiles: readonly Profile[], server: string): Shape => {
-  const kept = new Map<string, Fitting & { readonly weight: number }>()
-  let weight = 0
-  /** A definition costs more than the rules' share of a frame allows, so it has a share of its own. */
-  const meters = new WeakMap<Meter, Meter>()
+  const name = profiles.map(({ name }) => name).join(', ')
   const fitting = (definition: JsonObject, frame: Meter): Fitting => {
-    const text = JSON.stringify(definition)
+    const text = JSON.stringify([name, server, definition])
     frame.payText(text)
     const digest = createHash('sha256').update(text).digest('base64')
     const known = kept.get(digest)
     if (known !== undefined) return known
-    const meter = meters.get(frame) ?? frame.part(frameSteps)
-    meters.set(frame, meter)
-    const fit = attempt(definition, profiles, meter, server)
-    const entry = { ...fit, weight: 3 * text.length }
-    kept.set(digest, entry)
-    weight += entry.weight
-    for (const [oldest, { weight: gone }] of kept) {
-      if (weight <= maxKept) break
-      kept.delete(oldest)
-      weight -= gone
-    }
-    return entry
+    const before = spent.get(frame) ?? 0
+    const share = Math.min(definitionSteps, frameSteps - before)
+    const meter = frame.part(share)
+    const made = attempt(definition, profiles, meter, server)
+    spent.set(frame, before + share - meter.left)
+    // Where the share of the frame is spent, another listing may fare better.
+    if (share === definitionSteps) keep(digest, made)
+    return made
   }
   const tools = profiles.flatMap(profile => profile.tools ?? [])
   const isStrict = profiles.some(({ input }) => input.isStrict === true)
   return {
-    name: profiles.map(({ name }) => name).join(', '),
+    name,
     tools: tools.length === 0 ? undefined : Math.min(...tools),
     refusals: (definition, meter) => fitting(definition, meter).refused,
-    adapted: (definition, meter) => fitting(definition, meter).made,
+    adapted: (definition, meter) => fitting(definition, meter).made ?? definition,
     withoutLeftOut: (given, schema, meter) => (isStrict ? withoutLeftOut(given, schema, meter) : given),
   }
 }
@@ -87,11 +104,12 @@ const attempt = (
       const all = accepts(definition, profile, meter, server)
       return all.length === 0 ? [] : [{ path: '', message: `${profile.title}: ${summary(all)}` }]
     })
-    return { refused, made: refused.length === 0 ? definition : adapted(definition, profiles, meter, server) }
+    const made = refused.length === 0 ? definition : adapted(definition, profiles, meter, server)
+    return { refused, made: made === definition ? undefined : made }
   } catch (error) {
     if (!(error instanceof OverBudget)) throw error
     // It cannot be mended, so the rule keeps it from the client.
-    return { refused: [{ path: '', message: 'has more parts than are looked at' }], made: definition }
+    return { refused: [{ path: '', message: 'has more parts than are looked at' }], made: undefined }
   }
 }
 

@@ -1,17 +1,18 @@
 import {
   each, isArray, isObject, isString, lengthOf, mapped, member, omit, type Json, type JsonArray,
-  type JsonObject, type Meter,
+  type JsonObject, type Meter, weigh,
 } from '#protocol/json.js'
-import { dialectOf } from '#protocol/json-schema.js'
-import { headerKeyword, isAnnotation } from './accepts.js'
+import { dialectOf, schemasIn } from '#protocol/json-schema.js'
+import { headerKeyword, isAnnotation, isTyped } from './accepts.js'
 import { any, finished } from './finish.js'
 import { both, either, elements, isOpen } from './merge.js'
-import { pointed } from './left-out.js'
+import { targetOf } from './left-out.js'
 import type { SchemaRules } from './profile.js'
 import { inWords, noted, text } from './words.js'
 
-/** Schemas that are copied in place of references; what is beyond is open. */
+/** Most schemas copied in place of references, and most bytes (`weigh`); later references accept anything. */
 const maxInlined = 2000
+const maxInlinedBytes = 256 * 1024
 
 /**
  * Rewrites a schema of 2020-12 in the language of a profile. Whatever the schema accepts, the result accepts
@@ -20,10 +21,10 @@ const maxInlined = 2000
  * @returns the schema, and what the description of the tool should say of it
  */
 export const widen = (
-  schema: JsonObject, rules: SchemaRules, meter: Meter,
+  schema: JsonObject, rules: SchemaRules, meter: Meter, isInput = true,
 ): { readonly schema: JsonObject; readonly notes: readonly string[] } => {
   const widening = new Widening(schema, rules, meter)
-  return { schema: widening.root(), notes: widening.notes }
+  return { schema: widening.root(isInput), notes: widening.notes }
 }
 
 /** A rewritten schema. */
@@ -65,6 +66,7 @@ class Widening {
   /** A part has a URI of its own, to which references in it are relative. */
   #hasResources = false
   #inlined = 0
+  #inlinedBytes = 0
   #enumValues = 0
   #properties = 0
 
@@ -75,10 +77,11 @@ class Widening {
     this.#keepsReferences = this.#survey(root) && this.#knows('$ref')
   }
 
-  root(): JsonObject {
+  /** @param isInput the schema of arguments, which are an object */
+  root(isInput: boolean): JsonObject {
     const { schema } = this.#schema(this.#root, { isRoot: true, within: [], level: 0 })
     const made = new Map<string, Json>(isObject(schema) ? each(schema, this.#meter) : [])
-    if (made.get('type') !== 'object') made.set('type', 'object')
+    if (isInput && made.get('type') !== 'object') made.set('type', 'object')
     if (this.#rules.needsProperties === true && !made.has('properties')) made.set('properties', {})
     return Object.fromEntries(made)
   }
@@ -100,7 +103,10 @@ class Widening {
         isPlain = false
       } else if (isString(child) && /^\$(?:ref|dynamicRef|recursiveRef|anchor|dynamicAnchor)$/.test(keyword))
         isPlain = this.#isPlain(child) && isPlain
-      isPlain = this.#survey(child) && isPlain
+      // The names in a map of schemas are no keywords.
+      const isMap = schemasIn(keyword) === 'members' && isObject(child)
+      const parts = isMap ? [...each(child, this.#meter)].map(([, one]) => one) : [child]
+      for (const one of parts) isPlain = this.#survey(one) && isPlain
     }
     return isPlain
   }
@@ -131,11 +137,13 @@ class Widening {
     if (node.isOpen && made.delete('additionalProperties')) node.isExact = false
     let schema: JsonObject = Object.fromEntries(made)
     for (const other of conjuncts) {
-      node.isExact &&= [...each(schema, this.#meter)].every(([keyword]) => isAnnotation(keyword))
+      // `both` leaves out what depends on the other keywords of one schema.
+      node.isExact &&= [...each(schema, this.#meter)].every(([keyword]) => isAnnotation(keyword)) &&
+        unevaluated.every(keyword => member(other, keyword) === undefined)
       schema = both(schema, other, this.#meter)
     }
     if (!node.isExact || conjuncts.length > 0) {
-      for (const keyword of ['unevaluatedProperties', 'unevaluatedItems']) {
+      for (const keyword of unevaluated) {
         if (member(schema, keyword) === undefined) continue
         schema = omit(schema, keyword)
         node.isExact = false
@@ -377,8 +385,8 @@ class Widening {
       return
     }
     const isLocal = keyword === '$ref' && isString(reference) && !this.#hasResources
-    const target = isLocal ? pointed(this.#root, reference) : undefined
-    if (target === undefined || place.within.includes(target) || this.#inlined > maxInlined) {
+    const target = isLocal ? targetOf(this.#root, reference) : undefined
+    if (target === undefined || place.within.includes(target) || !this.#hasRoomFor(target)) {
       node.isExact = false
       node.notes.push(target === undefined ? 'of any kind' : 'nested in the same way')
       return
@@ -386,6 +394,14 @@ class Widening {
     const { schema, isExact } = this.#schema(target, { ...place, within: [...place.within, target] })
     node.isExact &&= isExact
     if (isObject(schema)) node.conjuncts.push(schema)
+  }
+
+  #hasRoomFor(target: Json): boolean {
+    if (this.#inlined > maxInlined || this.#inlinedBytes > maxInlinedBytes) return false
+    const weight = weigh(target, maxInlinedBytes)
+    this.#meter.pay(weight >>> 6)
+    this.#inlinedBytes += weight
+    return this.#inlinedBytes <= maxInlinedBytes
   }
 
   #union(node: Node, keyword: 'anyOf' | 'oneOf', value: Json): void {
@@ -450,7 +466,10 @@ class Widening {
       const isOne = member(node.source, 'oneOf') !== undefined && member(node.source, 'anyOf') === undefined
       node.isExact = false
       node.notes.push(`${isOne ? 'exactly one of' : 'one of'}: ${inWords(sources, this.#meter)}`)
-      const objects = branches.filter(branch => (member(branch, 'type') ?? 'object') === 'object')
+      const objects = branches.filter(branch => {
+        const type = member(branch, 'type')
+        return type === undefined || isTyped(type, 'object')
+      })
       if (objects.length > 0)
         made = both(
           omit(made, keyword), either(objects, this.#meter, schemas => this.#anyOf(schemas)), this.#meter,
@@ -463,6 +482,8 @@ class Widening {
 
 /** Keywords whose values hold no schemas, whatever they look like. */
 const literals: ReadonlySet<string> = new Set(['default', 'examples', 'enum', 'const'])
+
+const unevaluated = ['unevaluatedProperties', 'unevaluatedItems'] as const
 
 /** The inclusive bound of an exclusive one. */
 const bounds = new Map([['exclusiveMinimum', 'minimum'], ['exclusiveMaximum', 'maximum']])

@@ -1,3 +1,5 @@
+import { isArray, isObject, member, type Json } from './json.js'
+
 /** The dialects of JSON Schema that are understood, oldest first. */
 export const dialects = ['draft-04', 'draft-06', 'draft-07', '2019-09', '2020-12'] as const
 
@@ -131,4 +133,29 @@ export const hasKeyword = (dialect: Dialect, keyword: string): boolean => {
 export const schemasIn = (keyword: string): 'value' | 'members' | undefined => {
   const form = jsonSchemaKeywords.get(keyword)?.schemas
   return form === 'map' || form === 'dependencies' ? 'members' : form && 'value'
+}
+
+/** A URI's fragment without its escapes; undefined where one of them is malformed. */
+export const decodedFragment = (fragment: string): string | undefined => {
+  try {
+    return decodeURIComponent(fragment)
+  } catch {
+    return undefined
+  }
+}
+
+/** The steps of a JSON Pointer in a URI's fragment (RFC 6901, section 6); undefined for another fragment. */
+export const pointerSteps = (fragment: string): readonly string[] | undefined => {
+  const pointer = decodedFragment(fragment)
+  return pointer === '' || pointer?.startsWith('/') === true ? stepsOf(pointer) : undefined
+}
+
+/** @param pointer empty, or with a slash first */
+export const stepsOf = (pointer: string): readonly string[] =>
+  pointer.split('/').slice(1).map(step => step.replace(/~1/g, '/').replace(/~0/g, '~'))
+
+/** The member or element to which one step of a JSON Pointer leads. */
+export const below = (value: Json | undefined, step: string): Json | undefined => {
+  if (isArray(value)) return /^(?:0|[1-9]\d*)$/.test(step) ? value[Number(step)] : undefined
+  return isObject(value) ? member(value, step) : undefined
 }

@@ -132,6 +132,10 @@ export class Meter {
     if ((this.#left -= steps) < 0) throw new OverBudget()
   }
 
+  get left(): number {
+    return Math.max(0, this.#left)
+  }
+
   /** A meter for work that has a share of its own, in the same turns of the event loop. */
   part(share: number): Meter {
     return new Meter(this.#turn, share)

@@ -88,8 +88,32 @@ t.test('a result that is too long is logged, shortened or blocked', t => {
     t.match(sent, { id: 1, result: expected ?? long }, `${action} at ${limit}`)
     t.match(script.entries.at(-1)?.findings, limit === 2000 ? [] : [{ rule: 'result/size' }])
     if (action !== 'demote') continue
-    t.strictSame(Object.keys((sent as { result: object }).result), ['content', '_meta', 'isError'])
+    t.strictSame(Object.keys((sent as { result: object }).result), ['content', 'isError', '_meta'])
     t.strictSame(Object.keys((sent as { result: { _meta: object } }).result._meta), ['mcp-customs/findings'])
+  }
+  t.end()
+})
+
+t.test('a result is shortened however the server writes it', t => {
+  const space = ' '.repeat(5000)
+  for (const [result, kept] of [
+    [`{"content":[{"type":"text",${space}"text":"x"}]}`, 'x'],
+    [`{"content":[${space}{"type":"text","text":"x"}],${space}"isError":false}`, 'x'],
+    [`{"content":[{"type":"text","text":"${'\\u0061'.repeat(900)}"}]}`, 'a'.repeat(100)],
+    [`{"content":[],"resultType":"${'z'.repeat(5000)}"}`, undefined],
+  ] as const) {
+    const script = new Script({
+      tools: tools({ weather: { resultBytes: 100 } }), actions: { 'result/size': 'demote' },
+    }).begin()
+    script.client(call(1, 'weather'))
+    script.server(`{"jsonrpc":"2.0","id":1,"result":${result}}`)
+    const sent = script.raw.at(-1)?.bytes ?? ''
+    t.ok(sent.length < 1000, result.slice(0, 40))
+    const { result: shown } =
+      JSON.parse(sent) as { result: { content: { text: string }[]; resultType?: string } }
+    t.equal(shown.content.length, kept === undefined ? 1 : 2)
+    if (kept !== undefined) t.equal(shown.content[0]?.text, kept)
+    else t.equal(shown.resultType, 'complete')
   }
   t.end()
 })

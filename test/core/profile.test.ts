@@ -1,6 +1,7 @@
 import t from 'tap'
 import { parseFrame } from '#protocol/parse.js'
 import type { Action } from '#core/findings.js'
+import type { ToolSetting } from '#core/options.js'
 import { shapesOf } from '#profiles/shape.js'
 import { exchange } from '../exchange.js'
 import { checkAtOnce as checkNow } from './engine.js'
@@ -86,7 +87,7 @@ const odd = { name: 'files.read/all', inputSchema: { type: 'object' } }
 t.test('a name that the client refuses is replaced, and calls get the server\'s name back', t => {
   const script = session(['claude-api'], [odd])
   const shown = shownOf(script)
-  t.match(shown, /^files_read_all_[0-9a-f]{8}$/)
+  t.match(shown, /^files_read_all_[0-9a-f]{12}$/)
   script.entries.length = 0
   script.client(
     `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{ "name":${JSON.stringify(shown)}, "arguments":{"n":1.0} }}`,
@@ -194,6 +195,27 @@ t.test('a null for an argument that may be left out is taken out of the call, un
   t.end()
 })
 
+t.test('a null stays where an alternative or a tuple takes it', t => {
+  const inputSchema = {
+    type: 'object',
+    properties: {
+      pair: { type: 'array', prefixItems: [true], items: { type: 'object', properties: { a: { type: 'string' } } } },
+      'a/b': { type: 'object', properties: { 'c d': { type: 'string' } } },
+    },
+    anyOf: [
+      { properties: { city: { type: 'string' } } }, { properties: { zip: { type: 'string' } } },
+    ],
+    allOf: [{ $ref: '#/properties/a%7E1b' }],
+  }
+  const script = session(['openai-strict'], [{ name: 'find', inputSchema }])
+  const kept = { city: null, zip: null, pair: [{ a: null }, {}], 'c d': 'x' }
+  script.client(call(1, 'find', { ...kept, pair: [{ a: null }, { a: null }] }))
+  t.same(JSON.parse(script.raw.at(-1)?.bytes ?? ''), call(1, 'find', kept))
+  script.client(call(2, 'find', { 'c d': null }))
+  t.same(JSON.parse(script.raw.at(-1)?.bytes ?? ''), call(2, 'find', {}))
+  t.end()
+})
+
 const either = {
   name: 'find',
   inputSchema: {
@@ -253,6 +275,44 @@ t.test('of too many tools the first stay, those that the operator names before a
   t.end()
 })
 
+t.test('a limit for every tool changes no order, and a name comes before a pattern', t => {
+  const inputSchema = { type: 'object', properties: {} }
+  const many = [...Array.from({ length: 130 }, (_, index) => `t${index}`), 'late', 'last']
+  const limits: ToolSetting = { denied: false, outputSchema: undefined, annotations: undefined }
+  const tools = new Map([['*', { ...limits, callsPerMinute: 10 }], ['late', limits]])
+  const script = begun(['copilot-cli'], { tools, names: { allow: ['*', 'last'] } })
+  script.server(result(1, { tools: many.map(name => ({ name, inputSchema })) }))
+  const { result: shown } =
+    JSON.parse(script.raw.at(-1)?.bytes ?? '') as { result: { tools: { name: string }[] } }
+  t.same(shown.tools.map(({ name }) => name), [...many.slice(0, 126), 'late', 'last'])
+  t.end()
+})
+
+t.test('a list that is made for one client is not cached for others', t => {
+  for (const [profiles, scope] of [[['auto'], 'private'], [['claude-api'], 'public']] as const) {
+    const script = begun(profiles)
+    script.server(result(1, { tools: [], cacheScope: 'public' }))
+    t.match(JSON.parse(script.raw.at(-1)?.bytes ?? ''), { result: { cacheScope: scope } })
+  }
+  t.end()
+})
+
+t.test('a name that a tool is shown under belongs to it alone', t => {
+  const shown = shownOf(session(['claude-api'], [odd]))
+  const other = { ...odd, name: shown }
+  for (const tools of [[odd, other], [other, odd]]) {
+    const script = begun(['claude-api'])
+    script.server(result(1, { tools }))
+    const { result: list } =
+      JSON.parse(script.raw.at(-1)?.bytes ?? '') as { result: { tools: { name: string }[] } }
+    t.same(list.tools.map(({ name }) => name), [shown])
+    t.ok(script.entries.at(-1)?.findings.some(({ rule }) => rule === 'tool/duplicate'))
+    script.client(call(2, shown))
+    t.match(script.raw.at(-1)?.bytes, `"name":${JSON.stringify(tools[0]?.name)}`)
+  }
+  t.end()
+})
+
 t.test('the operator\'s words are shown in the language of the client', t => {
   const tools = new Map([['a', {
     denied: false, annotations: undefined, description: 'Ours.',
@@ -270,7 +330,7 @@ t.test('the operator\'s words are shown in the language of the client', t => {
 t.test('a tool that no step makes acceptable is kept from the client', t => {
   const action: Action = 'mend'
   const shapes = {
-    names: ['none'],
+    names: ['none'], isPersonal: false,
     of: () => ({
       name: 'none', tools: undefined, refusals: () => [{ path: '', message: 'refuses it' }],
       adapted: (definition: object) => ({ ...definition }), withoutLeftOut: (given: object) => ({ ...given }),

@@ -80,6 +80,70 @@ t.test('what a schema accepts, the schema that a profile makes of it accepts', t
   t.end()
 })
 
+t.test('an accepted value stays accepted where schemas are folded, merged, copied or left out', t => {
+  const property = (x: Json, more: object = {}) => ({ type: 'object', properties: { x }, ...more })
+  const $u = { properties: { a: true }, unevaluatedProperties: false } as const
+  const cases: readonly (readonly [string, JsonObject, Json])[] = [
+    ['an alternative with a list of types', {
+      type: 'object',
+      anyOf: [
+        { type: ['object', 'null'], properties: { a: { type: 'string' } }, required: ['a'] },
+        { type: 'object', properties: { b: { type: 'string' } }, required: ['b'] },
+      ],
+    }, { a: 'x' }],
+    ['a tuple of one schema, the items of another', {
+      type: 'object',
+      allOf: [
+        { properties: { x: { type: 'array', prefixItems: [{ type: 'integer' }] } } },
+        { properties: { x: { prefixItems: [true, { type: 'integer' }], items: false } } },
+      ],
+    }, { x: [1, 2] }],
+    ['a denied schema that is closed', property({ not: { $ref: '#/properties/u' } }, {
+      properties: { x: { not: { $ref: '#/properties/u' } }, u: $u },
+    }), { x: { b: 1 } }],
+    ['a condition that is closed', property(true, {
+      properties: { x: { if: { $ref: '#/properties/u' }, then: false }, u: $u },
+    }), { x: { b: 1 } }],
+    ['an argument with the name of a keyword', {
+      type: 'object', $defs: { n: { type: 'string' } },
+      properties: { default: { $id: 'https://x/y', $defs: { n: { type: 'integer' } }, $ref: '#/$defs/n' } },
+    }, { default: 5 }],
+  ]
+  for (const [title, schema, value] of cases) {
+    t.ok(fits(schema, value), title)
+    for (const [name, made] of shown(t, schema, wide))
+      if (!fits(made, value)) t.fail(`${title}: ${name}: ${JSON.stringify(made)}`)
+  }
+  t.end()
+})
+
+t.test('an output schema is shown for what it declares, or left out', t => {
+  const outputSchema = { $schema: 'http://json-schema.org/draft-07/schema#', type: 'array', items: [true] }
+  for (const profile of profiles) {
+    const tool = adapted({ name: 'a', inputSchema: { type: 'object' }, outputSchema }, [profile], new Meter())
+    const made = unmetered(tool)['outputSchema']
+    t.ok(made === undefined || fits(made, ['x']), profile.name)
+    t.same(accepts(tool, profile, new Meter()), [], profile.name)
+  }
+  t.end()
+})
+
+t.test('a large schema that many references copy is copied a few times', t => {
+  const numbers = Array.from({ length: 1000 }, (_, n) => n)
+  const z = { type: 'string', ...Object.fromEntries(numbers.map((n): [string, Json] => [`x${n}`, n])) }
+  const references = numbers.map((n): [string, Json] => [`p${n}`, { $ref: '#/properties/z' }])
+  const schema: Json = {
+    type: 'object', anyOf: [{ required: ['p0'] }, { required: ['p1'] }],
+    properties: { ...Object.fromEntries(references), z },
+  }
+  for (const profile of profiles) {
+    const tool = adapted(toolOf(schema), [profile], new Meter(undefined, 400_000))
+    t.same(accepts(tool, profile, new Meter()), [], profile.name)
+    t.ok(JSON.stringify(tool).length < 500_000, profile.name)
+  }
+  t.end()
+})
+
 t.test('each profile accepts each tool of real servers, and each takes the arguments', { skip: absent(corpus) }, t => {
   let [schemas, values] = [0, 0]
   for (const [index, { from, schema, values: real }] of samples().entries()) {

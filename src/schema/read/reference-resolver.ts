@@ -1,5 +1,6 @@
 import type { SchemaProblem } from '#core/check.js'
-import { isArray, isObject, isString, member, type Json } from '#protocol/unmetered.js'
+import { below, decodedFragment, stepsOf } from '#protocol/json-schema.js'
+import { isObject, isString, member, unmetered, type Json } from '#protocol/unmetered.js'
 import { nearest, type Place, type Resource, type Target } from '../place.js'
 import { costOfName, nameKey, type Budget } from '../budget.js'
 import type { Reader } from './reader.js'
@@ -37,14 +38,6 @@ const split = (uri: string): Address => {
   return hash === -1 ? { uri, fragment: '' } : { uri: uri.slice(0, hash), fragment: uri.slice(hash + 1) }
 }
 
-const decodeFragment = (fragment: string): string | undefined => {
-  try {
-    return decodeURIComponent(fragment)
-  } catch {
-    return undefined
-  }
-}
-
 type Keyword = '$ref' | '$dynamicRef' | '$recursiveRef'
 
 /** Resolves references to the schema itself and to the official meta-schemas; nothing is ever fetched. */
@@ -79,7 +72,7 @@ export class ReferenceResolver {
     const refuse = (kind: SchemaProblem['kind'], message: string) =>
       this.#reader.report(kind, place, [keyword], `${message} (${keyword})`)
     const address = resolve(place.resource.uri, reference, budget)
-    const fragment = address === undefined ? undefined : decodeFragment(address.fragment)
+    const fragment = address === undefined ? undefined : decodedFragment(address.fragment)
     if (address === undefined || fragment === undefined) {
       refuse('schema', 'must be a URI reference')
       return undefined
@@ -107,9 +100,9 @@ export class ReferenceResolver {
   }
 
   #pointed(root: Place, fragment: string): Place | undefined {
-    const path = fragment.split('/').slice(1).map(part => part.replace(/~1/g, '/').replace(/~0/g, '~'))
+    const path = stepsOf(fragment)
     let json: Json | undefined = root.schema
-    for (const key of path) if ((json = below(json, key)) === undefined) return undefined
+    for (const key of path) if ((json = unmetered(below(json, key))) === undefined) return undefined
     const { place, steps } = nearest(root, path, this.#reader.budget)
     if (steps.length === 0) return place
     // Outside of all keywords; its base is that of the nearest enclosing schema.
@@ -118,11 +111,6 @@ export class ReferenceResolver {
 }
 
 const bytesOfTarget = 300
-
-const below = (json: Json, key: string): Json | undefined => {
-  if (isArray(json)) return /^(0|[1-9]\d*)$/.test(key) ? json[Number(key)] : undefined
-  return isObject(json) ? member(json, key) : undefined
-}
 
 const keywordsOf = ({ dialect }: Resource): readonly Keyword[] => {
   if (dialect === '2020-12') return ['$ref', '$dynamicRef']
