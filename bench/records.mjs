@@ -23,7 +23,7 @@ const faults = [
   ['log', 'call/arguments', '/params/arguments/limit', 'must be integer (type)'],
   ['log', 'content/hidden-text', '/result/content/0/text', 'U+200B, zero width space'],
 ]
-const drift = ['log', 'tool/drift', '/result/tools/3', 'differs from what was accepted: text']
+const drift = tool => ({ verdict: 'log', findings: [{ rule: 'tool/drift', path: '/description', message: 'differs from what was accepted: text', tool }] })
 
 const servers = ['files', 'memory', 'weather', 'tickets', 'search', 'browser'].map((name, index) => ({
   name,
@@ -71,7 +71,7 @@ for (let made = 0; made < Number(count); made += 1) {
   }
   const serverMs = spread(20)
   if (random() < 0.02) {
-    write(server, { event: 'tools/list', from: 'client', id: made, ms: serverMs + 1, serverMs, bytes: { request: 60, response: 24_000 }, ...(random() < 0.02 && finding(drift)) })
+    write(server, { event: 'tools/list', from: 'client', id: made, ms: serverMs + 1, serverMs, bytes: { request: 60, response: 24_000 }, ...(random() < 0.02 && drift(server.tools[3].name)) })
     continue
   }
   const tool = pick(server.tools)

@@ -143,7 +143,7 @@ t.test('the page in a browser', { skip }, async t => {
     const { page } = await open(t, browser, [record(), removed, blocked, again])
     const text = (await page.locator('.needs').innerText()).replace(/\s+/g, ' ')
     t.match(text, /2 calls were blocked\./)
-    t.match(text, /py\.nan was blocked: The tool's answer is not what the tool promises: .* \(the server’s fault, 2 times\)/)
+    t.match(text, /The server’s fault py\.nan was blocked 2 times: The tool's answer is not what the tool promises: /)
     t.match(text, /What now: Report it to the author of the server: .*Nothing else needs you\.$/)
     t.strictSame(await textsOf(page, '#held .note'), ['2 messages, 1 reason'])
   })
@@ -157,14 +157,29 @@ t.test('the page in a browser', { skip }, async t => {
     const called = record({ server: 'evil', tool: 'add', verdict: 'block', findings: [unlisted] })
     const { page } = await open(t, browser, [record(), crashed, poisoned, called])
     const text = (await page.locator('.needs').innerText()).replace(/\s+/g, ' ')
-    t.match(text, /^1 server is down, 1 tool was withheld and 1 call was blocked\. tickets is down: /)
-    t.match(text, /exit code 3; its last words: No module named requests \(the server’s fault, once\) What now: Restart the client/)
-    t.match(text, /evil\.add was withheld: .*hidden instructions/)
+    t.match(text, /^1 server is down, 1 tool was withheld and 1 call was blocked\. The server’s fault tickets is down: /)
+    t.match(text, /exit code 3; its last words: No module named requests What now: Mend the cause/)
+    t.match(text, /The server’s fault evil\.add was withheld: .*hidden instructions.* 1 call of it was not sent\./)
     t.notMatch(text, /client’s mistake/, 'a call of a withheld tool is no reason of its own')
     t.match(await textsOf(page, '.card h2'), ['Servers that failed', 'Withheld tools', 'Held back'])
     await page.locator('.held summary').first().press('Enter')
     t.match(await page.locator('.detail').first().innerText(), /Traceback\nNo module named requests/)
     t.strictSame(await faultsIn(page), [])
+  })
+
+  await t.test('each part of the first sentence has a reason under it, and the number of the others is said', async t => {
+    const schema = (tool: string) =>
+      record({ server: 'py', tool, verdict: 'block', findings: [finding('result/schema')] })
+    const changed = record({
+      event: 'tools/list', tool: undefined, verdict: 'log', server: 'files',
+      findings: [{ ...finding('tool/drift', '/description'), tool: 'read' }],
+    })
+    const { page } = await open(t, browser, [...['a', 'b', 'c', 'd', 'e'].map(schema), changed, poisoned])
+    const text = (await page.locator('.needs').innerText()).replace(/\s+/g, ' ')
+    t.match(text, /^1 tool was withheld, 1 definition changed and 5 calls were blocked\./)
+    for (const reason of [/files\.read changed: /, /evil\.add was withheld: /, /py\.a was blocked: /]) t.match(text, reason)
+    t.match(text, /3 more reasons below need a look\.$/)
+    t.match(await textsOf(page, '.card h2'), ['Withheld tools', 'Changed definitions', 'Held back'])
   })
 
   await t.test('nothing needs the reader when all calls passed, or only a client made mistakes', async t => {
@@ -280,7 +295,7 @@ t.test('the page in a browser', { skip }, async t => {
     const { page, wrong } = await show(t, browser, file)
     const text = (await page.locator('.needs').innerText()).replace(/\s+/g, ' ')
     t.match(text, /^1 server is down, 3 tools were withheld and 1 call was blocked\./)
-    t.match(text, /tickets is down: .*code 3; its last words: no module \(the server’s fault, once\)/)
+    t.match(text, /The server’s fault tickets is down: .*code 3; its last words: no module/)
     t.match(text, /weather\.get_weather was blocked: The tool's answer is not what the tool promises/)
     t.match(await textsOf(page, 'header .state'), ['2 logs verified'])
     t.strictSame(wrong, [])

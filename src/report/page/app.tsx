@@ -11,7 +11,7 @@ import { HeldBack } from './held.js'
 import { Needs } from './needs.js'
 import { Health, Withheld } from './reason.js'
 import { OverTime } from './over-time.js'
-import { Logs, Offers, Rules, Servers, Sessions, Tools } from './tables.js'
+import { Changed, Logs, Offers, Rules, Servers, Sessions, Tools } from './tables.js'
 
 export type Connection = 'connecting' | 'live' | 'lost'
 
@@ -53,6 +53,7 @@ export const App = ({ summary, connection, reading }: AppProps) => {
           <Needs summary={summary} server={server} range={range} />
           <Health {...{ summary, server, range }} />
           <Withheld {...{ summary, server, range }} />
+          <Changed rows={of(offers.rows)} />
           <Tiles {...{ group, summary, range, filter, change }} />
           {held > 0 && <HeldBack {...{ summary, range, change }} filter={{ ...filter, server }} />}
           <div class={held > 0 ? 'pair' : ''}>
@@ -84,7 +85,7 @@ export const App = ({ summary, connection, reading }: AppProps) => {
       <footer>
         {count(summary.records, 'record')} read
         {summary.unreadable > 0 && `, and ${count(summary.unreadable, 'line')} that could not be`}.
-        {' '}Quantiles are within 2 %. Times are those of this browser’s zone.
+        {summary.records > 0 && ' Medians and p95 are within 2 %. Times are those of this browser’s zone.'}
       </footer>
     </>
   )
@@ -126,7 +127,7 @@ const Header = ({ summary, connection, reading, filter, change, range, server }:
           <label class="choice">
             Server{' '}
             <select value={server ?? ''} onChange={event => change({ server: event.currentTarget.value })}>
-              <option value="">all {servers.length}</option>
+              <option value="">all {servers.length} servers</option>
               {servers.map(({ server = '' }) => <option key={server} value={server}>{server}</option>)}
             </select>
           </label>
@@ -187,7 +188,7 @@ const Time = ({ summary: { periods }, filter: { last, from, to }, change, range 
         <select
           value={isOwn ? 'own' : String(last ?? '')} onChange={event => choose(event.currentTarget.value)}
         >
-          <option value="">all</option>
+          <option value="">the whole time</option>
           {spans.filter(([length]) => length < span || length === last)
             .map(([length, name]) => <option key={length} value={String(length)}>{name}</option>)}
           <option value="own">from … to …</option>
@@ -234,7 +235,8 @@ const Empty = ({ summary: { places }, isLive }: { readonly summary: Summary; rea
             <li>for the servers that a client has already: <Copied text="mcp-customs install" /></li>
             <li>for one server, by hand: <Copied text="mcp-customs wrap -- COMMAND" /></li>
           </ul>
-          <p>Restart the client after that.</p>
+          <p>Restart the client after that, and use a tool. If no call shows up here, see whether the client
+            {' '}starts its servers through mcp-customs: <Copied text="mcp-customs install --check" /></p>
         </>
       )}
       {isLive && isOfGateway && (
@@ -286,8 +288,8 @@ const Tile = ({ name, value, note, colour, isQuiet = false, isPressed, press }: 
 }
 
 const titles = new Map([
-  ['pass', 'Passed'], ['log', 'With findings'], ['mend', 'Mended'],
-  ['demote', 'Demoted'], ['block', 'Blocked'],
+  ['pass', 'Passed'], ['log', 'Passed, with findings'], ['mend', 'Mended'],
+  ['demote', 'Turned into errors'], ['block', 'Blocked'],
 ])
 
 interface TilesProps extends Pick<HeaderProps, 'summary' | 'filter' | 'change' | 'range'> {
@@ -296,7 +298,7 @@ interface TilesProps extends Pick<HeaderProps, 'summary' | 'filter' | 'change' |
 
 const Tiles = ({ group, summary, range, filter, change }: TilesProps) => {
   const { calls, all } = countsIn(group, range, summary)
-  const errors = group.errors > 0 ? `, ${count(group.errors, 'error')}` : ''
+  const errors = group.errors > 0 ? `, ${whole(group.errors)} answered by an error` : ''
   const sessions = range.isAll ? `in ${count(group.sessions, 'session')}${errors}` : ' '
   const tiles = summary.verdicts.map((verdict, index) => ({ verdict, number: calls[index] ?? 0 }))
     // Calls are mended only when the operator asks for it.

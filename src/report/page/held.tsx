@@ -20,7 +20,8 @@ export const HeldBack = ({ summary, filter, change, range }: HeldBackProps) => {
   const words = search.toLowerCase().split(/\s+/).filter(word => word !== '')
   const group = summary.servers.find(one => one.server === server) ?? summary.all
   const { held } = countsIn(group, range, summary)
-  const rows = heldIn(summary, server, range)
+  // Calls that got no result at all come first.
+  const rows = heldIn(summary, server, range).toSorted((a, b) => a.verdict.localeCompare(b.verdict))
   const found = rows.filter(row =>
     (verdict === '' || row.verdict === verdict) && words.every(word => textOf(row, summary).includes(word)))
   const kinds = summary.verdicts.filter(one => one === verdict || rows.some(row => row.verdict === one))

@@ -1,4 +1,4 @@
-import type { Fault, HealthRow, HeldGroup, RuleWords, Summary } from '../summary.js'
+import type { Fault, HealthRow, HeldGroup, OfferRow, RuleWords, Summary } from '../summary.js'
 import { count, whole } from '../units.js'
 import { Step } from './card.js'
 import { countsIn, inRange, type Range } from './filter.js'
@@ -22,8 +22,8 @@ interface NeedsProps {
   readonly range: Range
 }
 
-/** Reasons that are named in the sentence. */
-const named = 3
+/** Reasons that are named under the sentence. Each part of the sentence has one at least. */
+const named = 4
 
 /** Says whether anything needs the reader. */
 export const Needs = ({ summary, server, range }: NeedsProps) => {
@@ -50,43 +50,39 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
       `${count(demoted, 'call')} ${was(demoted)} turned into ${demoted === 1 ? 'an error' : 'errors'}`,
     others > 0 && `${count(others, 'other message')} ${was(others)} held back`,
   ].filter(part => part !== false)
-  const held = reasonsOf(summary, [
-    // Calls of a withheld tool have the same cause as its absence.
-    ...heldIn(summary, server, range)
-      .filter(row => row.rule !== 'call/unlisted' || !missing.has(`${row.server} ${row.subject}`))
-      .map(row => ({
-        ...row, name: row.subject, reason: row.newest.reason,
+  const held = heldIn(summary, server, range)
+  // Calls of a withheld tool have the same cause as its absence.
+  const isOfMissing = (row: HeldInRange) =>
+    row.rule === 'call/unlisted' && missing.has(`${row.server} ${row.subject}`)
+  const callsOf = (row: OfferRow) => held
+    .filter(one => isOfMissing(one) && one.server === row.server && one.subject === row.name)
+    .reduce((sum, { times }) => sum + times, 0)
+  const reasons = [
+    ...down.map(row => ofHealth(row, 'is down')),
+    ...reasonsOf(summary, [
+      ...offers.filter(row => row.isMissing || row.rule === 'tool/drift').map(row => ({
+        ...row, reason: row.message, state: row.isMissing ? 'was withheld' : 'changed', calls: callsOf(row),
+      })),
+      ...held.filter(row => !isOfMissing(row)).map(row => ({
+        ...row, name: row.subject, reason: row.newest.reason, calls: 0,
         state: row.verdict === 'demote' ? 'was turned into an error' : 'was blocked',
       })),
-    ...offers.filter(row => row.isMissing || row.rule === 'tool/drift')
-      .map(row => ({ ...row, reason: row.message, state: row.isMissing ? 'was withheld' : 'changed' })),
-  ])
-  const reasons = [
-    ...down.map(row => ({
-      server: row.server, name: row.server, state: 'is down', means: wordsOf(row),
-      fault: 'server' as const, times: row.times, next: stepsFor(row)[0],
-    })),
-    ...held,
-    ...back.map(row => ({
-      server: row.server, name: row.server, state: 'failed, and has answered since', means: wordsOf(row),
-      fault: undefined, times: row.times, next: undefined,
-    })),
+    ]),
+    ...back.map(row => ofHealth(row, 'failed, and has answered since')),
   ]
   const isBad = broken > 0 || reasons.some(({ fault }) => fault === 'server')
-  const more = Math.max(0, reasons.length - named)
+  const shown = firstOf(reasons)
+  const more = reasons.length - shown.length
   const passed = all === 0 ? 'No call was made' : `None of ${count(all, 'call')} was held back`
   return (
     <section class={`needs ${isBad ? 'bad' : 'good'}`} aria-label="Does anything need you?">
       <h2>{said.length === 0 ? `Nothing needs you. ${passed}.` : `${sentenceOf(said)}.`}</h2>
       {reasons.length > 0 && (
         <ul>
-          {reasons.slice(0, named).map(({ server: of, name, state, means, fault, times, next }) => (
-            <li key={`${name} ${state} ${means}`}>
-              <b><bdi>{name}</bdi></b> {state}: {means}
-              {' '}<em>
-                ({fault !== undefined && `${faults[fault]}, `}
-                {times === 1 ? 'once' : `${whole(times)} times`})
-              </em>
+          {shown.map(({ server: of, name, state, means, fault, times, next }) => (
+            <li key={`${name} ${state}`}>
+              {fault !== undefined && <strong class={`fault ${fault}`}>{faults[fault]}</strong>}{' '}
+              <b><bdi>{name}</bdi></b> {state}{times === 1 ? '' : ` ${whole(times)} times`}: {means.join(' ')}
               {next !== undefined && <div class="next">What now: <Step text={next} server={of} /></div>}
             </li>
           ))}
@@ -94,16 +90,20 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
       )}
       {said.length > 0 && (
         <p>
-          {more > 0 && `${count(more, 'more reason')} ${more === 1 ? 'is' : 'are'} below. `}
-          {isBad ? 'Nothing else needs you.' : 'Nothing needs you.'}
+          {more > 0
+            ? `${count(more, 'more reason')} below ${more === 1 ? 'needs' : 'need'} a look.`
+            : isBad ? 'Nothing else needs you.' : 'Nothing needs you.'}
         </p>
       )}
     </section>
   )
 }
 
-const wordsOf = ({ reason, stderr }: HealthRow): string =>
-  [reason, ...stderr.slice(-1)].join('; its last words: ')
+const ofHealth = (row: HealthRow & { readonly times: number }, state: string): Reason => ({
+  server: row.server, name: row.server, state, times: row.times,
+  means: [[row.reason, ...row.stderr.slice(-1)].join('; its last words: ')],
+  ...(row.isDown ? { fault: 'server', next: stepsFor(row)[0] } : { fault: undefined, next: undefined }),
+})
 
 const was = (number: number): string => (number === 1 ? 'was' : 'were')
 
@@ -115,7 +115,7 @@ interface Reason {
   readonly name: string
   /** What became of it: `was blocked`. */
   readonly state: string
-  readonly means: string
+  readonly means: readonly string[]
   readonly fault: Fault | undefined
   readonly next: string | undefined
   readonly times: number
@@ -124,18 +124,35 @@ interface Reason {
 interface Named extends Pick<HeldInRange, 'server' | 'rule' | 'fault' | 'times'>, Pick<Reason, 'state'> {
   readonly name: string
   readonly reason: string
+  /** Calls of it that were not sent, because it was withheld. */
+  readonly calls: number
 }
 
-/** Rows that differ in nothing that the sentence says are one reason; those of servers come first. */
+/** The kinds of reasons, the most urgent first. */
+const urgency: readonly string[] = ['changed', 'was withheld', 'was blocked', 'was turned into an error']
+
+/** One reason for each tool and kind; mistakes of servers come first, then the more urgent kinds. */
 const reasonsOf = ({ rules }: Summary, rows: readonly Named[]): readonly Reason[] => {
   const reasons = new Map<string, Reason>()
-  for (const { server, name: subject, state, rule, fault, times, reason: words } of rows) {
+  for (const { server, name: subject, state, rule, fault, times, reason: words, calls } of rows) {
     const name = subject === '' || subject === '…' ? server : `${server}.${subject}`
     const { means = words, next = [] } = rules[rule] ?? {}
-    const key = `${name} ${state} ${means}`
-    const reason = reasons.get(key) ?? { server, name, state, means, fault, next: next[0], times: 0 }
-    reasons.set(key, { ...reason, times: reason.times + times })
+    const key = `${name} ${state} ${fault ?? ''}`
+    const reason = reasons.get(key) ?? { server, name, state, means: [], fault, next: next[0], times: 0 }
+    const all = new Set([...reason.means, means])
+    if (calls > 0) all.add(`${count(calls, 'call')} of it ${was(calls)} not sent.`)
+    reasons.set(key, { ...reason, means: [...all], times: reason.times + times })
   }
   return [...reasons.values()].sort((a, b) =>
-    Number(b.fault === 'server') - Number(a.fault === 'server') || b.times - a.times)
+    Number(b.fault === 'server') - Number(a.fault === 'server') ||
+    urgency.indexOf(a.state) - urgency.indexOf(b.state) || b.times - a.times)
+}
+
+/** The first reason of each kind, and then the others in their order. */
+const firstOf = (reasons: readonly Reason[]): readonly Reason[] => {
+  const first = new Map(reasons.toReversed().map(reason => [reason.state, reason]))
+  const kinds = new Set(first.values())
+  const room = Math.max(0, named - kinds.size)
+  const others = new Set(reasons.filter(reason => !kinds.has(reason)).slice(0, room))
+  return reasons.filter(reason => kinds.has(reason) || others.has(reason))
 }

@@ -6,7 +6,7 @@ import { Card, Steps, When } from './card.js'
 import { inRange, type Range, rowsIn } from './filter.js'
 
 export const faults: Readonly<Record<Fault, string>> = {
-  server: 'the server’s fault', client: 'the client’s mistake', configuration: 'as you configured',
+  server: 'The server’s fault', client: 'The client’s mistake', configuration: 'As you configured',
 }
 
 /** What happened several times for the same reason. */
@@ -60,15 +60,12 @@ export const Reason = (props: ReasonProps) => {
 /** Whose fault it was, and when. */
 export const Facts = (
   { row: { fault, first, last }, children }: Pick<ReasonProps, 'row'> & { children?: ComponentChildren },
-) => {
-  const words = fault === undefined ? '' : faults[fault]
-  return (
-    <p>
-      {words !== '' && `${words.slice(0, 1).toUpperCase()}${words.slice(1)}. `}
-      First <When time={first} seconds />, last <When time={last} seconds />{children}.
-    </p>
-  )
-}
+) => (
+  <p>
+    {fault !== undefined && `${faults[fault]}. `}
+    First <When time={first} seconds />, last <When time={last} seconds />{children}.
+  </p>
+)
 
 const mostBars = 30
 
@@ -121,8 +118,10 @@ export const Health = ({ summary, server, range }: StateProps) => {
 }
 
 /** What the reader can do about a server that failed. */
-export const stepsFor = ({ health, isDown }: HealthRow): readonly string[] => [
-  isDown ? 'Restart the client, which starts its servers again' : 'Nothing, unless it happens again',
+export const stepsFor = ({ health, isDown, stderr }: HealthRow): readonly string[] => [
+  !isDown ? 'Nothing, unless it happens again'
+    : stderr.length === 0 ? 'Restart the client, which starts its servers again'
+      : 'Mend the cause that the server’s last words name, and restart the client, which starts its servers again',
   ...(health === 'exit' || health === 'refusal'
     ? ['If it fails again, see what the server does by itself: `mcp-customs inspect COMMAND`']
     : []),
@@ -134,7 +133,7 @@ export const Withheld = ({ summary, server, range }: StateProps) => {
   const rows = inRange(summary.offers.rows.filter(row => row.isMissing), server, range)
   if (rows.length === 0) return null
   return (
-    <Card title="Withheld tools" note="What servers list, and clients do not get">
+    <Card title="Withheld tools" note="Listed by the server, and not shown to clients">
       <ul class="held">
         {rows.map(row => (
           <li key={[row.server, row.name, row.rule, row.path, row.message].join(' ')}>

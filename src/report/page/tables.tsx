@@ -149,33 +149,43 @@ interface ListProps<Row> {
   readonly left: number
 }
 
-/** Findings about what servers offer; changes (`tool/drift`) come first. */
+const isChange = ({ rule }: OfferRow): boolean => rule === 'tool/drift'
+
+const ofOffer: readonly Column<OfferRow>[] = [
+  { name: 'Server', by: ({ server }) => server, cell: ({ server }) => named(server) },
+  {
+    name: 'Finding', kind: 'long', by: ({ rule }) => rule,
+    cell: ({ name, rule, path, message }) =>
+      <><b><bdi>{name}</bdi></b> {rule}: <bdi>{message}</bdi> <small><bdi>{path}</bdi></small></>,
+  },
+  numbers('Times', ({ count }) => count, whole),
+  numbers('Last', ({ last }) => last, last => <When time={last} />),
+]
+
+const keyOfOffer = ({ server, name, rule, path, message }: OfferRow) =>
+  [server, name, rule, path, message].join(' ')
+
+/** Definitions that servers have changed. */
+export const Changed = ({ rows }: { readonly rows: readonly OfferRow[] }) => {
+  const changed = rows.filter(isChange)
+  if (changed.length === 0) return null
+  return (
+    <Card title="Changed definitions" note="Other than accepted, or first listed in the session">
+      <Sortable caption="Changed definitions" columns={ofOffer} rows={changed} keyOf={keyOfOffer} few={5} />
+    </Card>
+  )
+}
+
+/** Other findings about what servers offer. */
 export const Offers = ({ rows, left }: ListProps<OfferRow>) => {
-  const changed = rows.filter(({ rule }) => rule === 'tool/drift')
-  const found = rows.filter(({ rule }) => rule !== 'tool/drift')
-  const columns: readonly Column<OfferRow>[] = [
-    { name: 'Server', by: ({ server }) => server, cell: ({ server }) => named(server) },
-    {
-      name: 'Finding', kind: 'long', by: ({ rule }) => rule,
-      cell: ({ name, rule, path, message }) =>
-        <><b><bdi>{name}</bdi></b> {rule}: <bdi>{message}</bdi> <small><bdi>{path}</bdi></small></>,
-    },
-    numbers('Times', ({ count }) => count, whole),
-    numbers('Last', ({ last }) => last, last => <When time={last} />),
-  ]
-  const keyOf = ({ server, name, rule, path, message }: OfferRow) =>
-    [server, name, rule, path, message].join(' ')
+  const found = rows.filter(row => !isChange(row))
+  if (found.length === 0) return null
   const note = left > 0 ? `${count(left, 'older finding')} left out.` : undefined
   return (
-    <Card title="What servers offer" note="Tools, prompts and instructions, as they were listed">
-      <h3>Changed</h3>
-      {changed.length === 0
-        ? <p class="nothing">No server changed what it offers.</p>
-        : <Sortable caption="Changed" columns={columns} rows={changed} keyOf={keyOf} few={10} />}
-      {found.length > 0 && <h3>Found</h3>}
-      {found.length > 0 && (
-        <Sortable caption="Found" columns={columns} rows={found} keyOf={keyOf} few={8} left={note} />
-      )}
+    <Card title="What servers offer" note="Findings about tools, prompts and instructions, as they were listed">
+      <Sortable
+        caption="What servers offer" columns={ofOffer} rows={found} keyOf={keyOfOffer} few={8} left={note}
+      />
     </Card>
   )
 }
@@ -190,7 +200,7 @@ const ofSession: readonly Column<SessionRow>[] = [
   {
     name: 'Client', by: ({ client }) => client,
     cell: ({ client, revision }) =>
-      <span class="name" title={client}><bdi>{client || '–'}</bdi> <small>{revision}</small></span>,
+      <span class="name" title={client}><bdi>{client || '–'}</bdi> <small>{revision && `protocol ${revision}`}</small></span>,
   },
   numbers('Calls', ({ calls }) => calls, whole),
   numbers('Held back', ({ held }) => held),
@@ -218,7 +228,7 @@ export const Sessions = ({ rows, left }: ListProps<SessionRow>) => {
 }
 
 export const Logs = ({ logs }: { readonly logs: readonly LogRow[] }) => (
-  <Card title="Logs" id="logs" note="What the chain of hashes shows, as audit verify says it">
+  <Card title="Logs" id="logs" note="Whether each is complete and unchanged, as mcp-customs audit verify says">
     <ul class="logs">
       {logs.map(({ ok, text }) => (
         <li key={text} class={ok ? 'ok' : 'broken'}>
