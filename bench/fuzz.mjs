@@ -7,7 +7,7 @@ import { Batches } from '../dist/core/batches.js'
 import { exchangeNamed, stdioExchange } from '../dist/core/event.js'
 import { parseFrame } from '../dist/protocol/parse.js'
 import { presetPolicy, rules } from '../dist/rules/index.js'
-import { SharedServer } from '../dist/transport/shared/server.js'
+import { SharedServer } from '../dist/transport/one-process/server.js'
 
 const { values } = parseArgs({ options: { frames: { type: 'string', default: '1000000' }, seed: { type: 'string', default: String(Date.now() % 2 ** 32) } } })
 const [frames, seed] = [Number(values.frames), Number(values.seed)]

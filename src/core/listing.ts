@@ -18,7 +18,7 @@ import type { Flow } from './flow.js'
 import { type Judged, mended } from './mend.js'
 import { everyTool, fits, grants, isDenied, type ToolSetting } from './options.js'
 import type { List, Subjects } from './rule.js'
-import { type Shape, tellChanges } from './shape.js'
+import { type ClientShape, tellChanges } from './shape.js'
 import type { Terms } from './terms.js'
 
 export interface JudgedPage {
@@ -254,7 +254,7 @@ const isStopped = ({ stopping }: Findings): boolean => stopping.some(rule => rul
  * @param found takes the findings of the profiles
  */
 function* fit(
-  core: Core, shape: Shape, path: string, last: Judged<'onTool'>, value: JsonObject,
+  core: Core, shape: ClientShape, path: string, last: Judged<'onTool'>, value: JsonObject,
   judged: (value: JsonObject, operators: undefined) => Flow<Judged<'onTool'>>, found: Findings,
 ): Flow<JsonObject> {
   const { meter } = found
@@ -281,7 +281,7 @@ function* fit(
  * that fit a pattern, in the operator's order; then the server's order counts.
  */
 const surplusOf = (
-  core: Core, shape: Shape, listing: Listing, shown: readonly string[], findings: Findings,
+  core: Core, shape: ClientShape, listing: Listing, shown: readonly string[], findings: Findings,
 ): readonly string[] => {
   const room = Math.max(0, (shape.tools ?? Infinity) - listing.shown)
   if (shown.length <= room) return []

@@ -6,7 +6,7 @@ import type { Drift } from './accepted.js'
 import type { Tool } from './catalog.js'
 import type { Checked } from './check.js'
 import type { Side } from './event.js'
-import type { Shape } from './shape.js'
+import type { ClientShape } from './shape.js'
 import type { Promotion } from './tool-results.js'
 
 /** The core knows few rules by name. The table of all rules is in `rules/index.ts`. */
@@ -91,7 +91,7 @@ export interface Shown {
   /** The core's changes, where there is no definition. */
   readonly changes: readonly Problem[]
   readonly path: string
-  readonly shape: Shape
+  readonly shape: ClientShape
 }
 
 /** A difference from the lock. */

@@ -5,7 +5,7 @@ import type { Problem } from './rule.js'
 import type { Implementation } from './terms.js'
 
 /** How one client is shown the server's tools: by the profiles of what it accepts (src/profiles). */
-export interface Shape {
+export interface ClientShape {
   /** The profiles' names. */
   readonly name: string
   /** Most tools; undefined: any number. */
@@ -24,7 +24,7 @@ export interface Shapes {
   /** The tools are shown by the client's name. */
   readonly isPersonal: boolean
   /** @param client as it calls itself; undefined where that was not seen */
-  readonly of: (client: Implementation | undefined) => Shape | undefined
+  readonly of: (client: Implementation | undefined) => ClientShape | undefined
 }
 
 /**
@@ -33,7 +33,7 @@ export interface Shapes {
  * @returns false when the policy does not want the change
  */
 export const tellChanges = (
-  core: Core, shape: Shape, path: string, changes: readonly Problem[], change: string, findings: Findings,
+  core: Core, shape: ClientShape, path: string, changes: readonly Problem[], change: string, findings: Findings,
 ): boolean => {
   const found = core.findings(findings.meter)
   core.ask('onShown', { definition: undefined, changes, path, shape }, found, path)

@@ -18,7 +18,7 @@ import type { Called, PendingRequest } from './request.js'
 import type { Terms } from './terms.js'
 import { headerMismatch, isMismatch, lacksScope, refusedCall, unknownTool } from './refusal.js'
 import type { Call, Problem, Rule } from './rule.js'
-import { type Shape, tellChanges } from './shape.js'
+import { type ClientShape, tellChanges } from './shape.js'
 import type { ToolLists } from './tool-lists.js'
 
 /** `tools/call`, from its arrival until it is sent. */
@@ -164,7 +164,7 @@ export class ToolCalls {
    * Gives a call the server's name of the tool, and takes nulls out that stand for an argument left out.
    * @returns the params as they are sent; undefined when they are the client's
    */
-  #reshaped(request: PendingRequest, shape: Shape): JsonObject | undefined {
+  #reshaped(request: PendingRequest, shape: ClientShape): JsonObject | undefined {
     const { called, request: asked, findings } = request
     const params = asked?.message.params
     if (called === undefined || asked === undefined || params === undefined) return undefined

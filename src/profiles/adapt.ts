@@ -3,7 +3,7 @@ import {
   isObject, isString, member, omit, withMembers, type Json, type JsonObject, type Meter,
 } from '#protocol/json.js'
 import { defaultDialect, dialectOf } from '#protocol/json-schema.js'
-import { upgrade } from '#mend/upgrade.js'
+import { upgrade } from '#protocol/upgrade.js'
 import { accepts, fitsName, longestName } from './accepts.js'
 import type { NameRules, Profile, SchemaRules } from './profile.js'
 import { widen } from './widen.js'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { processLedger } from '#core/memory.js'
 import type { Problem } from '#core/rule.js'
-import type { Shape, Shapes } from '#core/shape.js'
+import type { ClientShape, Shapes } from '#core/shape.js'
 import { type JsonObject, type Meter, OverBudget, weigh } from '#protocol/json.js'
 import { accepts, type Refusal } from './accepts.js'
 import { adapted } from './adapt.js'
@@ -53,7 +53,7 @@ export const shapesOf = (names: readonly string[], server: string): Shapes | und
   if (names.length === 0) return undefined
   const fixed = names.flatMap(name => profileNamed(name) ?? [])
   const isAutomatic = names.includes(automatic)
-  const made = new Map<string, Shape>()
+  const made = new Map<string, ClientShape>()
   return {
     names, isPersonal: isAutomatic,
     of: client => {
@@ -68,7 +68,7 @@ export const shapesOf = (names: readonly string[], server: string): Shapes | und
   }
 }
 
-const shapeOf = (profiles: readonly Profile[], server: string): Shape => {
+const shapeOf = (profiles: readonly Profile[], server: string): ClientShape => {
   const name = profiles.map(({ name }) => name).join(', ')
   const fitting = (definition: JsonObject, frame: Meter): Fitting => {
     const text = JSON.stringify([name, server, definition])

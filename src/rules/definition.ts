@@ -8,7 +8,7 @@ import type { SchemaProblem } from '#core/check.js'
 import type { List, Mend, Powers, Problem } from '#core/rule.js'
 import { withoutNulls } from './nulls.js'
 import { below, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
-import { upgrade } from '#mend/upgrade.js'
+import { upgrade } from '#protocol/upgrade.js'
 import { defaultDialect, dialectOf } from '#protocol/json-schema.js'
 import { paramHeaders } from '#protocol/headers.js'
 
@@ -160,14 +160,15 @@ export const isAnnotated = (tool: JsonObject | undefined, meter: Meter): boolean
   return [...each(annotations, meter)].some(([key]) => key !== 'title')
 }
 
-export const untrusted: Powers = {
+/** tool/annotations. Who is trusted: `trusted` in core/listing.ts, from config/trust.ts or the lock. */
+export const annotations: Powers = {
   onTool: ({ definition, path, trusted }, meter) =>
     trusted || !isAnnotated(definition, meter)
       ? nothing
       : one(`${path}/annotations`, 'come from a server that the operator does not trust'),
 }
 
-export const withoutClaims: Mend = {
+export const withoutAnnotations: Mend = {
   isBlock: true,
   onTool({ definition = {} }, meter) {
     const annotations = member(definition, 'annotations')

@@ -175,9 +175,9 @@ export const rules: readonly Row[] = [
     'The server makes claims about its tool (such as "only reads") that you have not vouched for, so the ' +
       'claims are left out; the tool works all the same.',
     'Trust the server (--trust, or a trust list) if you believe what it says of its tools.',
-    definition.untrusted, {
+    definition.annotations, {
       ...nobody, steps: ['Trust the server, if you know it: `--trust`', accept], mayPass: false,
-      mend: definition.withoutClaims,
+      mend: definition.withoutAnnotations,
       mends: 'they are removed from the tool, but for the title; `block` does so too',
     }),
   row('tool/contradiction', 'log', 'annotations that contradict each other',

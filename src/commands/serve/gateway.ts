@@ -12,7 +12,7 @@ import type { Metrics } from '#telemetry/metrics.js'
 import { connectionTo, http } from '#telemetry/place.js'
 import { Endpoints, type Refused } from '#transport/front/front.js'
 import { canStart } from '#transport/process/spawn.js'
-import { SharedServer } from '#transport/shared/server.js'
+import { SharedServer } from '#transport/one-process/server.js'
 import { stderrWritten } from '#transport/stdio/stderr.js'
 import type { SharedFlags } from '../flags.js'
 import {

@@ -3,7 +3,7 @@ import type { Vitals } from '#transport/channel/relay-end.js'
 import type { Quota } from '#transport/front/quota.js'
 import { killGroup } from '#transport/process/group.js'
 import { residentBytes, spawnRelay, type RelayChild } from '#transport/process/relay.js'
-import { BackOff } from '#transport/shared/process.js'
+import { BackOff } from '#transport/one-process/process.js'
 import type { FrontCalls, RelayCalls } from './calls.js'
 
 export interface RelayProcessOptions {

@@ -1,11 +1,11 @@
 import {
   each, isArray, isObject, isString, lengthOf, mapped, member, type Json, type JsonArray, type JsonObject,
   type Meter,
-} from '#protocol/json.js'
+} from './json.js'
 import {
   below, defaultDialect, dialectOf, idKeyword, isLater, isLegacy, jsonSchemaKeywords, pointerSteps, schemasIn,
   type Dialect,
-} from '#protocol/json-schema.js'
+} from './json-schema.js'
 
 const newestUri = 'https://json-schema.org/draft/2020-12/schema'
 

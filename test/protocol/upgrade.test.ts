@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { isObject, unmetered, type JsonObject } from '#protocol/unmetered.js'
 import { Meter } from '#protocol/json.js'
-import { upgrade } from '#mend/upgrade.js'
+import { upgrade } from '#protocol/upgrade.js'
 import { absent, asker, corpus, drafts, groupsOf, samples, suite } from '../schema/ask.js'
 
 const upgraded = (schema: JsonObject): JsonObject | undefined => {

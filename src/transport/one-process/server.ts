@@ -25,7 +25,8 @@ interface SharedServerOptions {
  * One process for any number of sessions, for revisions that have no sessions on the wire (2026-07-28).
  * Sessions must not learn of each other. So request ids, progress tokens and subscription ids are replaced on
  * the way to the server and restored on the way back. A message of the server that names no request goes to
- * a client only while exactly one exchange has open requests.
+ * a client only while exactly one exchange has open requests. Not to be confused with what replicas share
+ * (core/shared.ts, src/state).
  */
 export class SharedServer implements Hub {
   readonly timers: Timers
