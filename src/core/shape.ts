@@ -33,7 +33,8 @@ export interface Shapes {
  * @returns false when the policy does not want the change
  */
 export const tellChanges = (
-  core: Core, shape: ClientShape, path: string, changes: readonly Problem[], change: string, findings: Findings,
+  core: Core, shape: ClientShape, path: string, changes: readonly Problem[], change: string,
+  findings: Findings,
 ): boolean => {
   const found = core.findings(findings.meter)
   core.ask('onShown', { definition: undefined, changes, path, shape }, found, path)
