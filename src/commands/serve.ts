@@ -82,13 +82,16 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
     ? (await import('./serve/relays.js')).openRelays(parts, lifetime)
     : openAlone(parts, lifetime))
   const frontSettings = frontSettingsFor(log)
-  const passing =
-    replicas && new (await import('#transport/front/passing.js')).Passing(served.backend, replicas)
-  lifetime.add(() => passing?.close())
   let current = setup
+  const settings = async (of: Setup) => (latest = await frontSettings(of))
+  let latest = await frontSettings(setup)
+  const passing = replicas && new (await import('#transport/front/passing.js')).Passing({
+    inner: served.backend, replicas, refused: served.refused, tls: () => latest.tls,
+  })
+  lifetime.add(() => passing?.close())
   const front = openFront({
-    ...served, ...(passing && { backend: passing }), log, logLevel, settings: await frontSettings(setup),
-    renewed: () => frontSettings(current),
+    ...served, ...(passing && { backend: passing }), log, logLevel, settings: latest,
+    renewed: () => settings(current),
   }, lifetime)
   tellOfCapture(flags, setup.configuration)
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
@@ -97,11 +100,11 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const reload = async () => {
     const changed = await read()
     const doubts = doubtsAbout(changed)
-    const settings = await frontSettings(changed)
+    const renewed = await settings(changed)
     const late = needRestart(served.configuration(), changed.configuration)
     await served.reload(changed)
     current = changed
-    front.reload(settings)
+    front.reload(renewed)
     for (const doubt of doubts) log.warn(doubt)
     if (late.length > 0) log.warn(`${late.join(', ')}: changed, which takes a restart`)
   }

@@ -70,6 +70,9 @@ const merged = async (
   ])
   if (issuer === undefined && facade === undefined) servers.forEach(refuseScopes)
   if (asksForTokens({ tokens, issuer, facade })) servers.forEach(refusePassthrough)
+  const state = written.state === undefined ? base.state : readState(written.state)
+  if (facade !== undefined && state !== undefined)
+    fail(['auth', 'facade'], 'goes not with state: only the replica at which a user logged in knows the login')
   if (facade !== undefined) {
     servers.forEach((server, name) => refuseBesideFacade(server, name, tokens.length > 0))
   }
@@ -124,7 +127,7 @@ const merged = async (
     sessions: { ...base.sessions, ...written.sessions },
     minRevision: written.minRevision ?? base.minRevision,
     clients,
-    state: written.state === undefined ? base.state : readState(written.state),
+    state,
   })
 }
 
@@ -241,14 +244,30 @@ const readState = (
   { url, key, prefix, ttlMs, advertise }: NonNullable<Written.ConfigurationFile['state']>,
 ): StateConfiguration => {
   if (!URL.canParse(url)) return fail(['state', 'url'], 'must be a URL')
-  const secret = key ?? decodeURIComponent(new URL(url).password)
-  if (advertise !== undefined && secret === '') {
+  // The engine and its operators have the password: it proves nothing between replicas.
+  if (advertise !== undefined && key === undefined) {
     return fail(['state', 'advertise'], 'needs state.key, by which replicas know one another')
   }
+  const secret = key ?? passwordIn(url)
+  if (secret === '') return fail(['state', 'key'], 'is needed where url has no password: openssl rand -hex 32')
   return {
     url, secret, prefix: prefix ?? defaults.state.prefix, ttlMs: ttlMs ?? defaults.state.ttlMs,
-    advertise: advertise && readServerUrl(advertise, ['state', 'advertise']).replace(/\/$/, ''),
+    advertise: advertise === undefined ? undefined : readOwnUrl(advertise, ['state', 'advertise']),
   }
+}
+
+const passwordIn = (url: string): string => {
+  try {
+    return decodeURIComponent(new URL(url).password)
+  } catch {
+    return fail(['state', 'url'], 'has a password with a % that encodes nothing: write %25')
+  }
+}
+
+/** The origin of a URL at which requests arrive with their own paths. */
+const readOwnUrl = (text: string, keys: Keys): string => {
+  const { origin, pathname, search } = new URL(readServerUrl(text, keys))
+  return pathname === '/' && search === '' ? origin : fail(keys, 'must not have a path: http://HOST:PORT')
 }
 
 /** Codes and tokens are sent to the public URL, and browsers come back to it (OAuth 2.1, section 1.5). */

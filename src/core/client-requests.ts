@@ -27,6 +27,9 @@ import type { ToolLists } from './tool-lists.js'
 /** Most cancelled requests that are remembered for their late responses. */
 const maxCancelled = 1000
 
+/** Most requests in flight that other replicas know of. */
+const maxShared = 1000
+
 /** Most bytes of memory for requests in flight. */
 const maxBytes = 80 * 1024 * 1024
 
@@ -42,6 +45,7 @@ export class ClientRequests {
   /** Requests that the client cancelled, in that order. */
   readonly #cancelled = new Set<PendingRequest>()
   #queued = 0
+  #shared = 0
   #lastTimer = 0
   /** Why the server can no longer respond, and the code of the error for it. */
   #gone: { readonly reason: string; readonly code: number } | undefined
@@ -113,8 +117,9 @@ export class ClientRequests {
   resumable(exchange: Exchange): void {
     const { shared, driver } = this.#core
     for (const request of this.#pending.on(exchange)) {
-      if (!request.isAtServer || request.isShared) continue
+      if (request.stage !== 'sent' || request.isShared || this.#shared >= maxShared) continue
       request.isShared = true
+      this.#shared++
       const value = requestData(request, shared.digestOf)
       driver.run(
         shared.keep('request', sharedName(exchange, request.key), value, exchange),
@@ -173,6 +178,7 @@ export class ClientRequests {
     }
     if (request === undefined || !request.isAtServer) return true
     request.cancel()
+    this.#unshare(request, 'forget')
     this.#stopTimer(request)
     this.#cancelled.add(request)
     const [oldest] = this.#cancelled
@@ -242,7 +248,10 @@ export class ClientRequests {
     this.#core.records.answered(request, undefined, undefined)
   }
 
-  /** The session is over: records the requests without a response. */
+  /**
+   * The session is over: records the requests without a response. Other replicas keep knowing them: clients
+   * of a replica that stops fetch their responses there.
+   */
   ended(): void {
     for (const request of this.#pending.all()) this.#drop(request)
   }
@@ -396,6 +405,7 @@ export class ClientRequests {
       if (findings.isStop) output.toClient(exchange, errorAnswer(message, errorCode.gone, unknownRequest))
       return
     }
+    this.#shared++
     output.emit({ type: 'hold', hold: request, exchange, isOver: false })
     try {
       if (!isString(data)) request.called = yield* this.#calledIn(data, request)
@@ -472,12 +482,7 @@ export class ClientRequests {
     this.#close(request)
     records.answered(request, arrived?.frame, sent)
     request.end()
-    if (request.isShared) {
-      const { exchange, key } = request
-      this.#core.shared.askWithoutReply(
-        { kind: 'age', part: 'request', name: sharedName(exchange, key) }, exchange,
-      )
-    }
+    this.#unshare(request, 'age')
     if (arrived === undefined) return output.toClient(request.exchange, sent, 'client')
     if (arrived.frame.envelope?.event !== undefined && !this.#core.options.stateless)
       this.#given.add(request, arrived.exchange)
@@ -494,6 +499,15 @@ export class ClientRequests {
     // The server never saw it, so nothing else ends the client's HTTP request.
     if (isQueued && request.exchange !== stdioExchange)
       this.#core.output.emit({ type: 'complete', exchange: request.exchange })
+  }
+
+  /** @param kind `age`: other replicas get at most a replay of its response; `forget`: they get none */
+  #unshare(request: PendingRequest, kind: 'age' | 'forget'): void {
+    if (!request.isShared) return
+    const { exchange, key } = request
+    request.isShared = false
+    this.#shared--
+    this.#core.shared.askWithoutReply({ kind, part: 'request', name: sharedName(exchange, key) }, exchange)
   }
 
   #close(request: PendingRequest): void {

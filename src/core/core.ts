@@ -37,7 +37,7 @@ export class Core {
     const { agreed } = options.shared ?? {}
     const terms = agreed && termsOf(agreed)
     if (terms !== undefined) this.handshake.adopt(terms)
-    this.shared = new Shared(options.shared, this.output, this.driver)
+    this.shared = new Shared(options.shared, options.stateless, this.output, this.driver)
     this.checks = new Checks(options, this.output, this.driver)
     this.records = new Records(options, this.output, this.handshake)
     this.#mending = mendingFor(options.rules, options.policy)

@@ -114,13 +114,16 @@ export class ServerRequests {
     const pending = this.#pending.findAnywhere(exchange, key)
     if (pending === undefined) return false
     this.#pending.close(pending)
+    this.#core.shared.askWithoutReply({ kind: 'forget', part: 'asked', name: key }, exchange)
     this.#core.output.toServer(exchange, blocked(pending, findings))
     return true
   }
 
   #forgetOldest(): void {
     const oldest = this.#pending.oldest()
-    if (oldest !== undefined) this.#pending.close(oldest)
+    if (oldest === undefined) return
+    this.#pending.close(oldest)
+    this.#core.shared.askWithoutReply({ kind: 'forget', part: 'asked', name: oldest.key }, oldest.exchange)
   }
 }
 

@@ -50,11 +50,14 @@ export class Shared {
   readonly digestOf: SharedOptions['digestOf']
   readonly #output: Output
   readonly #driver: Driver
+  /** Many clients share the session, so that terms and ids are not unique in it. */
+  readonly #isOfMany: boolean
   readonly #waiting = new ChurnMap<number, Slot<SharedReply>>()
   #last = 0
 
-  constructor(options: SharedOptions | undefined, output: Output, driver: Driver) {
+  constructor(options: SharedOptions | undefined, isOfMany: boolean, output: Output, driver: Driver) {
     this.isOn = options !== undefined
+    this.#isOfMany = isOfMany
     const { digestOf = () => '' } = options ?? {}
     const known = new WeakMap<JsonObject, string>()
     this.digestOf = definition => {
@@ -68,7 +71,7 @@ export class Shared {
 
   /** @param exchange of the message that waits for the answer */
   *ask(ask: SharedAsk, exchange: Exchange): Flow<SharedReply> {
-    if (!this.isOn) return 'none'
+    if (!this.#has(ask.part)) return 'none'
     const share = ++this.#last
     const slot = new Slot<SharedReply>()
     this.#waiting.set(share, slot)
@@ -82,7 +85,11 @@ export class Shared {
 
   /** As `ask`, for a question whose reply nothing waits for. */
   askWithoutReply(ask: SharedAsk, exchange: Exchange): void {
-    if (this.isOn) this.#output.emit({ type: 'share', share: undefined, ask, exchange })
+    if (this.#has(ask.part)) this.#output.emit({ type: 'share', share: undefined, ask, exchange })
+  }
+
+  #has(part: SharedPart): boolean {
+    return this.isOn && (!this.#isOfMany || !ofOneClient.has(part))
   }
 
   answered(share: number, reply: SharedReply): void {
@@ -91,6 +98,8 @@ export class Shared {
     if (slot !== undefined) this.#driver.fill(slot, reply)
   }
 }
+
+const ofOneClient: ReadonlySet<SharedPart> = new Set<SharedPart>(['session', 'asked', 'request'])
 
 /** The terms as they are kept. */
 export const termsData = ({ revision, capabilities, client }: Terms): JsonObject => ({

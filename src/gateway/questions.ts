@@ -11,6 +11,8 @@ export class Questions {
   /** The server's frames wait for these. */
   readonly #frames = new Holds<object>()
   readonly #guarded: (act: () => void) => void
+  /** Of the newest `initialize`. */
+  #beginning: Exchange | undefined
 
   /**
    * @param shared undefined: there is no shared state, and nothing is found
@@ -49,11 +51,16 @@ export class Questions {
     this.#shared?.touch()
   }
 
-  /** The server names the session in a response's head. */
-  learnSessionId(event: TransportEvent): void {
-    if (this.#shared === undefined) return
+  /** The client begins a session by `initialize`. */
+  beginsOn(exchange: Exchange): void {
+    this.#beginning = exchange
+  }
+
+  /** A server names the session in the response to `initialize` (2025-11-25, Session Management). */
+  learnSessionId(event: TransportEvent, exchange: Exchange): void {
+    if (exchange !== this.#beginning) return
     const [id] = headersIn(event)?.get('mcp-session-id') ?? []
-    if (id !== undefined) this.#shared.named(id)
+    if (id !== undefined) this.#shared?.named(id)
   }
 
   /** True when the client gets an event id, and may resume the stream at another replica. */

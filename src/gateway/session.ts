@@ -121,7 +121,7 @@ export class Session {
 
   /** Learns what replicas share from an event of the server. */
   #learn(event: TransportEvent, exchange: Exchange): void {
-    this.#questions.learnSessionId(event)
+    this.#questions.learnSessionId(event, exchange)
     if (this.#questions.isResumable(event)) this.#dispatch({ type: 'resumable', exchange })
   }
 
@@ -154,6 +154,8 @@ export class Session {
     if (headers)
       this.#outbox.do(() => server.open?.(exchange, { method: 'POST', headers, body: frame.bytes }))
     this.#questions.touch()
+    if (frame.message.kind === 'request' && frame.message.method === 'initialize')
+      this.#questions.beginsOn(exchange)
     const { sent, isAsked } = this.#effects.during(exchange, () => this.#frame('client', { exchange, frame }))
     // Otherwise a response, the shared state or the server's HTTP response completes the exchange.
     if (expectsResponse(frame) || sent.client || isAsked || (server.open && sent.server)) return

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { SharedAsk, SharedPart, SharedReply, SharedSession } from '#core/shared.js'
-import { isObject, isString, type JsonObject, member, parseJson } from '#protocol/json.js'
+import { isObject, member, parseJson } from '#protocol/json.js'
 import { type Store, usedUp } from './store.js'
 
 export interface SharedSessionsOptions {
@@ -18,14 +18,22 @@ export interface SharedSessionsOptions {
 
 export type Outcome = 'ok' | 'failed'
 
-/** Longest value that is kept, in characters. */
-const longest = 512 * 1024
+/** Longest value that is kept, in characters: the digests of 5000 tools with long names. */
+const longest = 2 * 1024 * 1024
 /** How long an answered request is kept for a replay of its response, in milliseconds. */
 const agedMs = 60_000
+/** How long a request waits at most for a response that comes by another replica, in milliseconds. */
+const openMs = 60 * 60_000
 
 const letters: Readonly<Record<SharedPart, string>> = {
   session: 's', tools: 'd', asked: 'a', request: 'r', task: 't', list: 'l',
 }
+
+/** What is kept as long as the session. */
+const lasting = [['session', ''], ['tools', ''], ['list', 'mark'], ['list', 'digest']] as const
+
+/** `group`: all clients of one authorization context without a session id. */
+export type SharedKind = 'session' | 'group'
 
 /** The sessions of all servers, as replicas share them. */
 export class SharedSessions {
@@ -36,30 +44,40 @@ export class SharedSessions {
   }
 
   /**
-   * @param id the `Mcp-Session-Id`, or the authorization context of clients without one; undefined: the
-   *   server has yet to choose it
+   * @param id the `Mcp-Session-Id`, or the authorization context of a group; undefined: the server has yet to
+   *   choose it
    * @param owner the context of the token that began the session
    */
-  session(server: string, id: string | undefined, owner: string): SharedSession {
-    return new KeptSession(this.#options, server, id, owner)
+  session(server: string, id: string | undefined, owner: string, kind: SharedKind = 'session'): SharedSession {
+    return new KeptSession(this.#options, server, kind, id, owner)
   }
 }
 
 class KeptSession implements SharedSession {
   readonly #options: SharedSessionsOptions
   readonly #server: string
+  readonly #kind: SharedKind
   readonly #owner: string
   readonly #now: () => number
+  #id: string | undefined
+  /** The hash of the id. */
   #key: string | undefined
-  /** What is kept of the session itself: kept again where the store has lost it. */
-  #agreed: JsonObject | undefined
+  /** What is known here of the session and its list, by key: kept again where the store has lost it. */
+  readonly #known = new Map<string, string>()
+  /** The keys of requests without a response. */
+  readonly #open = new Set<string>()
+  /** The keys of it whose newest value could not be kept. */
+  readonly #unkept = new Set<string>()
   #touchedAt: number
   #generation: number
 
-  constructor(options: SharedSessionsOptions, server: string, id: string | undefined, owner: string) {
+  constructor(
+    options: SharedSessionsOptions, server: string, kind: SharedKind, id: string | undefined, owner: string,
+  ) {
     this.#options = options
     this.#server = server
-    this.#now = options.now ?? Date.now
+    this.#kind = kind
+    this.#now = options.now ?? (() => performance.now())
     this.#touchedAt = this.#now()
     this.#generation = options.store.generation
     this.#owner = this.#hash('owner', owner)
@@ -67,18 +85,22 @@ class KeptSession implements SharedSession {
   }
 
   named(id: string): void {
-    this.#key ??= this.#hash('session', this.#server, id)
+    if (id === this.#id) return
+    this.#id = id
+    this.#key = this.#hash(this.#kind, this.#server, id)
+    this.#forgetAll()
   }
 
   async ask(ask: SharedAsk): Promise<SharedReply | 'others'> {
-    const { store, ttlMs, counted } = this.#options
+    const { store, counted } = this.#options
     if (this.#key === undefined) return 'none'
     const key = this.#keyOf(this.#key, ask.part, ask.name)
     try {
-      const reply = await this.#do(store, key, ask, ttlMs)
+      const reply = await this.#do(store, key, ask)
       counted?.(ask.kind, 'ok')
       return reply
     } catch {
+      if (ask.kind === 'keep' && this.#known.has(key)) this.#unkept.add(key)
       counted?.(ask.kind, 'failed')
       return 'unreachable'
     }
@@ -86,47 +108,73 @@ class KeptSession implements SharedSession {
 
   touch(): void {
     const { store, ttlMs, counted } = this.#options
-    if (this.#key === undefined) return
-    const isDue = this.#now() - this.#touchedAt > ttlMs / 4 || store.generation !== this.#generation
-    if (!isDue || store.problem !== undefined) return
+    const session = this.#key
+    if (session === undefined || store.problem !== undefined) return
+    const isAgain = store.generation !== this.#generation || this.#unkept.size > 0
+    if (!isAgain && this.#now() - this.#touchedAt <= ttlMs / 4) return
     this.#touchedAt = this.#now()
     this.#generation = store.generation
-    const key = this.#keyOf(this.#key, 'session', '')
-    const agreed = this.#agreed
-    const again = async (): Promise<void> => {
+    const again = async (key: string): Promise<void> => {
       const isThere = await store.expire(key, ttlMs)
-      if (!isThere && agreed !== undefined) await store.set(key, JSON.stringify(agreed), ttlMs)
+      const text = this.#known.get(key)
+      if (text !== undefined && (!isThere || this.#unkept.has(key))) await store.set(key, text, ttlMs)
+      this.#unkept.delete(key)
     }
-    const others = store.expire(this.#keyOf(this.#key, 'tools', ''), ttlMs)
-    Promise.all([again(), others]).then(() => counted?.('touch', 'ok'), () => counted?.('touch', 'failed'))
+    Promise.all(lasting.map(([part, name]) => again(this.#keyOf(session, part, name))))
+      .then(() => counted?.('touch', 'ok'), () => counted?.('touch', 'failed'))
   }
 
-  async #do(
-    store: Store, key: string, ask: SharedAsk, ttlMs: number,
-  ): Promise<SharedReply | 'others'> {
+  async #do(store: Store, key: string, ask: SharedAsk): Promise<SharedReply | 'others'> {
+    const { ttlMs } = this.#options
+    const isRequest = ask.part === 'asked' || ask.part === 'request'
     switch (ask.kind) {
       case 'keep': {
         const value = ask.part === 'session' ? { agreed: ask.value, owner: this.#owner } : ask.value
         const text = JSON.stringify(value)
         if (text.length > longest) throw new Error('the value is too long to be kept')
-        if (ask.part === 'session') this.#agreed = value
-        await store.set(key, text, ttlMs)
+        this.#learn(ask.part, key, text)
+        if (isRequest) this.#open.add(key)
+        await store.set(key, text, isRequest ? Math.min(openMs, ttlMs) : ttlMs)
         return 'none'
       }
-      case 'find':
-        return this.#read(ask.part, await store.get(key))
+      case 'find': {
+        const text = await store.get(key)
+        const reply = this.#read(ask.part, text)
+        if (text !== undefined && isObject(reply)) this.#learn(ask.part, key, text)
+        return reply
+      }
       case 'take':
+        this.#open.delete(key)
         return this.#read(ask.part, await store.take(key, agedMs))
       case 'age':
+        this.#open.delete(key)
         await store.expire(key, agedMs)
         return 'none'
       case 'forget':
-        await store.delete(key)
-        if (ask.part === 'session') this.#agreed = undefined
+        this.#open.delete(key)
+        await Promise.all((ask.part === 'session' ? this.#all() : [key]).map(one => store.delete(one)))
         return 'none'
       default:
         return ask satisfies never
     }
+  }
+
+  /** The digests of first definitions are long, and not remembered here. */
+  #learn(part: SharedPart, key: string, text: string): void {
+    if (part === 'session' || part === 'list') this.#known.set(key, text)
+  }
+
+  /** The keys of a session that is over. */
+  #all(): readonly string[] {
+    const session = this.#key
+    const own = session === undefined ? [] : lasting.map(([part, name]) => this.#keyOf(session, part, name))
+    const keys = [...this.#open, ...own]
+    this.#forgetAll()
+    return keys
+  }
+
+  #forgetAll(): void {
+    for (const known of [this.#known, this.#open, this.#unkept]) known.clear()
   }
 
   #read(part: SharedPart, text: string | undefined): SharedReply | 'others' {
@@ -135,10 +183,8 @@ class KeptSession implements SharedSession {
     const value = parseJson(text)
     if (!isObject(value)) return 'none'
     if (part !== 'session') return value
-    const owner = member(value, 'owner')
-    if (!isString(owner) || owner !== this.#owner) return 'others'
+    if (member(value, 'owner') !== this.#owner) return 'others'
     const agreed = member(value, 'agreed')
-    this.#agreed = value
     return isObject(agreed) ? agreed : 'none'
   }
 

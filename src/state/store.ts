@@ -18,7 +18,7 @@ export interface Store {
 }
 
 export interface StoreProblem {
-  /** Without addresses or credentials. */
+  /** It may name an address, and never credentials. */
   readonly reason: string
   /** ISO 8601. */
   readonly since: string

@@ -424,6 +424,26 @@ const wrong = [
     'another upstream', server('url: "https://a.example", upstream: some'),
     ':1:43: servers.a.upstream: must be none, passthrough, static, oauth, not "some"; did you mean "none"?',
   ],
+  [
+    'a state without a secret', 'state: { url: "redis://h" }',
+    ':1:1: state.key: is needed where url has no password: openssl rand -hex 32',
+  ],
+  [
+    'a password that cannot be read', 'state: { url: "redis://:a%b@h" }',
+    ':1:10: state.url: has a password with a % that encodes nothing: write %25',
+  ],
+  [
+    'replicas without a key', 'state: { url: "redis://:password@h", advertise: "http://a" }',
+    ':1:38: state.advertise: needs state.key, by which replicas know one another',
+  ],
+  [
+    'a path between replicas', 'state: { url: "redis://h", key: 0123456789abcdef, advertise: "http://a/b" }',
+    ':1:51: state.advertise: must not have a path: http://HOST:PORT',
+  ],
+  [
+    'a facade of several replicas', 'auth: facade\nstate: { url: "redis://:p@h" }',
+    ':1:1: auth.facade: goes not with state: only the replica at which a user logged in knows the login',
+  ],
   ['an upstream of a process', server('command: [b], upstream: none'), ':1:31: servers.a.upstream: goes only with url'],
   [
     'a static upstream without headers', server('url: "https://a.example", upstream: static'),

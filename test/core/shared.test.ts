@@ -267,3 +267,41 @@ t.test('a resumed response is judged by its tool only where both replicas have l
   t.match(second.entries.at(-1)?.findings, [{ rule: 'result/unchecked' }])
   t.end()
 })
+
+t.test('what nobody answers is not kept for ever', t => {
+  const { open, held } = replicas()
+  const relay = open(false)
+  relay.client(initialize)
+  relay.server(agreed)
+  const keys = (part: string) => [...held.keys()].filter(key => key.startsWith(part)).length
+  for (let id = 0; id < 1500; id++) relay.server({ jsonrpc: '2.0', id, method: 'ping' }, 'get')
+  t.equal(keys('asked '), 1000)
+  for (let id = 1; id <= 1200; id++) {
+    const exchange = { name: `x${id}`, context: 'same' }
+    relay.hears('client', { jsonrpc: '2.0', id, method: 'prompts/list' }, exchange)
+    relay.perform({ type: 'resumable', exchange })
+  }
+  t.equal(keys('request '), 1000)
+  for (let id = 1; id <= 1200; id++) {
+    const params = { requestId: id }
+    relay.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params }, 'y')
+  }
+  t.equal(keys('request '), 0)
+  t.end()
+})
+
+t.test('clients without a session share no ids', t => {
+  const { open, held } = replicas()
+  const relay = open(false, { stateless: true })
+  for (const name of ['a', 'b']) {
+    const exchange = { name, context: 'same' }
+    relay.hears('client', { jsonrpc: '2.0', id: 2, method: 'prompts/list' }, exchange)
+    t.same(relay.perform({ type: 'resumable', exchange }), [])
+    t.match(relay.hears('server', { jsonrpc: '2.0', id: 1, method: 'ping' }, exchange), [['to client', { id: 1 }]])
+    t.match(
+      relay.hears('client', { jsonrpc: '2.0', id: 1, result: {} }, exchange), [['to server', { id: 1, result: {} }]],
+    )
+  }
+  t.same([...held], [])
+  t.end()
+})

@@ -2,9 +2,9 @@ import t from 'tap'
 import { SharedSessions } from '#state/sessions.js'
 import { MemoryStore } from './memory.js'
 
-const setUp = () => {
+const setUp = (ttlMs = 4000) => {
   const store = new MemoryStore()
-  const options = { store, prefix: 'p', ttlMs: 4000, secret: 'known-to-all-replicas', now: () => store.now }
+  const options = { store, prefix: 'p', ttlMs, secret: 'known-to-all-replicas', now: () => store.now }
   return { store, one: new SharedSessions(options), other: new SharedSessions(options) }
 }
 
@@ -62,10 +62,48 @@ t.test('a session that is used is kept, and kept again where the store has lost 
   t.equal(await other.session('weather', 'a', '').ask(session), 'none', 'unused, it is forgotten')
 })
 
+t.test('a session and a group of clients have no name in common', async t => {
+  const { one, other } = setUp()
+  await one.session('weather', 'a', '').ask({ ...session, kind: 'keep', value: { revision: '2025-06-18' } })
+  t.equal(await other.session('weather', 'a', '', 'group').ask(session), 'none')
+  const renamed = other.session('weather', 'a', '')
+  renamed.named('b')
+  t.equal(await renamed.ask(session), 'none', 'a new name replaces the old one')
+})
+
+t.test('what could not be kept is kept later, and what another has kept since stays', async t => {
+  const { store, one, other } = setUp()
+  const mark = { part: 'list', name: 'mark' } as const
+  const [kept, joined] = [one.session('weather', 'a', ''), other.session('weather', 'a', '')]
+  store.problem = { reason: 'no answer', since: '' }
+  t.equal(await kept.ask({ kind: 'keep', ...mark, value: { is: '1' } }), 'unreachable')
+  t.equal(await joined.ask({ kind: 'find', ...mark }), 'unreachable')
+  store.problem = undefined
+  joined.touch()
+  kept.touch()
+  await new Promise(resolve => setImmediate(resolve))
+  t.match(await joined.ask({ kind: 'find', ...mark }), { is: '1' })
+  await joined.ask({ kind: 'keep', ...mark, value: { is: '2' } })
+  store.generation++
+  kept.touch()
+  await new Promise(resolve => setImmediate(resolve))
+  t.match(await joined.ask({ kind: 'find', ...mark }), { is: '2' })
+})
+
+t.test('requests expire within an hour, and with their session', async t => {
+  const { store, one } = setUp(24 * 60 * 60_000)
+  const kept = one.session('weather', 'a', '')
+  await kept.ask({ kind: 'keep', part: 'list', name: 'mark', value: { is: '1' } })
+  for (const part of ['asked', 'request'] as const) await kept.ask({ kind: 'keep', part, name: '7', value: {} })
+  t.same([...store.held.values()].map(({ until }) => until), [24 * 60 * 60_000, 60 * 60_000, 60 * 60_000])
+  await kept.ask({ ...session, kind: 'forget' })
+  t.equal(store.held.size, 0)
+})
+
 t.test('a store that fails, and a value that is too long, are unreachable', async t => {
   const { store, one } = setUp()
   const kept = one.session('weather', 'a', '')
-  const value = { text: 'x'.repeat(600_000) }
+  const value = { text: 'x'.repeat(3_000_000) }
   t.equal(await kept.ask({ kind: 'keep', part: 'tools', name: '', value }), 'unreachable')
   store.problem = { reason: 'no answer', since: '' }
   t.equal(await kept.ask(session), 'unreachable')

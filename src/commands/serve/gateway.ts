@@ -159,7 +159,7 @@ const upstreamOf = async (
     guard: openGuard(setup, configuration, witnesses, currentRuling(parts, setup, configuration)),
     connector,
     scopes: server.scopes,
-    shared: 'url' in server ? state && ((id, owner) => state.sessions.session(name, id, owner)) : undefined,
+    shared: 'url' in server ? state && ((id, owner, kind) => state.sessions.session(name, id, owner, kind)) : undefined,
     ...('url' in server && {
       passesAuthorization: (server.upstream ?? 'passthrough') === 'passthrough' && !asksForTokens(configuration),
     }),

@@ -2,6 +2,7 @@ import type { Log } from '#audit/log.js'
 import type { StateConfiguration } from '#config/configuration.js'
 import { CustomsError } from '#errors.js'
 import type { Problem } from '#gateway/health.js'
+import { Proofs } from '#state/proofs.js'
 import { Replicas } from '#state/replicas.js'
 import { SharedSessions } from '#state/sessions.js'
 import type { Metrics } from '#telemetry/metrics.js'
@@ -22,9 +23,9 @@ const redis = () => import('#state/redis.js').catch((cause: unknown) => {
 export const openReplicas = async (
   { url, prefix, secret, advertise }: StateConfiguration & { readonly advertise: string }, lifetime: Lifetime,
 ): Promise<Replicas> => {
-  const store = new (await redis()).RedisStore({ url, ready: () => void replicas.say() })
+  const store = new (await redis()).RedisStore({ url, ready: () => replicas.connected() })
   lifetime.add(() => store.close())
-  const replicas = new Replicas({ store, prefix, secret, advertise })
+  const replicas = new Replicas({ store, prefix, proofs: new Proofs(secret), advertise })
   lifetime.add(() => replicas.close())
   await store.begun
   await replicas.say()

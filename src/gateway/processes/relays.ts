@@ -92,6 +92,10 @@ export class Relays implements FrontBackend {
     return this.#paths.get(path)?.server.name
   }
 
+  runsProcess(path: string): boolean {
+    return this.#paths.get(path)?.server.kind === 'stdio'
+  }
+
   serve(...[request, response, arrival]: Parameters<FrontBackend['serve']>): void {
     const served = this.#paths.get(arrival.path)
     if (served === undefined) return

@@ -19,6 +19,8 @@ import type { FrontSession } from './sessions/session.js'
 /** Answers the requests that the front has admitted: the endpoints of this process, or relay processes. */
 export interface Backend<Request = FrontRequest, Response = FrontResponse> {
   has(path: string): boolean
+  /** True where the server at the path is a process: its sessions live where the process runs. */
+  runsProcess(path: string): boolean
   /** Answers a request at a path that it has. */
   serve(request: Request, response: Response, arrival: Arrival): void
   /** Ends the streams that would never end by themselves, because the front is stopping. */
@@ -93,6 +95,10 @@ export class Endpoints implements Backend {
 
   has(path: string): boolean {
     return this.#routers.has(path)
+  }
+
+  runsProcess(path: string): boolean {
+    return this.#routers.get(path)?.own === true
   }
 
   /**

@@ -1,8 +1,10 @@
 import { Agent, request as ask, type IncomingMessage, type ServerResponse } from 'node:http'
 import { request as askSecurely, Agent as SecureAgent } from 'node:https'
-import { realTimers } from '../timers.js'
+import { realTimers, type Timers } from '../timers.js'
 import type { Arrival } from './arrival.js'
+import type { EndpointsOptions } from './endpoints.js'
 import type { FrontBackend } from './front.js'
+import type { FrontTls } from './listener.js'
 import { refusals, refuse, type Refusal } from './refusal.js'
 import { headerText } from './request.js'
 
@@ -12,8 +14,20 @@ export interface KnownReplicas {
   readonly name: string
   /** @returns undefined for a replica that is gone; rejects when that is not known */
   addressOf(name: string): Promise<string | undefined>
-  proofOf(facts: readonly string[]): string
-  isProof(proof: string, facts: readonly string[]): boolean
+  readonly proofs: {
+    proofOf(facts: readonly string[]): string
+    isProof(proof: string, facts: readonly string[]): boolean
+  }
+}
+
+export interface PassingOptions {
+  readonly inner: FrontBackend
+  readonly replicas: KnownReplicas
+  /** This replica's own certificate, shown to replicas that ask for one. It may be renewed. */
+  readonly tls?: () => FrontTls | undefined
+  /** See `HttpFrontOptions`. */
+  readonly refused?: EndpointsOptions['refused']
+  readonly timers?: Timers
 }
 
 /** The headers between replicas: a proof that a replica passes the request on, and the client's address. */
@@ -27,47 +41,76 @@ const ofConnection: ReadonlySet<string> = new Set([
 
 /** The longest time to connect to a replica, in milliseconds. */
 const connectMs = 5000
+/** How often it is checked that the replicas of open requests still exist, in milliseconds. */
+const watchMs = 5000
 
 /** The replica that runs a session's process, by the session's id. */
 const homeIn = (session: string | undefined): string | undefined =>
   /^(r[0-9a-f]{16})-/.exec(session ?? '')?.[1]
+
+/** A request that was passed on, until its response is over. */
+interface Passed {
+  readonly home: string
+  /** Its replica is gone. */
+  fail(): void
+  /** This replica stops: a stream has to end by itself. */
+  finish(): void
+}
 
 /**
  * Passes the requests of sessions in front of a process on to the replica that runs the process, once: a
  * replica that gets such a request answers it.
  */
 export class Passing implements FrontBackend {
+  readonly #options: PassingOptions
   readonly #inner: FrontBackend
   readonly #replicas: KnownReplicas
+  readonly #timers: Timers
   readonly #agents = {
     'http:': new Agent({ keepAlive: true }), 'https:': new SecureAgent({ keepAlive: true }),
   }
+  readonly #open = new Set<Passed>()
+  /** Stops the watch over the replicas of open requests. */
+  #stopWatch: (() => void) | undefined
 
-  constructor(inner: FrontBackend, replicas: KnownReplicas) {
-    this.#inner = inner
-    this.#replicas = replicas
+  constructor(options: PassingOptions) {
+    this.#options = options
+    this.#inner = options.inner
+    this.#replicas = options.replicas
+    this.#timers = options.timers ?? realTimers
   }
 
   has(path: string): boolean {
     return this.#inner.has(path)
   }
 
+  runsProcess(path: string): boolean {
+    return this.#inner.runsProcess(path)
+  }
+
   serve(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
-    const home = homeIn(arrival.sessionId)
+    const { path, modern, sessionId } = arrival
     const isPassed = this.#isPassed(request, arrival)
-    if (home === undefined || home === this.#replicas.name) {
+    // An HTTP server's own ids may look like ours, where it is a gateway itself.
+    const home = modern || !this.#inner.runsProcess(path) ? undefined : homeIn(sessionId)
+    if (home === undefined || home === this.#replicas.name)
       return this.#inner.serve(request, response, arrival)
-    }
-    const refused = (reason: Refusal) => refuse(request, response, reason, realTimers)
     // The replica that passed it on knew an address that is another replica's now.
-    if (isPassed) return refused(refusals.noSession)
+    if (isPassed) return this.#refuse(request, response, arrival, refusals.noSession)
     this.#replicas.addressOf(home).then(
-      url => (url === undefined ? refused(refusals.noSession) : this.#pass(request, response, arrival, url)),
-      () => refused(refusals.noState),
+      url => {
+        // The client may have left meanwhile.
+        if (response.destroyed) return
+        if (url === undefined) this.#refuse(request, response, arrival, refusals.noSession)
+        else this.#pass(request, response, arrival, home, url)
+      },
+      () => this.#refuse(request, response, arrival, refusals.noState),
     )
   }
 
+  /** Streams of other replicas end here, and go on by another one. */
   endStreams(): void {
+    for (const passed of this.#open) passed.finish()
     this.#inner.endStreams()
   }
 
@@ -76,7 +119,15 @@ export class Passing implements FrontBackend {
   }
 
   close(): void {
+    this.#stopWatch?.()
     for (const agent of Object.values(this.#agents)) agent.destroy()
+  }
+
+  #refuse(request: IncomingMessage, response: ServerResponse, arrival: Arrival, reason: Refusal): void {
+    const { status, message } = reason
+    const { address, path } = arrival
+    this.#options.refused?.({ status, message, address, path })
+    refuse(request, response, reason, this.#timers)
   }
 
   /** Whether another replica passes the request on; what only replicas say is not for servers to see. */
@@ -85,31 +136,46 @@ export class Passing implements FrontBackend {
     const [proof, client] = [headerText(headers[proofHeader]), headerText(headers[clientHeader])]
     for (const name of [proofHeader, clientHeader]) Reflect.deleteProperty(headers, name)
     if (proof === undefined || client === undefined) return false
-    if (!this.#replicas.isProof(proof, factsOf(request, client))) return false
+    if (!this.#replicas.proofs.isProof(proof, factsOf(request, client))) return false
     arrival.address = client
     return true
   }
 
-  #pass(request: IncomingMessage, response: ServerResponse, arrival: Arrival, url: string): void {
+  #pass(
+    request: IncomingMessage, response: ServerResponse, arrival: Arrival, home: string, url: string,
+  ): void {
     const target = new URL(url)
-    const send = target.protocol === 'https:' ? askSecurely : ask
-    const agent = target.protocol === 'https:' ? this.#agents['https:'] : this.#agents['http:']
+    const isSecure = target.protocol === 'https:'
     const headers = Object.fromEntries(
       Object.entries(request.headers).filter(([name]) => !ofConnection.has(name)),
     )
     if (request.headers.expect !== undefined) response.writeContinue()
-    const onward = send(target, {
-      agent, method: request.method, path: request.url,
+    const { cert, key } = (isSecure && this.#options.tls?.()) || {}
+    const onward = (isSecure ? askSecurely : ask)(target, {
+      agent: this.#agents[isSecure ? 'https:' : 'http:'], method: request.method, path: request.url,
+      ...(cert !== undefined && { cert, key }),
       headers: {
         ...headers,
         [clientHeader]: arrival.address,
-        [proofHeader]: this.#replicas.proofOf(factsOf(request, arrival.address)),
+        [proofHeader]: this.#replicas.proofs.proofOf(factsOf(request, arrival.address)),
       },
     })
-    const late = setTimeout(() => onward.destroy(new Error('no connection in time')), connectMs)
+    let isGone = false
+    const passed: Passed = {
+      home,
+      fail: () => {
+        isGone = true
+        onward.destroy(new Error('the replica is gone'))
+      },
+      finish: () => {
+        if (request.method === 'GET' && response.headersSent) response.end()
+      },
+    }
+    this.#watch(passed)
+    const stopLate = this.#timers.after(connectMs, () => onward.destroy(new Error('no connection in time')))
     onward.once('socket', socket => {
-      if (!socket.connecting) clearTimeout(late)
-      else socket.once('connect', () => clearTimeout(late))
+      if (!socket.connecting) stopLate()
+      else socket.once('connect', stopLate)
     })
     onward.once('response', answer => {
       response.writeHead(answer.statusCode ?? 502, Object.fromEntries(
@@ -119,18 +185,38 @@ export class Passing implements FrontBackend {
       answer.pipe(response)
       answer.once('error', () => response.destroy())
       answer.once('close', () => {
-        if (!answer.complete) response.destroy()
+        if (!answer.complete && !response.writableEnded) response.destroy()
       })
     })
     onward.once('error', (error: Error & { readonly code?: string }) => {
-      clearTimeout(late)
       if (response.headersSent || response.destroyed) return void response.destroy()
       // Nobody listens there any more: the process of the session has ended with its replica.
-      const reason = error.code === 'ECONNREFUSED' ? refusals.noSession : refusals.noReplica
-      refuse(request, response, reason, realTimers)
+      const isOver = isGone || error.code === 'ECONNREFUSED'
+      this.#refuse(request, response, arrival, isOver ? refusals.noSession : refusals.noReplica)
     })
-    response.once('close', () => onward.destroy())
+    response.once('close', () => {
+      stopLate()
+      this.#open.delete(passed)
+      onward.destroy()
+    })
     request.pipe(onward)
+  }
+
+  /** A replica may vanish without a word on its connections: its name expires then. */
+  #watch(passed: Passed): void {
+    this.#open.add(passed)
+    this.#stopWatch ??= this.#timers.every(watchMs, () => {
+      for (const home of new Set([...this.#open].map(one => one.home))) void this.#check(home)
+      if (this.#open.size > 0) return
+      this.#stopWatch?.()
+      this.#stopWatch = undefined
+    })
+  }
+
+  async #check(home: string): Promise<void> {
+    // While the state cannot be reached, nobody knows.
+    const url = await this.#replicas.addressOf(home).catch(() => '')
+    if (url === undefined) for (const passed of this.#open) if (passed.home === home) passed.fail()
   }
 }
 

@@ -28,8 +28,10 @@ export interface Endpoint {
   /**
    * The state of a session that replicas share. Undefined: nothing is shared.
    * @param id undefined: the server has yet to choose it
+   * @param kind `group`: `id` is the context of clients without a session
    */
-  shared?: ((id: string | undefined, owner: string) => SharedSession) | undefined
+  shared?:
+    ((id: string | undefined, owner: string, kind: 'session' | 'group') => SharedSession) | undefined
   /** Called for each new session, before its first event. It starts the session's transport, now or later. */
   open(opening: NewSession): void
 }
@@ -166,7 +168,7 @@ export class SessionRouter {
     const { sessionId, modern } = arrival
     if (this.own || modern || sessionId === undefined || this.known(arrival) !== undefined) return undefined
     const owner = this.#ownerOf(arrival)
-    return this.#endpoint?.shared?.(sessionId, owner).ask({ kind: 'find', part: 'session', name: '' })
+    return this.#endpoint?.shared?.(sessionId, owner, 'session').ask({ kind: 'find', part: 'session', name: '' })
       .then(agreed => {
         if (agreed === 'others') return refusals.noSession
         // Whose session it is, is not known.
@@ -257,9 +259,12 @@ export class SessionRouter {
     const client = clientOf(arrival)
     const id = kind === 'own' ? this.#settings().mint() : undefined
     const generation = this.#generation
-    const sharedId = kind === 'stateless' ? `group ${arrival.context(this.#credentials)}` : arrival.sessionId
-    const shared = kind === 'own' ? undefined : endpoint.shared?.(sharedId, this.#ownerOf(arrival))
-    const session: FrontSession = new FrontSession(kind, id, this.#ownerOf(arrival), {
+    const owner = this.#ownerOf(arrival)
+    const shared = kind === 'own' ? undefined : kind === 'stateless'
+      ? endpoint.shared?.(arrival.context(this.#credentials), owner, 'group')
+      // The server has yet to name a session that begins here.
+      : endpoint.shared?.(joined && arrival.sessionId, owner, 'session')
+    const session: FrontSession = new FrontSession(kind, id, owner, {
       idle: idle => {
         const isOld = generation < this.#generation
         // The server's response to initialize named no session, so no later request can belong to this one.

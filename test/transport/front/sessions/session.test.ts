@@ -1,5 +1,6 @@
 import t from 'tap'
 import { stdioExchange } from '#core/event.js'
+import type { NewSession } from '#transport/front/front.js'
 import type { TransportEvent } from '#transport/transport.js'
 import {
   ask, begin, echo, frameOf, handshake, initialize, Reader, result, start, post, textOf, type Opened,
@@ -506,4 +507,23 @@ t.test('while a session is paused, the bodies of its requests are not read', asy
   t.equal(told.filter(({ type }) => type === 'frame').length, 1)
   transport.resume(stdioExchange)
   t.equal((await waiting).status, 200)
+})
+
+t.test('what replicas share of a session has the id that the server gives it', async t => {
+  const names: (readonly [id: string | undefined, kind: string])[] = []
+  const shared = (id: string | undefined, _: string, kind: string) => {
+    names.push([id, kind])
+    return { named: () => undefined, touch: () => undefined, ask: () => Promise.resolve('none' as const) }
+  }
+  const open = ({ transport }: NewSession) => transport.start(event => {
+    if (event.type === 'frame') transport.send(event.exchange, result('1'))
+  })
+  const { port } = await start(t, { endpoints: new Map([['/mcp', { server: 'http' as const, shared, open }]]) })
+  const headers = { ...post, 'mcp-session-id': 'stale' }
+  await ask(port, { headers, body: initialize() })
+  t.same(names.splice(0), [['stale', 'session'], [undefined, 'session']], 'the server has yet to name it')
+  await ask(port, { headers: { ...headers, 'mcp-session-id': 'known' }, body: ping(1) })
+  t.same(names.splice(0).at(-1), ['known', 'session'])
+  await ask(port, { headers: post, body: ping(1) })
+  t.match(names, [[String, 'group']], 'clients without a session')
 })
