@@ -11,7 +11,7 @@ import {
   SCHEMAS, STRING, STRING_RULES, TABLE, TEXT, TYPES, UNKNOWN, UNSUPPORTED, VALID,
 } from '../layout'
 import { isInteger, isListed, ofNumber, ofString } from './scalars'
-import { isSame } from './strings'
+import { isSame, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './strings'
 import { afterValue, ENTRY, firstOf, lengthOf } from './tape'
 
 const MAX_DEPTH: i32 = 500
@@ -52,17 +52,17 @@ function matches(place: usize, entry: usize): i32 {
   const first = firstOf(entry)
   let type: u32
   let verdict: i32 = VALID
-  if (first == 0x22) {
+  if (first == QUOTE) {
     type = STRING
     if ((types & STRING) == 0) return INVALID
     const rules = load<u32>(schema, STRING_RULES)
     if (rules != 0) verdict = ofString(TABLE + rules, entry)
-  } else if (first == 0x7b) {
+  } else if (first == OPEN_OBJECT) {
     type = OBJECT
     if ((types & OBJECT) == 0) return INVALID
     const rules = load<u32>(schema, OBJECT_RULES)
     if (rules != 0) verdict = below(TABLE + rules, entry, true)
-  } else if (first == 0x5b) {
+  } else if (first == OPEN_ARRAY) {
     type = ARRAY
     if ((types & ARRAY) == 0) return INVALID
     const rules = load<u32>(schema, ARRAY_RULES)

@@ -2,13 +2,19 @@
 
 import { MAX_OPEN, OPEN, PADDING, TEXT } from '../layout'
 import { hasDistinctNames } from './names'
-import { afterString, beginPlain, ESCAPED, isSpace } from './strings'
+import {
+  afterString, beginPlain, CASE, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, ESCAPED, isSpace, MINUS,
+  OPEN_OBJECT, QUOTE, ZERO,
+} from './strings'
 import { capacity, ENTRY, tape } from './tape'
 
 /** Numbers of at most this many bytes, with an exponent below 100, are within the range of a double. */
 const LONGEST_NUMBER: usize = 200
 
-/** Texts of more names are left to the incremental parser: JSON.parse takes nearly 1 us for a new name. */
+/**
+ * A text with more names is left to the incremental parser, which yields: JSON.parse would take nearly 1 us
+ * for each new name.
+ */
 const MAX_NAMES: u32 = 100_000
 
 /**
@@ -20,105 +26,107 @@ export function read(length: i32, depth: i32): usize {
   const end = TEXT + length
   memory.fill(end, 0, PADDING)
   beginPlain()
-  const stop = tape + capacity(length) - 2 * ENTRY
+  const lastEntry = tape + capacity(length) - 2 * ENTRY
   const deepest = <usize>min(depth, MAX_OPEN) << 2
-  let top: usize = 0
-  let named = false
+  /** Bytes of `OPEN` in use: four for each open container. */
+  let openBytes: usize = 0
+  let inObject = false
   let count = 0
   let names: u32 = 0
   let at = TEXT
-  let next = tape
+  let entry = tape
 
   while (true) {
     while (isSpace(load<u8>(at))) at++
-    if (next > stop) return 0
+    if (entry > lastEntry) return 0
     const first = load<u8>(at)
-    store<u32>(next, <u32>(at - TEXT))
-    if (first == 0x22) {
+    store<u32>(entry, <u32>(at - TEXT))
+    if (first == QUOTE) {
       const after = afterString(at + 1)
       if (after == 0) return 0
       at = after & 0x7fffffff
-      store<u32>(next, <u32>(at - TEXT) | (<u32>after & ESCAPED), 4)
-      next += ENTRY
-    } else if ((first | 0x20) == 0x7b) {
-      if (top >= deepest) return 0
-      // Until the container closes, the second word of its entry holds the parent's count and kind.
-      store<u32>(next, (<u32>count << 1) | <u32>named, 4)
-      store<u32>(OPEN + top, <u32>next)
-      top += 4
-      next += ENTRY
+      store<u32>(entry, <u32>(at - TEXT) | (<u32>after & ESCAPED), 4)
+      entry += ENTRY
+    } else if ((first | CASE) == OPEN_OBJECT) {
+      if (openBytes >= deepest) return 0
+      // While a container is open, the second word of its entry keeps the parent's count and whether the
+      // parent is an object; both are restored when the container closes.
+      store<u32>(entry, (<u32>count << 1) | <u32>inObject, 4)
+      store<u32>(OPEN + openBytes, <u32>entry)
+      openBytes += 4
+      entry += ENTRY
       count = 0
-      named = first == 0x7b
+      inObject = first == OPEN_OBJECT
       at++
       while (isSpace(load<u8>(at))) at++
-      if (load<u8>(at) != (named ? 0x7d : 0x5d)) {
-        if (named) {
-          at = afterName(at, next)
+      if (load<u8>(at) != (inObject ? CLOSE_OBJECT : CLOSE_ARRAY)) {
+        if (inObject) {
+          at = afterName(at, entry)
           if (at == 0 || ++names > MAX_NAMES) return 0
-          next += ENTRY
+          entry += ENTRY
         }
         count = 1
         continue
       }
     } else {
-      at = first == 0x2d || first - 0x30 < 10 ? afterNumber(at) : afterLiteral(at)
+      at = first == MINUS || first - ZERO < 10 ? afterNumber(at) : afterLiteral(at)
       if (at == 0) return 0
-      store<u32>(next, <u32>(at - TEXT), 4)
-      next += ENTRY
+      store<u32>(entry, <u32>(at - TEXT), 4)
+      entry += ENTRY
     }
 
-    // Behind a value, or at the end of an empty container.
+    // After a value, or at the end of an empty container: a comma or closing brackets.
     while (true) {
       while (isSpace(load<u8>(at))) at++
-      if (top == 0) return at == end ? tape : 0
+      if (openBytes == 0) return at == end ? tape : 0
       const one = load<u8>(at)
-      if (one == 0x2c && count > 0) {
+      if (one == COMMA && count > 0) {
         at++
-        if (next > stop) return 0
-        if (named) {
+        if (entry > lastEntry) return 0
+        if (inObject) {
           while (isSpace(load<u8>(at))) at++
-          at = afterName(at, next)
+          at = afterName(at, entry)
           if (at == 0 || ++names > MAX_NAMES) return 0
-          next += ENTRY
+          entry += ENTRY
         }
         count++
         break
       }
-      if (one != (named ? 0x7d : 0x5d)) return 0
-      if (next > stop) return 0
-      top -= 4
-      const open = <usize>load<u32>(OPEN + top)
+      if (one != (inObject ? CLOSE_OBJECT : CLOSE_ARRAY)) return 0
+      if (entry > lastEntry) return 0
+      openBytes -= 4
+      const open = <usize>load<u32>(OPEN + openBytes)
       const outside = load<u32>(open, 4)
-      store<u32>(next, <u32>(at - TEXT))
-      store<u32>(next, <u32>count, 4)
-      next += ENTRY
-      store<u32>(open, <u32>(next - tape), 4)
-      if (named && count > 1 && !hasDistinctNames(open + ENTRY, count)) return 0
+      store<u32>(entry, <u32>(at - TEXT))
+      store<u32>(entry, <u32>count, 4)
+      entry += ENTRY
+      store<u32>(open, <u32>(entry - tape), 4)
+      if (inObject && count > 1 && !hasDistinctNames(open + ENTRY, count)) return 0
       count = outside >> 1
-      named = (outside & 1) == 1
+      inObject = (outside & 1) == 1
       at++
     }
   }
 }
 
-/** Reads a name and its colon. A name with an escape may equal one without: that is left to the parser. */
+/** Reads a name and its colon. A name with an escape may spell another name: the parser reads this text. */
 // @ts-ignore: decorator
 @inline
 function afterName(at: usize, entry: usize): usize {
-  if (load<u8>(at) != 0x22) return 0
+  if (load<u8>(at) != QUOTE) return 0
   const after = afterString(at + 1)
   if (after == 0 || (<u32>after & ESCAPED) != 0) return 0
   store<u32>(entry, <u32>(at - TEXT))
   store<u32>(entry, <u32>(after - TEXT), 4)
   at = after
   while (isSpace(load<u8>(at))) at++
-  return load<u8>(at) == 0x3a ? at + 1 : 0
+  return load<u8>(at) == COLON ? at + 1 : 0
 }
 
 function afterNumber(at: usize): usize {
   const from = at
-  if (load<u8>(at) == 0x2d) at++
-  if (load<u8>(at) == 0x30) at++
+  if (load<u8>(at) == MINUS) at++
+  if (load<u8>(at) == ZERO) at++
   else {
     const digits = afterDigits(at)
     if (digits == at) return 0
@@ -132,7 +140,7 @@ function afterNumber(at: usize): usize {
   if ((load<u8>(at) | 0x20) == 0x65) {
     at++
     const sign = load<u8>(at)
-    if (sign == 0x2b || sign == 0x2d) at++
+    if (sign == 0x2b || sign == MINUS) at++
     const digits = afterDigits(at)
     if (digits == at || digits - at > 2) return 0
     at = digits
@@ -143,10 +151,11 @@ function afterNumber(at: usize): usize {
 // @ts-ignore: decorator
 @inline
 function afterDigits(at: usize): usize {
-  while (<u32>load<u8>(at) - 0x30 < 10) at++
+  while (<u32>load<u8>(at) - ZERO < 10) at++
   return at
 }
 
+// `true`, `null` and `fals`, as little-endian words.
 function afterLiteral(at: usize): usize {
   const word = load<u32>(at)
   if (word == 0x65757274 || word == 0x6c6c756e) return at + 4

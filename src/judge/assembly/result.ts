@@ -5,7 +5,9 @@ import {
   RESOURCE_BLOB, RESOURCE_TEXT, STRING_BYTES, STRING_COUNT, STRINGS, STRUCTURED, STRUCTURED_END,
   STRUCTURED_START, TEXT,
 } from '../layout'
-import { ESCAPED, isSpace, plain } from './strings'
+import {
+  CASE, CLOSE_OBJECT, COLON, COMMA, ESCAPED, isSpace, OPEN_ARRAY, OPEN_OBJECT, plain, QUOTE,
+} from './strings'
 import { afterValue, endOf, ENTRY, firstOf, memberOf } from './tape'
 
 /** How a text repeats a value. */
@@ -26,7 +28,7 @@ export function findResult(root: usize): void {
     store<u32>(FOUND + STRUCTURED_END, endOf(structured))
   }
   const content = memberOf(result, 'content')
-  if (content == 0 || firstOf(content) != 0x5b) return
+  if (content == 0 || firstOf(content) != OPEN_ARRAY) return
   const end = afterValue(content) - ENTRY
   const isLong = endOf(content) - load<u32>(content) >= LONG_BYTES
   let repeats: u32 = 0
@@ -36,7 +38,7 @@ export function findResult(root: usize): void {
     const wantsStrings = isLong && block < MAX_BLOCKS
     if (!wantsRepeats && !wantsStrings) break
     const text = memberOf(entry, 'text')
-    const isText = text != 0 && firstOf(text) == 0x22
+    const isText = text != 0 && firstOf(text) == QUOTE
     const likeness = wantsRepeats && isText ? compare(text, structured) : DIFFERENT
     if (likeness != DIFFERENT) {
       store<u32>(FOUND + REPEATS + (<usize>repeats << 2), block)
@@ -53,7 +55,7 @@ export function findResult(root: usize): void {
 
 /** Lists a long string whose value is its text, or that of structuredContent. */
 function addString(block: u32, member: u32, string: usize, isRepeat: bool): void {
-  if (string == 0 || firstOf(string) != 0x22 || endOf(string) - load<u32>(string) < LONG_BYTES) return
+  if (string == 0 || firstOf(string) != QUOTE || endOf(string) - load<u32>(string) < LONG_BYTES) return
   if (!isRepeat && (load<u32>(string, 4) & ESCAPED) != 0) return
   const count = load<u32>(FOUND + STRING_COUNT)
   const at = FOUND + STRINGS + <usize>count * STRING_BYTES
@@ -112,7 +114,7 @@ function compare(text: usize, value: usize): i32 {
     a += width
     b++
     if (isEscaped) isEscaped = false
-    else if (one == 0x22) inString = !inString
+    else if (one == QUOTE) inString = !inString
     else if (one == 0x5c && inString) isEscaped = true
   }
   return b == bEnd ? likeness : DIFFERENT
@@ -122,8 +124,8 @@ function compare(text: usize, value: usize): i32 {
 // @ts-ignore: decorator
 @inline
 function isScalar(one: u32): bool {
-  if (one <= 0x20 || one == 0x22 || one == 0x2c || one == 0x3a) return false
-  return (one | 0x20) != 0x7b && (one | 0x20) != 0x7d
+  if (one <= 0x20 || one == QUOTE || one == COMMA || one == COLON) return false
+  return (one | CASE) != OPEN_OBJECT && (one | CASE) != CLOSE_OBJECT
 }
 
 /** The character that an escape stands for; 0 for `\u`, which is left to the parser. */

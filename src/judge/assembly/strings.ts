@@ -2,6 +2,21 @@
 
 import { HIDDEN } from '../layout'
 
+export const QUOTE: u8 = 0x22
+export const COMMA: u8 = 0x2c
+export const MINUS: u8 = 0x2d
+export const ZERO: u8 = 0x30
+export const COLON: u8 = 0x3a
+export const OPEN_ARRAY: u8 = 0x5b
+const BACKSLASH: u8 = 0x5c
+export const CLOSE_ARRAY: u8 = 0x5d
+export const OPEN_OBJECT: u8 = 0x7b
+export const CLOSE_OBJECT: u8 = 0x7d
+const DELETE: u8 = 0x7f
+
+/** Of the first bytes of values, only `{` and `[` are `{` with this bit. */
+export const CASE: u8 = 0x20
+
 /** The highest bit of a string's end: the string has an escape. */
 export const ESCAPED: u32 = 0x80000000
 
@@ -31,13 +46,13 @@ export function afterString(at: usize): usize {
     }
     at += ctz(mask)
     const one = load<u8>(at)
-    if (one == 0x22) return (at + 1) | escaped
-    if (one == 0x5c) {
+    if (one == QUOTE) return (at + 1) | escaped
+    if (one == BACKSLASH) {
       escaped = <usize>ESCAPED
       at = afterEscape(at + 1)
       if (at == 0) return 0
     } else if (one >= 0x80) at = afterCharacters(at)
-    else if (one == 0x7f) {
+    else if (one == DELETE) {
       plain = false
       at++
     } else return 0

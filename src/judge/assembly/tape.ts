@@ -2,13 +2,13 @@
 //   for a string               its end, behind the closing quotation mark; the highest bit is set when the
 //                              string has an escape
 //   for a number or literal    its end
-//   for a container            the tape offset behind its last entry, which is the one of its closing bracket:
-//                              the place of the bracket, and the number of members or elements
+//   for a container            the tape offset behind its last entry, which is that of its closing bracket:
+//                              where the bracket is, and the number of members or elements
 // Places in the text count from its beginning; tape offsets are in bytes. A tape index is the address of an
 // entry; 0 is none.
 
 import { PADDING, TEXT } from '../layout'
-import { ESCAPED } from './strings'
+import { CASE, ESCAPED, OPEN_OBJECT } from './strings'
 
 /** Bytes of an entry. */
 export const ENTRY: usize = 8
@@ -42,7 +42,7 @@ export function firstOf(entry: usize): u32 {
 // @ts-ignore: decorator
 @inline
 export function afterValue(entry: usize): usize {
-  return (firstOf(entry) | 0x20) == 0x7b ? tape + load<u32>(entry, 4) : entry + ENTRY
+  return (firstOf(entry) | CASE) == OPEN_OBJECT ? tape + load<u32>(entry, 4) : entry + ENTRY
 }
 
 /** Bytes of a string's text, without the quotation marks. */
@@ -54,7 +54,7 @@ export function lengthOf(entry: usize): i32 {
 
 /** The tape index of a member's value; 0 when there is no such member, or no object. */
 export function memberOf(object: usize, name: string): usize {
-  if (object == 0 || firstOf(object) != 0x7b) return 0
+  if (object == 0 || firstOf(object) != OPEN_OBJECT) return 0
   const end = afterValue(object) - ENTRY
   for (let entry = object + ENTRY; entry < end; entry = afterValue(entry + ENTRY)) {
     if (lengthOf(entry) == name.length && isNamed(entry, name)) return entry + ENTRY
@@ -74,6 +74,6 @@ function isNamed(entry: usize, name: string): bool {
 
 /** Where a value ends in the text. */
 export function endOf(entry: usize): u32 {
-  const isContainer = (firstOf(entry) | 0x20) == 0x7b
+  const isContainer = (firstOf(entry) | CASE) == OPEN_OBJECT
   return isContainer ? load<u32>(tape + load<u32>(entry, 4) - ENTRY) + 1 : load<u32>(entry, 4) & ~ESCAPED
 }

@@ -6,15 +6,16 @@ import type { State } from './states.js'
 interface StateSet {
   readonly states: readonly State[]
   /**
-   * Where the row of this set begins in the transition table. Only plain patterns use the table: their facts
-   * are start and end alone.
+   * Where the row of this set begins in the transition table. Only plain patterns use the table. A pattern is
+   * plain if it asks of a position only whether it is the start or end of the text (states.ts, `facts`).
    */
   readonly row: number
   /** Whether it is the set at the start of the text. */
   readonly isFirst: boolean
   /**
-   * The steps that are known, by column. A plain pattern has a column for each kind of characters; another
-   * pattern has one for each pair of a place and a kind.
+   * The steps that were computed, by column. A plain pattern has a column for each kind of characters. Any
+   * other pattern has a column for each pair of a position's number (alphabet.ts, place) and a character's
+   * kind.
    */
   readonly steps: (Step | undefined)[]
 }
@@ -62,78 +63,78 @@ const bytesOfColumn = 120
 export class Automaton {
   readonly #start: State
   readonly #alphabet: Alphabet
-  /** Whether a match can begin only where reading begins. */
+  /** True if no match can begin after the first position that is read. */
   readonly isAnchored: boolean
   readonly #sets = new Map<string, StateSet>()
   #rows: StateSet[] = []
   /** For each row and kind the next row, `unknown`, `matched` or `failed`. */
   #table: Int32Array = new Int32Array(0)
   #first: StateSet | undefined
-  /** The position in the text, and the row in the table, where a search found no known step. */
-  #at = 0
-  #row = 0
+  /** Where the last search stopped because the table lacks a step: position in the text, row in the table. */
+  #stoppedAt = 0
+  #stoppedRow = 0
   /** For each column of a pattern that is not plain: a position's facts and the next character's kind. */
   readonly #columns: (readonly [facts: string, kind: number])[] = []
-  readonly #columnOf: number[][] = []
+  readonly #columnsOfPlace: number[][] = []
   #bytes = 0
   #search = 0
 
-  /** @param begin where reading begins; undefined for a look-around, which is tried everywhere */
+  /** @param begin where reading begins; undefined for a look-around: it may begin anywhere */
   constructor(start: State, alphabet: Alphabet, begin: 'start' | 'end' | undefined, budget: Budget) {
     this.#start = start
     this.#alphabet = alphabet
-    // Where reading does not begin, all other facts are taken as unknown.
+    // A position where reading does not begin: that fact is false, the others are unknown.
     const { waiting, matches } = this.#closure([start], begin === 'start' ? '0' : '?0', budget)
     this.isAnchored = begin !== undefined && waiting.length === 0 && !matches
   }
 
-  /** Whether there is a match anywhere in a text, for a plain pattern: its facts are start and end alone. */
+  /** Whether there is a match anywhere in a text, for a plain pattern (`StateSet.row`). */
   test(text: string, unicode: boolean, budget: Budget): boolean {
     budget.spend(10 + (text.length >> 1))
     this.#first ??= this.#setOf([this.#start], true, budget)
     for (let known = this.testKnown(text); ; known = this.#continue(text)) {
       if (known !== undefined) return known
-      const code = (unicode ? text.codePointAt(this.#at) : text.charCodeAt(this.#at)) ?? 0
-      const kind = this.#at === text.length ? noCharacter : this.#alphabet.kindOf(code, budget)
-      const { matches, to } = this.#step(this.#row, kind, budget)
+      const code = (unicode ? text.codePointAt(this.#stoppedAt) : text.charCodeAt(this.#stoppedAt)) ?? 0
+      const kind = this.#stoppedAt === text.length ? noCharacter : this.#alphabet.kindOf(code, budget)
+      const { matches, to } = this.#step(this.#stoppedRow, kind, budget)
       if (matches || to === undefined || kind === noCharacter) return matches
-      this.#at += code > 0xffff ? 2 : 1
-      this.#row = to.row
+      this.#stoppedAt += code > 0xffff ? 2 : 1
+      this.#stoppedRow = to.row
     }
   }
 
   /** As `test`, from the table alone; undefined when the table lacks a step for this text. */
   testKnown(text: string): boolean | undefined {
     if (this.#first === undefined) return undefined
-    this.#at = 0
-    this.#row = this.#first.row
+    this.#stoppedAt = 0
+    this.#stoppedRow = this.#first.row
     return this.#continue(text)
   }
 
-  /** Follows the table to the end of the text, or leaves `#at` and `#row` where it lacks a step. */
+  /** Follows the table to the end of the text. It stops where the table lacks a step: undefined. */
   #continue(text: string): boolean | undefined {
     const { length } = text
     const table = this.#table
-    let row = this.#row
-    let number = 0
-    let page = this.#alphabet.pageOf(number)
-    for (let at = this.#at; at < length; at++) {
+    let row = this.#stoppedRow
+    let pageNumber = 0
+    let kindsOfPage = this.#alphabet.pageOf(pageNumber)
+    for (let at = this.#stoppedAt; at < length; at++) {
       const code = text.charCodeAt(at)
-      if (code >> 8 !== number) {
-        number = code >> 8
-        page = this.#alphabet.pageOf(number)
+      if (code >> 8 !== pageNumber) {
+        pageNumber = code >> 8
+        kindsOfPage = this.#alphabet.pageOf(pageNumber)
       }
-      const kind = page[code & 0xff] ?? unknownKind
+      const kind = kindsOfPage[code & 0xff] ?? unknownKind
       const next = kind < rowLength ? (table[row + kind] ?? unknown) : unknown
       if (next < 0) {
-        this.#at = at
-        this.#row = row
+        this.#stoppedAt = at
+        this.#stoppedRow = row
         return next === unknown ? undefined : next === matched
       }
       row = next
     }
-    this.#at = length
-    this.#row = row
+    this.#stoppedAt = length
+    this.#stoppedRow = row
     const atEnd = table[row + noCharacter] ?? unknown
     return atEnd === unknown ? undefined : atEnd === matched
   }
@@ -142,7 +143,7 @@ export class Automaton {
    * As `test`, for a pattern that is not plain.
    * @param note is told at each position whether a match ends there
    */
-  run(
+  testWithFacts(
     symbols: ClassifiedText, backward: boolean, budget: Budget, note?: (at: number, matches: boolean) => void,
   ): boolean {
     const { length, kinds, places } = symbols
@@ -152,7 +153,7 @@ export class Automaton {
       const at = backward ? length - count : count
       const kind = kinds[backward ? at : at + 1] ?? noCharacter
       const place = places[at] ?? 0
-      const known = this.#columnOf[place]?.[kind]
+      const known = this.#columnsOfPlace[place]?.[kind]
       const column = known ?? this.#addColumn(place, kind, symbols.factsAt(at), budget)
       const { matches, to } = set.steps[column] ?? this.#follow(set, column, budget)
       if (note !== undefined) note(at, matches)
@@ -164,7 +165,7 @@ export class Automaton {
   }
 
   /** The complete DFA for ASCII texts; undefined when it would have more than `max` states. */
-  whole(max: number, budget: Budget): Dfa | undefined {
+  completeDfa(max: number, budget: Budget): Dfa | undefined {
     const kinds = Array.from({ length: 128 }, (_, code) => this.#alphabet.kindOf(code, budget) - 1)
     const width = this.#alphabet.size - 1
     const sets = [this.#setOf([this.#start], true, budget)]
@@ -186,10 +187,10 @@ export class Automaton {
     return { width, kinds, rows }
   }
 
-  /** The step of a plain pattern, which is entered into the table. */
+  /** Computes a step of a plain pattern, and writes it into the table. */
   #step(row: number, kind: number, budget: Budget): Step {
     const from = this.#rows[row / rowLength]
-    if (from === undefined) throw new Error('a row of no set')
+    if (from === undefined) throw new Error('no set of states has this row')
     const step = from.steps[kind] ?? this.#follow(from, kind, budget)
     // `#follow` may have dropped all sets.
     if (kind < rowLength && this.#rows[row / rowLength] === from) {
@@ -210,6 +211,8 @@ export class Automaton {
   }
 
   #follow(from: StateSet, column: number, budget: Budget): Step {
+    // Facts are a string: '1' holds, '0' does not; first start, then end. A plain pattern's column is the
+    // kind itself.
     const [facts, kind] = this.#columns[column] ?? [column === noCharacter ? '01' : '00', column]
     const known = from.isFirst ? `1${facts.slice(1)}` : facts
     const { waiting, matches } = this.#closure(from.states, known, budget)
@@ -227,14 +230,14 @@ export class Automaton {
   #addColumn(place: number, kind: number, facts: string, budget: Budget): number {
     budget.spend(20)
     budget.keep(bytesOfColumn)
-    const columns = (this.#columnOf[place] ??= [])
+    const columns = (this.#columnsOfPlace[place] ??= [])
     return (columns[kind] = this.#columns.push([facts, kind]) - 1)
   }
 
   #setOf(starts: readonly State[], isFirst: boolean, budget: Budget): StateSet {
     budget.spend(10 + 4 * starts.length)
     this.#search++
-    const states = starts.filter(state => this.#visit(state)).filter(isBest)
+    const states = starts.filter(state => this.#isFirstVisit(state)).filter(hasMostRepetitions)
       .sort((a, b) => a.number - b.number)
     const text = `${Number(isFirst)} ${states.map(({ number }) => number).join()}`
     budget.spend(text.length >> 2)
@@ -262,8 +265,12 @@ export class Automaton {
     budget.keep(bytes)
   }
 
-  /** True when the search met neither the state nor a better one of its family (see states.ts) before. */
-  #visit(state: State): boolean {
+  /**
+   * Marks a state as visited.
+   * @returns false if this search has met it, or a copy of it with more repetitions left (states.ts,
+   * `Family`)
+   */
+  #isFirstVisit(state: State): boolean {
     const { family } = state
     if (state.search === this.#search) return false
     if (family?.search === this.#search && family.best > state.number) return false
@@ -285,17 +292,18 @@ export class Automaton {
     this.#search++
     for (let state = open.pop(); state !== undefined; state = open.pop()) {
       budget.spend(4)
-      if (!this.#visit(state)) continue
+      if (!this.#isFirstVisit(state)) continue
       const { type, next, other } = state
       if (type === 'match') matches = true
       else if (type === 'class') waiting.push(state)
       else if (type === 'either' && other !== undefined) open.push(other)
       if (next === undefined || type === 'class') continue
-      // An unknown fact may hold.
+      // A fact that is not known is followed, because it may hold.
       if (type !== 'fact' || facts[state.value] !== (state.wanted ? '0' : '1')) open.push(next)
     }
-    return { waiting: waiting.filter(isBest), matches }
+    return { waiting: waiting.filter(hasMostRepetitions), matches }
   }
 }
 
-const isBest = ({ family, number }: State): boolean => family === undefined || family.best === number
+const hasMostRepetitions = ({ family, number }: State): boolean =>
+  family === undefined || family.best === number

@@ -80,7 +80,7 @@ export class CompiledPattern {
   whole(max: number, budget: Budget): Dfa | undefined {
     const { root, looks, words, refers } = this.#parsed
     if (looks.length > 0 || words || refers || sizeOf(root, Infinity) > fewStates) return undefined
-    return this.#make(Infinity, budget).main.whole(max, budget)
+    return this.#make(Infinity, budget).main.completeDfa(max, budget)
   }
 
   #testWithFacts(machine: Machine, text: string, budget: Budget): boolean {
@@ -94,11 +94,11 @@ export class CompiledPattern {
     const symbols = new ClassifiedText(text, unicode, alphabet, word, budget)
     const { places } = symbols
     for (const look of looks) {
-      look.automaton.run(symbols, look.backward, budget, (at, holds) => {
+      look.automaton.testWithFacts(symbols, look.backward, budget, (at, holds) => {
         places[at] = alphabet.placeAfter(places[at] ?? 0, holds, budget)
       })
     }
-    return main.run(symbols, backward, budget)
+    return main.testWithFacts(symbols, backward, budget)
   }
 
   /** A pattern that overran once gets a small budget. @throws Exhausted, with this pattern */
