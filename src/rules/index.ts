@@ -77,7 +77,12 @@ const nobody = { fault: 'nobody' } as const
 const accept =
   'Accept what the server offers, once you have read it: `mcp-customs lock --server SERVER` (of a gateway: ' +
   '`mcp-customs lock --config FILE --server SERVER`)'
-const beware = { steps: ['Find out why the characters are there before you use it, or remove the server'] }
+const beware = {
+  steps: [
+    'Ask the author of the server why the characters are there before you use it, or remove the server ' +
+      'from the client',
+  ],
+}
 
 /** The table of rules, in the order in which findings are reported. */
 export const rules: readonly Row[] = [

@@ -25,7 +25,7 @@ t.test('tools says of a real server which tools are missing, why, and what to do
   t.strictSame([code, stderr], [0, ''])
   t.match(stdout, /^weather {2}8 tools, 3 missing, 0 changed {2}test 1, /)
   t.match(stdout, /✗ add_numbers {2}missing\n {6}tool\/hidden-text: The description of a tool has characters/)
-  t.match(stdout, /→ Find out why the characters are there before you use it, or remove the server\n/)
+  t.match(stdout, /→ Ask the author of the server why the characters are there before you use it, or remove/)
   t.match(stdout, /✓ echo, get_weather, /)
   t.match(stdout, /annotations of 1 tool removed \(--trust keeps them\)\n$/)
   t.match(await run(t, ['tools', 'files'], env), {

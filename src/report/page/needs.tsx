@@ -82,7 +82,7 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
           {shown.map(({ server: of, name, state, means, fault, times, next }) => (
             <li key={`${name} ${state}`}>
               {fault !== undefined && <strong class={`fault ${fault}`}>{faults[fault]}</strong>}{' '}
-              <b><bdi>{name}</bdi></b> {state}{times === 1 ? '' : ` ${whole(times)} times`}: {means.join(' ')}
+              <b><bdi>{name}</bdi></b> {state}{times === 1 ? '' : ` ${often(state, times)}`}: {means.join(' ')}
               {next !== undefined && <div class="next">What now: <Step text={next} server={of} /></div>}
             </li>
           ))}
@@ -104,6 +104,10 @@ const ofHealth = (row: HealthRow & { readonly times: number }, state: string): R
   means: [[row.reason, ...row.stderr.slice(-1)].join('; its last words: ')],
   ...(row.isDown ? { fault: 'server', next: stepsFor(row)[0] } : { fault: undefined, next: undefined }),
 })
+
+/** How often something was withheld or changed is counted by lists. */
+const often = (state: string, times: number): string =>
+  (state === 'was withheld' || state === 'changed' ? `in ${whole(times)} lists` : `${whole(times)} times`)
 
 const was = (number: number): string => (number === 1 ? 'was' : 'were')
 
