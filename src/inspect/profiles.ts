@@ -25,7 +25,7 @@ export interface ProfiledTools {
 }
 
 /** Steps for one definition. */
-const steps = 2_000_000
+const steps = 1_000_000
 
 /** @param server its name, which some clients put before the names of its tools */
 export const profiled = (
