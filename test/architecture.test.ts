@@ -225,6 +225,8 @@ const unmetered = new Map([
   ['auth/facade/consents.ts', 'JSON that this relay has sealed'],
   ['auth/facade/answers.ts', 'JSON of our own'],
   ['auth/facade/login.ts', 'a token of the issuer, of 512 KB at most'],
+  ['auth/issuer-keys.ts', 'a document of 512 KB at most'],
+  ['transport/http/jwt.ts', 'a token, of 16 KB a part at most'],
 ])
 
 t.test('JSON from the wire is walked with a meter', { timeout: 120_000 }, t => {

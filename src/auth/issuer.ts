@@ -1,14 +1,15 @@
 import { hash } from 'node:crypto'
-import type * as Jose from 'jose'
+import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose'
 import { messageOf } from '#errors.js'
 import { isObject, isString } from '#protocol/json.js'
-import { isArray, member } from '#protocol/unmetered.js'
+import { member } from '#protocol/unmetered.js'
 import type { Authority, Claims, ProtectedResource, Unverified } from '#transport/front/authority.js'
-import { documentFailure, fetchJson, isAtPrivateAddress } from '#transport/upstream/document.js'
+import { scopesIn } from '#transport/http/challenge.js'
+import { unverifiedClaims } from '#transport/http/jwt.js'
+import { fetched, IssuerKeys } from './issuer-keys.js'
 
 // Loaded with the first token.
 const jose = () => import('jose')
-type KeySet = ReturnType<typeof Jose.createLocalJWKSet>
 
 /** What the operator says of the identity provider (docs/configuration.md, `auth`). */
 export interface IssuerSettings extends ProtectedResource {
@@ -33,27 +34,34 @@ const algorithms = [
 const leewaySeconds = 5
 /** A token is not checked again for this time, in milliseconds: a revoked one is valid for as long. */
 const rememberMs = 60_000
+/** The same for a token that the issuer has said is not valid. */
+const refusedMs = 5000
+/** Of either kind. */
 const maxRemembered = 10_000
-/** Keys are fetched again after the first time; if that fails, they stay valid until the second. */
-const keysMs = 10 * 60_000
-const oldKeysMs = 60 * 60_000
-/** Least time between two fetches, in milliseconds: tokens with unknown keys must not flood the issuer. */
-const betweenMs = 2000
+/** Most questions to the issuer at a time: made-up tokens must not flood it. */
+const maxIntrospections = 32
+/** Least time between two warnings, in milliseconds. */
+const warnMs = 5000
 
 /** Checks the tokens of one issuer: JWTs by its keys (RFC 9068), others by introspection (RFC 7662). */
 export class Issuer implements Authority {
   readonly #settings: IssuerSettings
   readonly #warn: (message: string) => void
   readonly #now: () => number
-  readonly #keys: Keys
+  readonly #keys: IssuerKeys
   /** By a hash of the token, the oldest first. */
   readonly #known = new Map<string, { readonly claims: Claims; readonly until: number }>()
+  /** Those that the issuer has refused, and until when that counts. */
+  readonly #refused = new Map<string, number>()
+  readonly #checking = new Map<string, Promise<Claims | Unverified>>()
+  #introspections = 0
+  #warnedAt = -Infinity
 
   constructor(settings: IssuerSettings, { warn, now = Date.now }: IssuerOptions) {
     this.#settings = settings
     this.#warn = warn
     this.#now = now
-    this.#keys = new Keys(settings, now)
+    this.#keys = new IssuerKeys(settings, now)
   }
 
   resourceAt(): ProtectedResource {
@@ -65,22 +73,33 @@ export class Issuer implements Authority {
     const known = this.#known.get(key)
     if (known !== undefined && this.#now() < known.until) return known.claims
     this.#known.delete(key)
-    return this.#verify(token, key)
+    if (this.#now() < (this.#refused.get(key) ?? 0)) return Promise.resolve('invalid')
+    // One check of a token, for all requests that wait for it.
+    const checking = this.#checking.get(key)
+      ?? this.#verify(token, key).finally(() => this.#checking.delete(key))
+    this.#checking.set(key, checking)
+    return checking
   }
 
   async #verify(token: string, key: string): Promise<Claims | Unverified> {
     try {
-      const found = isJwt(token) ? await this.#payloadOf(token) : await this.#introspected(token)
-      if (found === undefined) return 'invalid'
-      const claims = claimsOf(found, this.#settings.issuer)
+      const isJwt = unverifiedClaims(token) !== undefined
+      const found = isJwt ? await this.#payloadOf(token) : await this.#introspected(token)
+      const claims = found && claimsOf(found, this.#settings.issuer)
+      if (found === undefined || claims === undefined) {
+        // A JWT may be valid in a moment, with a new key.
+        if (!isJwt) remember(this.#refused, key, this.#now() + refusedMs)
+        return 'invalid'
+      }
       const expires = found.get('exp')
       const expiry = typeof expires === 'number' ? expires * 1000 : Infinity
-      const until = Math.min(this.#now() + rememberMs, expiry)
-      if (this.#known.size >= maxRemembered) this.#known.delete(this.#known.keys().next().value ?? '')
-      this.#known.set(key, { claims, until })
+      remember(this.#known, key, { claims, until: Math.min(this.#now() + rememberMs, expiry) })
       return claims
     } catch (error) {
-      this.#warn(`auth: no token can be checked: ${messageOf(error)}`)
+      if (this.#now() - this.#warnedAt >= warnMs) {
+        this.#warnedAt = this.#now()
+        this.#warn(`auth: no token can be checked: ${messageOf(error)}`)
+      }
       return 'unavailable'
     }
   }
@@ -88,15 +107,15 @@ export class Issuer implements Authority {
   /** @returns undefined for a token that is not valid @throws Error where the keys cannot be fetched */
   async #payloadOf(token: string): Promise<Payload | undefined> {
     const { issuer } = this.#settings
-    const { errors, jwtVerify } = await jose()
+    const { errors } = await jose()
+    const options = {
+      algorithms, issuer, clockTolerance: leewaySeconds, requiredClaims: ['exp', 'aud', 'sub'],
+      currentDate: new Date(this.#now()),
+    }
     const verify = async (): Promise<Payload | 'unknown key' | undefined> => {
-      const options = {
-        algorithms, issuer, clockTolerance: leewaySeconds, requiredClaims: ['exp', 'aud', 'sub'],
-        currentDate: new Date(this.#now()),
-      }
+      const keys = await this.#keys.current()
       try {
-        const { payload } = await jwtVerify(token, await this.#keys.current(), options)
-        return new Map(Object.entries(payload))
+        return new Map(Object.entries(await verified(token, keys, options)))
       } catch (error) {
         if (error instanceof errors.JWKSNoMatchingKey) return 'unknown key'
         if (error instanceof errors.JOSEError || error instanceof TypeError) return undefined
@@ -113,7 +132,18 @@ export class Issuer implements Authority {
   async #introspected(token: string): Promise<Payload | undefined> {
     const { introspection } = this.#settings
     if (introspection === undefined) return undefined
-    const { url, clientId, clientSecret } = introspection
+    if (this.#introspections >= maxIntrospections) throw new Error('too many tokens are being checked')
+    this.#introspections += 1
+    try {
+      return await this.#asked(token, introspection)
+    } finally {
+      this.#introspections -= 1
+    }
+  }
+
+  async #asked(
+    token: string, { url, clientId, clientSecret }: NonNullable<IssuerSettings['introspection']>,
+  ): Promise<Payload | undefined> {
     const user = [clientId, clientSecret].map(encodeURIComponent).join(':')
     const { status, body } = await fetched(new URL(url), {
       mayBePrivate: true,
@@ -130,123 +160,59 @@ export class Issuer implements Authority {
   }
 }
 
-/** Fetches the issuer's keys, and remembers them. */
-class Keys {
-  readonly #settings: IssuerSettings
-  readonly #now: () => number
-  #keys: KeySet | undefined
-  #fetchedAt = -Infinity
-  #triedAt = -Infinity
-  #fetching: Promise<void> | undefined
-
-  constructor(settings: IssuerSettings, now: () => number) {
-    this.#settings = settings
-    this.#now = now
-  }
-
-  /** @throws Error where there are none */
-  async current(): Promise<KeySet> {
-    const age = this.#now() - this.#fetchedAt
-    if (age > keysMs) {
-      try {
-        await this.#fetch()
-      } catch (error) {
-        if (age > oldKeysMs) throw error
-      }
-    }
-    if (this.#keys === undefined) throw new Error('the issuer\'s keys are not known')
-    return this.#keys
-  }
-
-  /** @returns false when it is too early to fetch them again */
-  async renew(): Promise<boolean> {
-    if (this.#fetching === undefined && this.#now() - this.#triedAt < betweenMs) return false
-    await this.#fetch()
-    return true
-  }
-
-  /** One fetch at a time, for all who wait. */
-  #fetch(): Promise<void> {
-    if (this.#fetching === undefined && this.#now() - this.#triedAt < betweenMs) {
-      return Promise.reject(new Error('the issuer\'s keys could not be fetched a moment ago'))
-    }
-    this.#triedAt = this.#now()
-    this.#fetching ??= this.#load().finally(() => (this.#fetching = undefined))
-    return this.#fetching
-  }
-
-  async #load(): Promise<void> {
-    const { jwks } = this.#settings
-    const [url, mayBePrivate] = jwks === undefined ? await this.#discovered() : [new URL(jwks), true]
-    const { status, body } = await fetched(url, { mayBePrivate })
-    const keys = isObject(body) ? member(body, 'keys') : undefined
-    if (status !== 200 || !isArray(keys)) throw new Error(`${url.href}: holds no keys (HTTP ${status})`)
-    this.#keys = (await jose()).createLocalJWKSet({ keys: keys.filter(isJwk) })
-    this.#fetchedAt = this.#now()
-  }
-
-  /** The URL of the keys, by the issuer's metadata (2026-07-28, authorization server discovery). */
-  async #discovered(): Promise<readonly [url: URL, mayBePrivate: boolean]> {
-    const { issuer } = this.#settings
-    for (const url of metadataUrls(new URL(issuer))) {
-      const { status, body } = await fetched(url, { mayBePrivate: true })
-      if (status !== 200 || !isObject(body)) continue
-      // A document of another issuer (RFC 8414, section 3.3).
-      if (member(body, 'issuer') !== issuer) throw new Error(`${url.href}: is of another issuer`)
-      const named = member(body, 'jwks_uri')
-      if (!isString(named) || !URL.canParse(named)) throw new Error(`${url.href}: names no jwks_uri`)
-      const keys = new URL(named)
-      return [keys, keys.host === url.host || (await isAtPrivateAddress(url))]
-    }
-    throw new Error(`${issuer}: has no metadata at its well-known paths`)
-  }
+const remember = <Value>(known: Map<string, Value>, key: string, value: Value): void => {
+  if (known.size >= maxRemembered) known.delete(known.keys().next().value ?? '')
+  known.set(key, value)
 }
 
-const isJwk = (value: unknown): value is Jose.JWK => isObject(value) && isString(member(value, 'kty'))
+/** @throws JOSEError for a token that is not valid */
+const verified = async (
+  token: string, keys: JWTVerifyGetKey, options: JWTVerifyOptions,
+): Promise<JWTPayload> => {
+  const { errors, jwtVerify } = await jose()
+  try {
+    return (await jwtVerify(token, keys, options)).payload
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+    // The token names no key: each that it may be signed with is tried.
+    for await (const key of error) {
+      try {
+        return (await jwtVerify(token, key, options)).payload
+      } catch (failure) {
+        if (!(failure instanceof errors.JWSSignatureVerificationFailed)) throw failure
+      }
+    }
+    throw new errors.JWSSignatureVerificationFailed()
+  }
+}
 
 /** The claims of a token, by their names. */
 type Payload = ReadonlyMap<string, unknown>
 
-const claimNames = ['iss', 'sub', 'aud', 'exp', 'client_id', 'azp', 'scope', 'scp']
+const claimNames = ['iss', 'sub', 'aud', 'exp', 'client_id', 'azp', 'scope', 'scp', 'cnf']
 
 /** Most scopes of a token that count. */
 const maxScopes = 200
 
-const claimsOf = (payload: Payload, issuer: string): Claims => {
+/** @returns undefined for a token that names nobody, or that is bound to a key */
+const claimsOf = (payload: Payload, issuer: string): Claims | undefined => {
   const text = (name: string): string | undefined => {
     const value = payload.get(name)
     return isString(value) && value !== '' ? value : undefined
   }
+  const [subject, client] = [text('sub'), text('client_id') ?? text('azp')]
+  // A `sub` of another kind would make one subject of many users.
+  if (subject === undefined && (payload.get('sub') !== undefined || client === undefined)) return undefined
+  // Whoever sends such a token as a bearer token has no proof of the key (RFC 9449, section 7.1).
+  const confirmation = payload.get('cnf')
+  if (isObject(confirmation) && member(confirmation, 'jkt') !== undefined) return undefined
   const [audience, scopes, older] = ['aud', 'scope', 'scp'].map(name => payload.get(name))
   return {
     // `scp` is what Microsoft's and Okta's issuers write in place of `scope`.
-    subject: {
-      issuer, subject: text('sub'), client: text('client_id') ?? text('azp'),
-      scopes: [...words(scopes), ...words(older)].slice(0, maxScopes),
-    },
+    subject: { issuer, subject, client, scopes: [...words(scopes), ...words(older)].slice(0, maxScopes) },
     audience: isString(audience) ? [audience] : Array.isArray(audience) ? audience.filter(isString) : [],
   }
 }
 
-const words = (value: unknown): readonly string[] => {
-  if (isString(value)) return value.split(' ').filter(word => word !== '')
-  return Array.isArray(value) ? value.filter(isString) : []
-}
-
-export const metadataUrls = ({ origin, pathname }: URL): readonly URL[] => {
-  const path = pathname.replace(/\/$/, '')
-  const [oauth, openid] = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']
-  const paths = path === '' ? [oauth, openid] : [oauth + path, openid + path, path + openid]
-  return paths.map(one => new URL(one, origin))
-}
-
-const fetched: typeof fetchJson = async (url, request) => {
-  try {
-    return await fetchJson(url, request)
-  } catch (error) {
-    throw new Error(documentFailure(url, error), { cause: error })
-  }
-}
-
-/** A JWT in compact form has three parts (RFC 7515, section 7.1); any other token is opaque. */
-const isJwt = (token: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]*$/.test(token)
+const words = (value: unknown): readonly string[] =>
+  (isString(value) ? scopesIn(value) ?? [] : Array.isArray(value) ? value.filter(isString) : [])

@@ -283,9 +283,10 @@ const readFacade = ({ facade, issuer, audience }: WrittenAuth): FacadeConfigurat
 
 /** Only a server with a URL has an issuer at which users log in. */
 const refuseBesideFacade = (server: ServerConfiguration, name: string, hasTokens: boolean): void => {
-  const { upstream } = 'url' in server ? server : { upstream: undefined }
-  if (upstream !== undefined) {
-    fail(['servers', name, 'upstream'], 'goes not with auth.facade: the server gets the token of each user')
+  const why = 'goes not with auth.facade: the server gets the token of each user'
+  if ('url' in server && server.upstream !== undefined) fail(['servers', name, 'upstream'], why)
+  if ('url' in server && server.headers.has('authorization')) {
+    fail(['servers', name, 'headers'], `Authorization ${why}`)
   }
   if ('command' in server && !hasTokens) {
     fail(['servers', name, 'command'], 'has no login, and auth.facade asks for one: add auth.tokens, or give it a url')

@@ -27,7 +27,8 @@ export const openCallback = ({ port, start, answered }: CallbackOptions): Promis
   const server = createServer({ maxHeaderSize: 32 * 1024, headersTimeout: 10_000 }, (request, response) => {
     const { method, headers, url = '' } = request
     const page = (status: number, text: string): void => {
-      response.writeHead(status, { ...pageHeaders, 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`)
+      response.writeHead(status, { ...pageHeaders, 'content-type': 'text/plain; charset=utf-8' })
+      response.end(`${text}\n`)
     }
     // A name that leads here by DNS is not ours.
     if (headers.host !== host || method !== 'GET') return page(404, 'Not found')

@@ -421,6 +421,10 @@ const wrong = [
     ':2:43: servers.a.upstream: goes not with auth.facade: the server gets the token of each user',
   ],
   [
+    'a facade and a header', 'auth: facade\nservers: { a: { url: "https://a.example", headers: { authorization: "x" } } }',
+    ':2:43: servers.a.headers: Authorization goes not with auth.facade: the server gets the token of each user',
+  ],
+  [
     'another upstream', server('url: "https://a.example", upstream: some'),
     ':1:43: servers.a.upstream: must be none, passthrough, static, oauth, not "some"; did you mean "none"?',
   ],

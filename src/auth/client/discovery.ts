@@ -3,7 +3,8 @@ import { isArray, isObject, isString, member, parseJson, type JsonObject } from 
 import { quote } from '#protocol/quote.js'
 import { documentFailure, type GuardedFetch } from '#transport/upstream/document.js'
 import { HttpFailure } from '#transport/upstream/pool.js'
-import { metadataUrls } from '../issuer.js'
+import { scopesIn } from '#transport/http/challenge.js'
+import { metadataUrls, resourcePath } from '#transport/http/well-known.js'
 
 export type { AuthorizationServer }
 
@@ -53,7 +54,8 @@ export const discover = async (
     return { server, resource: found?.resource ?? canonical(url), scopes: found?.scopes }
   }
   if (found === undefined && fault === undefined) return undefined
-  throw new HttpFailure(fault ?? `the issuer ${quote(issuers[0] ?? '')} has no metadata at its well-known paths`)
+  const [first = ''] = issuers
+  throw new HttpFailure(fault ?? `the issuer ${quote(first)} has no metadata at its well-known paths`)
 }
 
 /** The URL as a resource: without fragment, query and a slash at its end. */
@@ -65,15 +67,14 @@ interface Resource {
   readonly scopes: readonly string[] | undefined
 }
 
-const wellKnown = '/.well-known/oauth-protected-resource'
-
 const resourceOf = async (
   url: URL, named: string | undefined, fetch: GuardedFetch,
 ): Promise<Resource | undefined> => {
   const path = url.pathname.replace(/\/$/, '')
   const places = [
     ...(named !== undefined && URL.canParse(named) ? [new URL(named)] : []),
-    ...(path === '' ? [] : [new URL(wellKnown + path + url.search, url.origin)]), new URL(wellKnown, url.origin),
+    ...(path === '' ? [] : [new URL(resourcePath + path + url.search, url.origin)]),
+    new URL(resourcePath, url.origin),
   ]
   for (const place of places) {
     const document = await documentAt(place, fetch, place === places[0] && named !== undefined)
@@ -85,8 +86,10 @@ const resourceOf = async (
       throw new HttpFailure(`${place.host} has metadata of another resource` +
         (isString(resource) ? `: ${quote(resource)}` : ''))
     }
-    if (issuers === undefined || issuers.length === 0) throw new HttpFailure(`the metadata of ${place.host} names no issuer`)
-    return { resource, issuers, scopes: textsOf(document, 'scopes_supported') }
+    if (issuers === undefined || issuers.length === 0) {
+      throw new HttpFailure(`the metadata of ${place.host} names no issuer`)
+    }
+    return { resource, issuers, scopes: scopesIn(textsOf(document, 'scopes_supported')?.join(' ')) }
   }
   return undefined
 }
@@ -109,7 +112,9 @@ const serverOf = async (issuer: string, fetch: GuardedFetch): Promise<Authorizat
     })
     if (document === undefined) continue
     // RFC 8414, section 3.3: character by character.
-    if (member(document, 'issuer') !== issuer) throw new HttpFailure(`${place.host} has metadata of another issuer`)
+    if (member(document, 'issuer') !== issuer) {
+      throw new HttpFailure(`${place.host} has metadata of another issuer`)
+    }
     return serverMetadata(document, issuer)
   }
   if (failure instanceof Error) throw failure

@@ -16,7 +16,9 @@ export const keyPairOf = async (jwk: JWK): Promise<{ privateKey: CryptoKey; publ
   const [privateKey, publicKey] = await Promise.all([
     importJWK(jwk, algorithm), importJWK(publicPartOf(jwk), algorithm, { extractable: true }),
   ])
-  if (privateKey instanceof Uint8Array || publicKey instanceof Uint8Array) throw new TypeError('not a key pair')
+  if (privateKey instanceof Uint8Array || publicKey instanceof Uint8Array) {
+    throw new TypeError('not a key pair')
+  }
   return { privateKey, publicKey }
 }
 

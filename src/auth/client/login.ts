@@ -5,7 +5,7 @@ import { HttpFailure, type HttpReply, type HttpTls } from '#transport/upstream/p
 import { nonceOf, wantedBy, type Wanted } from '#transport/http/challenge.js'
 import { proofOf } from './dpop.js'
 import { Renewal } from './renewal.js'
-import type { Tokens } from './requests.js'
+import { isFresh, type Tokens } from './requests.js'
 import { loginKeyOf, type LoginSettings, type Purpose } from './settings.js'
 import type { LoginFile, LoginFolder, Stored } from './store.js'
 import { UserLogin, type UserLoginOptions } from './user-login.js'
@@ -207,7 +207,7 @@ export class Login implements Authorizer {
     const held = await this.#file.claimed(() => {
       const stored = this.#file.read()
       const tokens = stored?.tokens
-      const isNew = tokens !== undefined && tokens.access !== purpose.refused && this.#renewal.isFresh(tokens)
+      const isNew = tokens !== undefined && tokens.access !== purpose.refused && isFresh(tokens, this.#now())
       return isNew && purpose.scopes.length === 0 ? stored : undefined
     })
     if ('instead' in held) return held.instead

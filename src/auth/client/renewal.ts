@@ -2,7 +2,7 @@ import { reasonOf } from '#errors.js'
 import { fetchFor } from '#transport/upstream/document.js'
 import { HttpFailure, type HttpTls } from '#transport/upstream/pool.js'
 import { keyPairOf } from './dpop.js'
-import { IssuerClient, isLasting, isUnknownClient, Refused, type Tokens } from './requests.js'
+import { IssuerClient, isFresh, isLasting, isUnknownClient, Refused, type Tokens } from './requests.js'
 import { withSecrets, type LoginSettings } from './settings.js'
 import { withoutRegistration, type LoginFile, type Stored } from './store.js'
 
@@ -15,8 +15,6 @@ interface RenewalOptions {
   readonly now: () => number
 }
 
-/** Time before a token's end at which it is renewed, at most a fifth of its lifetime, in milliseconds. */
-const marginMs = 60_000
 /** After a renewal that failed, the next one waits for so long, in milliseconds. */
 const retryMs = 5000
 /** How often the file is looked at, in milliseconds: `logout` has removed it, or `login` replaced it. */
@@ -48,7 +46,7 @@ export class Renewal {
     const { stored } = this
     const tokens = stored?.tokens
     if (stored === undefined || tokens === undefined) return undefined
-    const isGood = this.isFresh(tokens) || (this.#isValid(tokens) && !this.#canRenew(stored))
+    const isGood = isFresh(tokens, this.#options.now()) || (this.#isValid(tokens) && !this.#canRenew(stored))
     return isGood ? tokens : this.renewed()
   }
 
@@ -66,10 +64,6 @@ export class Renewal {
   get failure(): HttpFailure | undefined {
     const isOpen = this.#failure !== undefined && this.#options.now() < this.#failure.until
     return isOpen && this.#stored?.tokens?.refresh !== undefined ? this.#failure?.error : undefined
-  }
-
-  isFresh({ expiresAt, lifetimeMs = Infinity }: Tokens): boolean {
-    return expiresAt === undefined || this.#options.now() < expiresAt - Math.min(marginMs, lifetimeMs / 5)
   }
 
   /** What the file holds by now. */
@@ -116,7 +110,8 @@ export class Renewal {
    */
   #canRenew({ tokens, sentAt }: Stored): boolean {
     if (this.#options.now() < (this.#failure?.until ?? 0)) return false
-    return this.#options.settings.grant === 'client' || (tokens?.refresh !== undefined && sentAt === undefined)
+    if (this.#options.settings.grant === 'client') return true
+    return tokens?.refresh !== undefined && sentAt === undefined
   }
 
   async #renew(refused: string | undefined): Promise<Tokens | undefined> {
@@ -124,7 +119,7 @@ export class Renewal {
     const fresh = (): Tokens | undefined => {
       this.#stored = file.read()
       const tokens = this.#validBut(refused)
-      return tokens !== undefined && this.isFresh(tokens) ? tokens : undefined
+      return tokens !== undefined && isFresh(tokens, this.#options.now()) ? tokens : undefined
     }
     let isFirst = true
     const held = await file.claimed(() => {

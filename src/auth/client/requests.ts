@@ -23,6 +23,13 @@ export interface Tokens {
   readonly subject?: string | undefined
 }
 
+/** Time before a token's end at which it is renewed, at most a fifth of its lifetime, in milliseconds. */
+const marginMs = 60_000
+
+/** Whether a token needs no renewal now. */
+export const isFresh = ({ expiresAt, lifetimeMs = Infinity }: Tokens, now: number): boolean =>
+  expiresAt === undefined || now < expiresAt - Math.min(marginMs, lifetimeMs / 5)
+
 /** The issuer in a message: its whole URL is a text that a server chooses. */
 export const hostOf = (issuer: string): string => new URL(issuer).host
 
@@ -100,7 +107,9 @@ export class IssuerClient {
     const url = new URL(endpoint)
     // A browser opens it, and reaches no more than this process does.
     const fault = await this.#options.fetch.faultOf(url)
-    if (fault !== undefined) throw new HttpFailure(`the authorization_endpoint of ${hostOf(issuer)}: ${fault}`)
+    if (fault !== undefined) {
+      throw new HttpFailure(`the authorization_endpoint of ${hostOf(issuer)}: ${fault}`)
+    }
     const parameters = {
       response_type: 'code', client_id: client.id, redirect_uri: redirectUri, state, resource,
       code_challenge: await calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256',

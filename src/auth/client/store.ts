@@ -6,7 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { JWK } from 'jose'
 import { Claimed, claim, type Claim } from '#claim.js'
 import { codeOf } from '#errors.js'
-import { isArray, isObject, isString, member, parseJson, type Json, type JsonObject } from '#protocol/unmetered.js'
+import {
+  isArray, isObject, isString, member, parseJson, type Json, type JsonObject,
+} from '#protocol/unmetered.js'
 import { serverMetadata, type AuthorizationServer } from './discovery.js'
 import type { Client, Method } from './registration.js'
 import type { Begun, Tokens } from './requests.js'
@@ -227,7 +229,8 @@ const storedIn = (value: Json | undefined): Stored | undefined => {
     url, resource, server: serverMetadata(server, issuer),
     client: {
       id, secret: textIn(client, 'secret'), redirectUri: textIn(client, 'redirectUri'),
-      method: textIn(client, 'method') as Method | undefined, secretExpiresAt: numberIn(client, 'secretExpiresAt'),
+      method: textIn(client, 'method') as Method | undefined,
+      secretExpiresAt: numberIn(client, 'secretExpiresAt'),
     },
     requested: textsIn(value, 'requested') ?? [],
     tokens: tokensIn(objectIn(value, 'tokens')),

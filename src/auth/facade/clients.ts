@@ -1,7 +1,6 @@
-import { hash } from 'node:crypto'
 import { isArray, isObject, isString, type JsonObject, member, parseJson } from '#protocol/unmetered.js'
 import { isLoopback } from '#transport/upstream/addresses.js'
-import type { Seals } from './seals.js'
+import { digest, type Seals } from './seals.js'
 
 /** A client of ours, which has registered itself. Everything but the id is its own claim. */
 export interface FacadeClient {
@@ -34,7 +33,8 @@ export const registerClient = async (body: string, seals: Seals): Promise<JsonOb
   if (!isArray(listed) || listed.length !== uris.length || !isFew || !uris.every(isRedirectUri)) {
     return {
       error: 'invalid_redirect_uri',
-      error_description: 'redirect_uris must be a few URLs: https, http on loopback, or of an app\'s own scheme',
+      error_description:
+        'redirect_uris must be a few URLs: https, http on loopback, or of an app\'s own scheme',
     }
   }
   const name = member(metadata, 'client_name')
@@ -57,7 +57,7 @@ export const clientOf = async (id: string, seals: Seals): Promise<FacadeClient |
   return { id: idOf(id), name: isString(name) ? name : undefined, redirectUris: uris.filter(isString) }
 }
 
-export const idOf = (clientId: string): string => hash('sha256', clientId, 'base64url').slice(0, 22)
+export const idOf = (clientId: string): string => digest(clientId).slice(0, 22)
 
 /** Schemes that a browser runs, or that lead to no program of the user's. */
 const noRedirect =

@@ -1,4 +1,4 @@
-import { hash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { isArray, isString, type JsonObject, member } from '#protocol/unmetered.js'
 import { Quota } from '#transport/front/quota.js'
 import type { Page, Visit } from '#transport/front/site.js'
@@ -8,7 +8,7 @@ import { isRepeated, redirect } from './answers.js'
 import { clientOf, mayRedirect } from './clients.js'
 import type { Going, UpstreamLogin } from './login.js'
 import { consentPage, faultPage } from './page.js'
-import type { Seals } from './seals.js'
+import { digest, type Seals } from './seals.js'
 
 /** What a client wants the user to allow: it comes back with the user's consent. */
 export interface Wish {
@@ -45,7 +45,7 @@ interface ConsentOptions {
   readonly resourceOf: (named: string | null) => string | undefined
   /** The user has logged in. @returns a code for the client @throws Error where there can be none */
   readonly granted: (wish: Wish, tokens: Tokens, going: Going) => string
-  readonly warn: (error: unknown) => void
+  readonly warn: (error: unknown) => undefined
   readonly now: () => number
 }
 
@@ -55,8 +55,6 @@ const loginSeconds = 600
 const maxPending = 1000
 /** Longest `state` and `scope` of a client, in characters. */
 const longest = 2000
-
-const digest = (text: string): string => hash('sha256', text, 'base64url')
 
 /** The way of a user from a client's request over the consent and the issuer's login back to the client. */
 export class Consents {
@@ -79,7 +77,11 @@ export class Consents {
       return faultPage('The program has not registered the address to which it wants the answer.')
     }
     const state = query.get('state') ?? undefined
-    const refused = (error: string): Page => this.#back({ redirectUri, state }, { error })
+    // A stranger may have registered the URL, and the user has not agreed to go there (RFC 9700, section
+    // 4.11.2): only a program on the user's own machine hears of an error now.
+    const refused = (error: string): Page => (new URL(redirectUri).protocol === 'https:'
+      ? faultPage(`The program asks in a way that cannot be answered (${error}).`)
+      : this.#back({ redirectUri, state }, { error }))
     if (isRepeated(query)) return refused('invalid_request')
     if (query.get('response_type') !== 'code') return refused('unsupported_response_type')
     const challenge = query.get('code_challenge') ?? ''
@@ -90,16 +92,16 @@ export class Consents {
     if (resource === undefined) return refused('invalid_target')
     const scope = query.get('scope') ?? ''
     if (scope.length > longest || (state ?? '').length > longest) return refused('invalid_request')
-    const issuer = await login.issuer().catch(warn)
-    if (issuer === undefined) return refused('temporarily_unavailable')
-    const scopes = scopesIn(scope) ?? []
+    const plan = await login.plan(scopesIn(scope) ?? []).catch(warn)
+    if (plan === undefined) return refused('temporarily_unavailable')
+    const { scopes } = plan
     const secret = this.#secretIn(headers.cookie) ?? randomBytes(32).toString('base64url')
     const wish: JsonObject = {
       client: client.id, redirectUri, ...(state !== undefined && { state }), challenge, resource, scopes,
       browser: digest(secret),
     }
     const request = await seals.seal('wish', wish, loginSeconds)
-    const { host } = new URL(issuer)
+    const { host } = new URL(plan.issuer)
     const consent = { server: name, issuer: host, client: client.name, redirectUri, scopes, action, request }
     return consentPage(consent, this.#cookie(secret))
   }

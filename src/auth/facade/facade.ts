@@ -1,14 +1,17 @@
-import { hash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { messageOf } from '#errors.js'
-import type { Claims, ProtectedResource, Unverified } from '#transport/front/authority.js'
+import {
+  canonical, type Claims, type ProtectedResource, type Unverified,
+} from '#transport/front/authority.js'
 import type { Page, Site, Visit } from '#transport/front/site.js'
-import { isLasting, type Tokens } from '../client/requests.js'
+import { issuerPath } from '#transport/http/well-known.js'
+import { isFresh, isLasting, type Tokens } from '../client/requests.js'
 import { fault, formIn, json } from './answers.js'
 import { clientOf, idOf, registerClient, type FacadeClient } from './clients.js'
 import { Consents, type Wish } from './consents.js'
 import { Grants, type Grant, type Issued } from './grants.js'
 import { UpstreamLogin, type Behind, type Going } from './login.js'
-import { Seals } from './seals.js'
+import { digest, Seals } from './seals.js'
 
 export interface FacadeOptions {
   readonly name: string
@@ -25,12 +28,8 @@ export interface FacadeOptions {
 
 type Route = readonly [method: 'GET' | 'POST', answer: (visit: Visit) => Promise<Page>]
 
-/** An access token of the issuer is refreshed so long before its end, in milliseconds. */
-const marginMs = 30_000
 /** A token that is newer and yet refused by the server is not refreshed: that would not help. */
 const newMs = 10_000
-
-const wellKnown = '/.well-known/oauth-authorization-server'
 
 /**
  * The authorization server of our clients in front of one server; to the server's issuer this relay is one
@@ -63,7 +62,7 @@ export class Facade implements Site {
       warn: error => this.#warn(error), now,
     })
     this.#routes = new Map<string, Route>([
-      [wellKnown + prefix, ['GET', () => Promise.resolve(this.#metadata())]],
+      [issuerPath + prefix, ['GET', () => Promise.resolve(this.#metadata())]],
       [`${prefix}/register`, ['POST', visit => this.#register(visit)]],
       [`${prefix}/authorize`, ['GET', visit => consents.authorize(visit)]],
       [`${prefix}/consent`, ['POST', visit => consents.consent(visit)]],
@@ -100,9 +99,10 @@ export class Facade implements Site {
   }
 
   #claimsOf(grant: Grant): Claims {
-    const { upstream: { access }, subject, resource } = grant
+    const { upstream: { access, scopes = [] }, subject, resource } = grant
     return {
-      subject, audience: [resource, ...this.#resources],
+      // A refresh may have granted fewer scopes than the login.
+      subject: { ...subject, scopes }, audience: [resource, ...this.#resources],
       upstream: { header: `Bearer ${access}`, refused: () => this.#refused(grant, access) },
     }
   }
@@ -111,9 +111,8 @@ export class Facade implements Site {
     if (grant.upstream.access === access && this.#now() - grant.upstreamAt > newMs) grant.isRefused = true
   }
 
-  #isDue({ isRefused, upstream: { expiresAt, lifetimeMs = Infinity } }: Grant): boolean {
-    const margin = Math.min(marginMs, lifetimeMs / 5)
-    return isRefused || (expiresAt !== undefined && this.#now() > expiresAt - margin)
+  #isDue({ isRefused, upstream }: Grant): boolean {
+    return isRefused || !isFresh(upstream, this.#now())
   }
 
   /** Refreshes the issuer's token, once for all who wait. */
@@ -195,7 +194,8 @@ export class Facade implements Site {
   #redeem({ id }: FacadeClient, form: URLSearchParams): Page {
     const verifier = form.get('code_verifier') ?? ''
     if (!/^[\w.~-]{43,128}$/.test(verifier)) return fault('invalid_grant')
-    const terms = { client: id, redirectUri: form.get('redirect_uri') ?? '', challenge: digest(verifier) }
+    const redirectUri = form.get('redirect_uri') ?? undefined
+    const terms = { client: id, redirectUri, challenge: digest(verifier) }
     const grant = this.#grants.redeem(form.get('code') ?? '', terms)
     return grant === undefined ? fault('invalid_grant') : granted(this.#grants.issue(grant), grant)
   }
@@ -229,7 +229,7 @@ export class Facade implements Site {
   #resourceOf(named: string | null): string | undefined {
     const [first] = this.#resources
     if (named === null) return first
-    const plain = URL.canParse(named) ? new URL(named).href.replace(/\/$/, '') : ''
+    const plain = canonical(named)
     if (this.#resources.includes(plain)) return plain
     return plain === this.#issuer || plain === this.#options.origin ? first : undefined
   }
@@ -238,8 +238,6 @@ export class Facade implements Site {
     this.#options.warn(`auth.facade: ${this.#options.name}: ${messageOf(error)}`)
   }
 }
-
-const digest = (text: string): string => hash('sha256', text, 'base64url')
 
 const granted = ({ access, refresh, seconds }: Issued, { upstream: { scopes = [] } }: Grant): Page =>
   json(200, {

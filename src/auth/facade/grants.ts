@@ -1,7 +1,8 @@
-import { hash, randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { Identity } from '#core/event.js'
 import type { Tokens } from '../client/requests.js'
 import type { Known } from './login.js'
+import { digest } from './seals.js'
 
 /** What a user has granted to one client of ours, and the tokens of the server's issuer behind it. */
 export interface Grant {
@@ -33,6 +34,9 @@ export interface CodeTerms {
   readonly challenge: string
 }
 
+/** A client of OAuth 2.1 does not send the redirect URI again: the challenge binds it (section 10.2). */
+type RedeemTerms = Omit<CodeTerms, 'redirectUri'> & { readonly redirectUri: string | undefined }
+
 export interface Issued {
   readonly access: string
   /** Undefined where the issuer behind gives none: the grant ends with its access token. */
@@ -47,6 +51,8 @@ interface Held {
   /** Digests of its refresh tokens; the last one counts, an earlier one is a sign of theft. */
   readonly refresh: string[]
   usedAt: number
+  /** Its part of the memory. */
+  bytes: number
 }
 
 interface Code extends CodeTerms {
@@ -72,7 +78,6 @@ const maxCodes = 10_000
 const longestToken = 32 * 1024
 
 const secret = (): string => randomBytes(32).toString('base64url')
-const digest = (token: string): string => hash('sha256', token, 'base64url')
 
 /** The grants of one facade. Of our own tokens only digests are kept. */
 export class Grants {
@@ -105,14 +110,12 @@ export class Grants {
     const now = this.#now()
     const grant: Grant =
       { ...about, id, subject, upstreamAt: now, isRefused: false, refreshing: undefined }
-    this.#held.set(id, { grant, access: new Map(), refresh: [], usedAt: now })
-    this.#bytes += weightOf(grant)
+    this.#sweep()
+    const held: Held = { grant, access: new Map(), refresh: [], usedAt: now, bytes: 0 }
+    this.#held.set(id, held)
+    this.#weigh(held)
     this.#makeRoom(grant)
     const code = secret()
-    for (const [key, { until }] of this.#codes) {
-      if (this.#codes.size < maxCodes && now < until + usedCodeMs) break
-      this.#codes.delete(key)
-    }
     const { client, redirectUri, challenge } = terms
     this.#codes.set(
       digest(code), { client, redirectUri, challenge, grant: id, until: now + codeMs, isUsed: false },
@@ -120,16 +123,26 @@ export class Grants {
     return code
   }
 
+  /** A grant ends with its code, if nobody has redeemed that. */
+  #sweep(): void {
+    for (const [key, { grant, until, isUsed }] of this.#codes) {
+      if (this.#codes.size < maxCodes && this.#now() < until) break
+      if (!isUsed) this.revoke({ id: grant })
+      const isForgotten = this.#codes.size >= maxCodes || this.#now() >= until + usedCodeMs
+      if (!isUsed || isForgotten) this.#codes.delete(key)
+    }
+  }
+
   /** Exchanges a code, once: one that comes again was stolen, and the grant ends (OAuth 2.1, 4.1.3). */
-  redeem(code: string, terms: CodeTerms): Grant | undefined {
+  redeem(code: string, terms: RedeemTerms): Grant | undefined {
     const found = this.#codes.get(digest(code))
     const held = this.#held.get(found?.grant ?? '')
     if (found === undefined || held === undefined) return undefined
     if (found.isUsed) this.revoke(held.grant)
     if (found.isUsed || this.#now() > found.until) return undefined
-    const bound = ['client', 'redirectUri', 'challenge'] as const
-    const isMeant = bound.every(name => found[name] === terms[name])
-    if (!isMeant) return undefined
+    const { client, redirectUri = found.redirectUri, challenge } = terms
+    if (client !== found.client || redirectUri !== found.redirectUri) return undefined
+    if (challenge !== found.challenge) return undefined
     found.isUsed = true
     return held.grant
   }
@@ -153,6 +166,7 @@ export class Grants {
         this.#tokens.delete(token)
       }
       for (const token of held.refresh.splice(0, held.refresh.length - maxRefresh)) this.#tokens.delete(token)
+      this.#weigh(held)
     }
     return { access, refresh, seconds }
   }
@@ -185,7 +199,7 @@ export class Grants {
     const held = this.#held.get(id)
     if (held === undefined) return
     this.#held.delete(id)
-    this.#bytes -= weightOf(held.grant)
+    this.#bytes -= held.bytes
     for (const token of [...held.access.keys(), ...held.refresh]) this.#tokens.delete(token)
   }
 
@@ -195,19 +209,33 @@ export class Grants {
 
   /** @returns false, and ends the grant, when the tokens are too long to keep */
   renew(grant: Grant, tokens: Tokens): boolean {
-    if (!this.#held.has(grant.id)) return false
-    this.#bytes -= weightOf(grant)
+    const held = this.#held.get(grant.id)
+    if (held === undefined) return false
     grant.upstream = tokens
     grant.upstreamAt = this.#now()
     grant.isRefused = false
-    this.#bytes += weightOf(grant)
+    this.#weigh(held)
     if (!isLong(tokens)) return true
     this.revoke(grant)
     return false
   }
 
   #heldOf(token: string): Held | undefined {
-    return this.#held.get(this.#tokens.get(digest(token)) ?? '')
+    const held = this.#held.get(this.#tokens.get(digest(token)) ?? '')
+    if (held === undefined || !this.#isOld(held)) return held
+    this.revoke(held.grant)
+    return undefined
+  }
+
+  #isOld({ usedAt }: Held): boolean {
+    return this.#now() - usedAt > idleMs
+  }
+
+  #weigh(held: Held): void {
+    const { grant: { upstream: { access, refresh = '' } } } = held
+    const bytes = 2 * (access.length + refresh.length) + 2000 + 200 * (held.access.size + held.refresh.length)
+    this.#bytes += bytes - held.bytes
+    held.bytes = bytes
   }
 
   #used(held: Held): Grant {
@@ -221,16 +249,11 @@ export class Grants {
     const ofSubject = [...this.#held.values()].filter(({ grant }) =>
       grant.subject.issuer === subject.issuer && grant.subject.subject === subject.subject)
     for (const { grant } of ofSubject.slice(0, -maxOfSubject)) this.revoke(grant)
-    for (const { grant, usedAt } of this.#held.values()) {
-      const isOld = this.#now() - usedAt > idleMs
-      if (!isOld && this.#held.size <= maxGrants && this.#bytes <= maxBytes) break
-      this.revoke(grant)
+    for (const held of this.#held.values()) {
+      if (!this.#isOld(held) && this.#held.size <= maxGrants && this.#bytes <= maxBytes) break
+      this.revoke(held.grant)
     }
   }
 }
 
 const isLong = ({ access, refresh = '' }: Tokens): boolean => access.length + refresh.length > longestToken
-
-/** In bytes, with its tokens of ours at most. */
-const weightOf = ({ upstream: { access, refresh = '' } }: Grant): number =>
-  2 * (access.length + refresh.length) + 2000 + 200 * (maxAccess + maxRefresh)

@@ -1,5 +1,6 @@
 import type { Identity } from '#core/event.js'
-import { isObject, isString, member, parseJson } from '#protocol/unmetered.js'
+import { isString, member } from '#protocol/unmetered.js'
+import { unverifiedClaims } from '#transport/http/jwt.js'
 import { challengeOf } from '#transport/upstream/authorized.js'
 import { fetchFor } from '#transport/upstream/document.js'
 import { HttpFailure, type HttpTls } from '#transport/upstream/pool.js'
@@ -55,16 +56,26 @@ export class UpstreamLogin {
     this.#now = now
   }
 
-  /** @param asked the scopes that the client wants; none: those that the server wants */
-  async begin(asked: readonly string[]): Promise<Going> {
-    const known = await this.#current()
-    const { server, resource } = known.found
+  /**
+   * The issuer, and what it will be asked for.
+   * @param asked the scopes that the client wants; none: those that the server wants
+   */
+  async plan(
+    asked: readonly string[],
+  ): Promise<{ readonly issuer: string; readonly scopes: readonly string[] }> {
+    const { found: { server }, scopes } = await this.#current()
     const offered = (scope: string): readonly string[] =>
       (server.scopes_supported?.includes(scope) === true ? [scope] : [])
     const { settings } = this.#behind
     // `openid` tells who the user is; without `offline_access` some issuers give no refresh token.
     const own = settings.scopes ?? [...offered('openid'), ...offered('offline_access')]
-    const scopes = [...new Set([...(asked.length > 0 ? asked : known.scopes), ...own])]
+    return { issuer: server.issuer, scopes: [...new Set([...(asked.length > 0 ? asked : scopes), ...own])] }
+  }
+
+  /** @param scopes those that the user has allowed */
+  async begin(scopes: readonly string[]): Promise<Going> {
+    const known = await this.#current()
+    const { resource } = known.found
     const begun = await known.issuer.begin({ redirectUri: this.#redirectUri, resource, scopes })
     return { ...begun, known, scopes }
   }
@@ -80,10 +91,6 @@ export class UpstreamLogin {
     const { issuer } = found.server
     const known = subject ?? subjectIn(access, issuer)
     return known === undefined ? undefined : { issuer, subject: known, scopes: [] }
-  }
-
-  async issuer(): Promise<string> {
-    return (await this.#current()).found.server.issuer
   }
 
   #current(): Promise<Known> {
@@ -127,9 +134,8 @@ const kindOf = (redirectUri: string): 'native' | 'web' =>
  * over its own connection, so the signature is not checked (OpenID Connect Core, section 3.1.3.7, item 6).
  */
 const subjectIn = (token: string, issuer: string): string | undefined => {
-  const payload = /^[\w-]+\.([\w-]+)\.[\w-]+$/.exec(token)?.[1]
-  const claims = payload === undefined ? undefined : parseJson(Buffer.from(payload, 'base64url').toString())
-  if (!isObject(claims) || member(claims, 'iss') !== issuer) return undefined
+  const claims = unverifiedClaims(token)
+  if (member(claims, 'iss') !== issuer) return undefined
   const subject = member(claims, 'sub')
   return isString(subject) && subject !== '' ? subject : undefined
 }

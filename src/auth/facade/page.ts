@@ -20,7 +20,7 @@ const headers = {
   'x-content-type-options': 'nosniff', 'cache-control': 'no-store', 'referrer-policy': 'same-origin',
 }
 
-/** Text that a stranger wrote, for a person to read. */
+/** Text that a stranger wrote, for a person to read. Hosts and scopes are shown whole: their ends count. */
 const shown = (text: string): string => escaped(clip(text))
 
 const escaped = (text: string): string =>
@@ -50,13 +50,15 @@ export const consentPage = (consent: Consent, cookie: string): Page => {
   const { server, issuer, client, redirectUri, scopes, action, request } = consent
   const facts = [
     ['Program', client === undefined ? 'It does not tell its name' : `${shown(client)} (so it calls itself)`],
-    ['It gets the answer at', shown(placeOf(redirectUri))],
+    ['It gets the answer at', escaped(placeOf(redirectUri))],
     ['Server', shown(server)],
-    ...(scopes.length > 0 ? [['It asks for', shown(scopes.join(', '))]] : []),
+    ...(scopes.length > 0 ? [['It asks for', ...scopes.map(escaped)]] : []),
   ]
-  const body = '<p>A program asks to use an MCP server in your name. Allow it only if you have just started ' +
-    `this login yourself. You log in at ${shown(issuer)} next.</p>` +
-    `<dl>${facts.map(([name, value]) => `<dt>${name}</dt><dd>${value}</dd>`).join('')}</dl>` +
+  const list = facts.map(([name, ...lines]) =>
+    `<dt>${name}</dt>${lines.map(line => `<dd>${line}</dd>`).join('')}`).join('')
+  const body = '<p>A program asks to use an MCP server in your name. Allow it only if you have just ' +
+    `started this login yourself. You log in at ${escaped(issuer)} next.</p>` +
+    `<dl>${list}</dl>` +
     `<form method="post" action="${escaped(action)}">` +
     `<input type="hidden" name="request" value="${escaped(request)}">` +
     '<button name="answer" value="allow">Allow</button>' +
@@ -71,7 +73,7 @@ const placeOf = (redirectUri: string): string => {
   if (/^https?:$/.test(protocol)) {
     return isLoopback(url.hostname) ? `this computer (${host})` : host
   }
-  return `an app of this computer (${protocol})`
+  return `an app of this computer (${clip(protocol)})`
 }
 
 /** @param reason a sentence of ours */

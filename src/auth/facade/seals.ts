@@ -1,7 +1,11 @@
+import { hash } from 'node:crypto'
 import { isObject, type JsonObject, parseJson } from '#protocol/unmetered.js'
 
 // Loaded with the first request.
 const jose = () => import('jose')
+
+/** What is kept of a secret: it can be recognized, and not read. */
+export const digest = (secret: string): string => hash('sha256', secret, 'base64url')
 
 /**
  * What this relay hands out and gets back later: nobody else can read or make it, and nothing of it is kept

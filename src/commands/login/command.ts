@@ -65,7 +65,8 @@ const loggedIn = async (
   const show = (start: string): void => {
     const opened = !noBrowser && openBrowser(start)
     if (opened) return tell('A browser was opened. If none appears, open', start)
-    tell('Open in a browser:', start, 'If it runs on another machine, it ends at a page that it cannot load: ' +
+    tell('Open in a browser:', start,
+      'If it runs on another machine, it ends at a page that it cannot load: ' +
       'paste the URL of that page here.')
   }
   const user = new UserLogin({ ...options, show, alone: false })
@@ -129,7 +130,8 @@ const revoked = async ({ url, server, client, tokens }: Stored): Promise<string 
   if (token === undefined) return undefined
   try {
     const issuer = new IssuerClient({ server, client, fetch: fetchFor(new URL(url)) })
-    return (await issuer.revoke(token)) ? undefined : 'its issuer cannot revoke tokens: they expire by themselves'
+    const isRevoked = await issuer.revoke(token)
+    return isRevoked ? undefined : 'its issuer cannot revoke tokens: they expire by themselves'
   } catch (error) {
     const reason = error instanceof HttpFailure ? error.message : failureOf(error)
     return `the issuer did not revoke the token: ${reason}`

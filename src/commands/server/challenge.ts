@@ -16,7 +16,8 @@ export const refuseSharedLogins = async ({ servers, configuration }: Setup): Pro
     const { status, wanted } = await challengeOf(new URL(server.url), tlsOf(server), server.headers)
       .catch(() => ({ status: 0, wanted: undefined }))
     if (status !== 401 || wanted?.schemes.length === 0) return
-    throw new CustomsError('CANNOT_START', `${server.name} asks for a login, and others can reach this relay: ` +
+    throw new CustomsError('CANNOT_START',
+      `${server.name} asks for a login, and others can reach this relay: ` +
       'listen on 127.0.0.1 (without auth.issuer, allowHosts or a second token), or write ' +
       `servers.${server.name}.auth: { shared: true } if all clients may use one login, ` +
       'or auth: facade if users log in as themselves')

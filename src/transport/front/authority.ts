@@ -1,6 +1,7 @@
 import type { Identity } from '#core/event.js'
 import type { ResponseHead } from '#protocol/frame.js'
 import { wantedBy } from '../http/challenge.js'
+import { resourcePath } from '../http/well-known.js'
 import { refusal, type Refusal } from './refusal.js'
 
 /** This relay, to those who ask for tokens for it (RFC 9728). */
@@ -51,8 +52,6 @@ export interface Access {
   readonly upstream?: UpstreamToken | undefined
 }
 
-const wellKnown = '/.well-known/oauth-protected-resource'
-
 /**
  * The public URL of an endpoint: the `resource` of its metadata, and the audience of its tokens.
  * @param path such as `/files/mcp`; the audience may end with it already
@@ -62,8 +61,8 @@ const resourceUrl = ({ audience }: Resource, path: string): string =>
 
 /** The path of the endpoint that a request asks the metadata of; undefined for any other request. */
 export const metadataOf = (path: string): string | undefined => {
-  if (path === wellKnown) return '/mcp'
-  return path.startsWith(`${wellKnown}/`) ? path.slice(wellKnown.length) : undefined
+  if (path === resourcePath) return '/mcp'
+  return path.startsWith(`${resourcePath}/`) ? path.slice(resourcePath.length) : undefined
 }
 
 /** Protected Resource Metadata (RFC 9728, section 2). */
@@ -89,7 +88,7 @@ export const challenge = (
 ): Refusal => {
   const [status, error, message] = faults[fault]
   const url = new URL(resourceUrl(resource, path))
-  const metadata = `${url.origin}${wellKnown}${url.pathname === '/' ? '' : url.pathname}`
+  const metadata = `${url.origin}${resourcePath}${url.pathname === '/' ? '' : url.pathname}`
   const parameters = [
     ...(error === undefined ? [] : [`error="${error}"`]),
     ...(scopes.length === 0 ? [] : [`scope="${scopes.join(' ')}"`]),
@@ -122,8 +121,9 @@ export const ownChallenge = (resource: Resource, path: string, head: ResponseHea
   headers.delete('www-authenticate')
   const lacks = head.status === 403 && error === 'insufficient_scope'
   if (head.status === 401 || lacks) {
-    const ours = challenge(resource, path, lacks ? 'scope' : 'invalid', scopes?.length === 0 ? undefined : scopes).headers
-    headers.set('www-authenticate', Object.values(ours ?? {}))
+    const named = scopes?.length === 0 ? undefined : scopes
+    const ours = challenge(resource, path, lacks ? 'scope' : 'invalid', named)
+    headers.set('www-authenticate', Object.values(ours.headers ?? {}))
   }
   return { status: head.status, headers }
 }
@@ -133,7 +133,7 @@ const unavailable = refusal(
 )
 
 /** Scheme and host in lower case, no slash at the end (2026-07-28, authorization, canonical server URI). */
-const canonical = (url: string): string => {
+export const canonical = (url: string): string => {
   if (!URL.canParse(url)) return url
   const { href, hash } = new URL(url)
   return hash === '' ? href.replace(/\/$/, '') : url

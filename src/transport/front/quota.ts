@@ -8,9 +8,9 @@ export const clientOf = ({ address, token, subject }: Peer): string => {
   return subject === undefined ? `address ${networkOf(address)}` : `subject ${nameOf(subject)}`
 }
 
-/** Equal for tokens of one subject. */
+/** Equal for tokens of one subject. A client without one is not the subject of the same name. */
 export const nameOf = ({ issuer, subject, client }: Identity): string =>
-  JSON.stringify([issuer, subject ?? client])
+  JSON.stringify([issuer, subject ?? ['client', client]])
 
 /**
  * One client usually has all 2^64 IPv6 addresses of a network (RFC 6177), so only the network counts. A

@@ -14,7 +14,9 @@ export const challengesOf = (headers: HttpHeaders): readonly Challenge[] => read
   headers.get('www-authenticate')?.join(', ') ?? '')
 
 const token = /[!#$%&'*+.^_`|~\w-]+/y
-const parameter = /([!#$%&'*+.^_`|~\w-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([!#$%&'*+.^_`|~\w-]+))[ \t]*(?=,|$)/y
+const parameter = new RegExp(
+  `(${token.source})[ \\t]*=[ \\t]*(?:"((?:[^"\\\\]|\\\\.)*)"|(${token.source}))[ \\t]*(?=,|$)`, 'y',
+)
 const token68 = /[ \t]+[\w.~+/-]+=*[ \t]*(?=,|$)/y
 const between = /[ \t,]*/y
 

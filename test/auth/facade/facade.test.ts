@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { Facade } from '#auth/facade/facade.js'
+import { consentPage } from '#auth/facade/page.js'
+import type { Claims } from '#transport/front/authority.js'
 import type { Page } from '#transport/front/site.js'
 import { severalIssuers } from '../several.js'
 
@@ -77,4 +79,51 @@ void t.test('metadata that was read once is used on while it cannot be read', as
   down.add('a')
   later(11 * 60_000)
   t.equal((await login()).status, 200)
+})
+
+void t.test('the scopes of a request are those of the issuer\'s newest token', async t => {
+  let scope = 'files files.write'
+  const { facade, login, later } = await opened(t, { token: (_, json) => json(200, {
+    access_token: `a-${scope}`, token_type: 'Bearer', expires_in: 3600, refresh_token: 'refresh', scope,
+  }) })
+  const token = String((await login())['access_token'])
+  t.match(await facade.check(token), { subject: { scopes: ['files', 'files.write'] } })
+  scope = 'files'
+  later(3600_000 - 10_000)
+  const { subject, upstream } = await facade.check(token) as Claims
+  t.same(subject.scopes, ['files'])
+  t.equal(upstream?.header, 'Bearer a-files')
+})
+
+void t.test('before the consent, an error sends no browser to a web site that a stranger has registered', async t => {
+  const { authorize } = await opened(t)
+  const page = await authorize({ response_type: 'token' })
+  t.match(page, { status: 400, body: /unsupported_response_type/ })
+  t.notOk('location' in page.headers)
+  const { status, headers } = await authorize({ response_type: 'token', redirect_uri: 'http://127.0.0.1:7/callback' })
+  t.equal(status, 303)
+  t.match(headers['location'], 'http://127.0.0.1:7/callback?error=unsupported_response_type')
+})
+
+void t.test('the consent page lists what the issuer will be asked for', async t => {
+  const { one, authorize, login } = await opened(t, {
+    call: (_, json) => json(401, {}, { 'www-authenticate': 'Bearer scope="files admin.delete"' }),
+  })
+  t.match((await authorize()).body, '<dd>files</dd><dd>admin.delete</dd>', 'those of the server')
+  t.match((await authorize({ scope: 'files' })).body, '<dd>files</dd></dl>', 'those of the client')
+  t.equal((await login({}, {})).status, 200, 'a client of OAuth 2.1 does not send its redirect URI again')
+  t.equal((await login({}, { redirect_uri: 'http://127.0.0.1/callback' }))['error'], 'invalid_grant')
+  t.equal(one.tokens('a').length, 2)
+})
+
+void t.test('the consent page shows hosts and scopes to their ends', t => {
+  const host = `login.example.com.${'a'.repeat(60)}.${'b'.repeat(60)}.evil.example`
+  const scopes = [...Array.from({ length: 20 }, (_, n) => `profile.read.${n}`), 'admin.delete.everything']
+  const { body } = consentPage({
+    server: 's', issuer: host, client: 'a <b>', redirectUri: `https://${host}/callback`, scopes, action: '/consent', request: 'x',
+  }, 'c=1')
+  t.equal(body.split(host).length, 3)
+  for (const scope of scopes) t.match(body, `<dd>${scope}</dd>`)
+  t.notMatch(body, '<b>')
+  t.end()
 })
