@@ -8,7 +8,7 @@ import { stdioExchange } from '../dist/core/event.js'
 import { parseFrame, readFrame } from '../dist/protocol/parse.js'
 import { createSchemaChecker } from '../dist/schema/index.js'
 import { presetPolicy } from '../dist/rules/index.js'
-import { holding } from '../dist/commands/lock/accepted.js'
+import { acceptedOfLock } from '../dist/commands/lock/accepted.js'
 import { standardActions } from '../dist/lock/decide.js'
 import { emptyOffer, single } from '../dist/lock/offer.js'
 
@@ -79,7 +79,7 @@ class End {
 
 const offered = { ...emptyOffer, instructions: single('said'), prompts: new Map([['a', { name: 'a' }]]) }
 const settings = { isFrozen: false, isTrusted: true }
-const locked = holding('flood', { identity: {}, acceptedBy: 'person', offers: { legacy: offered, modern: offered } }, standardActions, settings)
+const locked = acceptedOfLock('flood', { identity: {}, acceptedBy: 'person', offers: { legacy: offered, modern: offered } }, standardActions, settings)
 const checker = createSchemaChecker(limits)
 let largest = 0
 const open = (preset, isLocked) => {

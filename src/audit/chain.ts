@@ -22,7 +22,7 @@ export type Flush = () => void
 const maxRecords = 1000
 const maxMs = 60_000
 
-/** Bytes that are kept unwritten, at most. */
+/** Most bytes that are kept unwritten. */
 const maxUnwritten = 1024 * 1024
 
 /** Time between two checks of the file, in milliseconds. */

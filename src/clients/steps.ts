@@ -81,8 +81,8 @@ export type Decision =
 type Decide = (document: Document, entry: ServerEntry, spelling: Spelling | undefined) => Decision
 
 /**
- * Takes the entries one after the other: each change is made in the text that the one before has left, and
- * only if it can be undone.
+ * Decides about the entries in order. Each change is made in the text that results from the change before it,
+ * and only if it can be undone.
  */
 export const planWith = (source: Source, wanted: Wanted, decide: Decide): Plan => {
   const steps: Step[] = []
@@ -101,15 +101,15 @@ const takeStep = (
 ): { step: Step; document: Document } | undefined => {
   const entry = find(source, document, wanted, path)
   if (entry === undefined) return undefined
-  const known = noteFor(wanted.notes, source.real, path)?.spelling
-  const decision = decide(document, entry, known)
+  const notedSpelling = noteFor(wanted.notes, source.real, path)?.spelling
+  const decision = decide(document, entry, notedSpelling)
   if ('reason' in decision) return { step: { ...decision, entry }, document }
-  const { kind, splices, spelling = known ?? {}, advice } = decision
+  const { kind, splices, spelling = notedSpelling ?? {}, advice } = decision
   const changed = read(source.file, splice(document.text, splices))
-  const next = changed && find(source, changed, wanted, path)
-  const sound = changed !== undefined && next !== undefined
-    && isSound(kind, document.text, entry, changed, next, spelling, keyNamesOf(source))
-  if (!sound) {
+  const changedEntry = changed && find(source, changed, wanted, path)
+  const isUndoable = changed !== undefined && changedEntry !== undefined
+    && isSound(kind, document.text, entry, changed, changedEntry, spelling, keyNamesOf(source))
+  if (!isUndoable) {
     return { step: {
       kind: 'left', entry,
       reason: 'could not be changed so that it can be undone byte for byte: change it by hand',
@@ -117,8 +117,8 @@ const takeStep = (
   }
   return {
     step: {
-      kind, entry, before: maskedEntry(document, entry.member), after: maskedEntry(changed, next.member),
-      advice, spelling,
+      kind, entry, advice, spelling,
+      before: maskedEntry(document, entry.member), after: maskedEntry(changed, changedEntry.member),
     },
     document: changed,
   }
@@ -138,18 +138,18 @@ const read = (file: string, text: string): Document | undefined => {
   }
 }
 
-/** Reads the changed text: the entry has the wanted words, and unwrapping restores the old bytes. */
+/** True if the changed entry has the wanted words, and unwrapping a wrapped entry restores the old bytes. */
 const isSound = (
   kind: Change['kind'], text: string, before: ServerEntry, document: Document, { server }: ServerEntry,
   spelling: Spelling, keyNames: KeyNames,
 ): boolean => {
   if (server.kind === 'unknown' || before.server.kind === 'unknown') return false
   if (kind === 'unwrap') {
-    return sameWords(wordsOf(server), repinned(targetOf(before.server), spelling.pin?.to, spelling.pin?.from))
-      && !(server.kind === 'command' && isWrapped(server))
+    const expected = withVersion(targetOf(before.server), spelling.pin?.to, spelling.pin?.from)
+    return sameWords(wordsOf(server), expected) && !(server.kind === 'command' && isWrapped(server))
   }
   if (server.kind !== 'command' || !isWrapped(server)) return false
-  const expected = repinned(targetOf(before.server), spelling.pin?.from, spelling.pin?.to)
+  const expected = withVersion(targetOf(before.server), spelling.pin?.from, spelling.pin?.to)
   if (!sameWords(targetOf(server), expected)) return false
   const back = kind === 'wrap' && unwrapEdits(document, server, spelling, keyNames)
   return kind === 'rewrap' || (typeof back === 'object' && splice(document.text, back) === text)
@@ -165,17 +165,18 @@ export const wordsOf = (server: KnownServer): readonly string[] =>
 const targetOf = (server: KnownServer): readonly string[] =>
   server.kind === 'command' && server.own ? server.words.slice(innermost(server.own).target) : wordsOf(server)
 
-const repinned = (words: readonly string[], from?: string, to?: string): readonly string[] => {
+/** Replaces the last word that equals `from`: a package with its version. */
+const withVersion = (words: readonly string[], from?: string, to?: string): readonly string[] => {
   const at = from === undefined ? -1 : words.lastIndexOf(from)
   return words.map((word, index) => (index === at ? to ?? word : word))
 }
 
-/** The entry as it will start its server. */
+/** The entry with the version of its package that will be written. */
 export const pinnedEntry = (entry: ServerEntry, pin: Pin | undefined): ServerEntry => {
   const { server } = entry
   return pin === undefined || server.kind !== 'command'
     ? entry
-    : { ...entry, server: { ...server, words: repinned(server.words, pin.from, pin.to) } }
+    : { ...entry, server: { ...server, words: withVersion(server.words, pin.from, pin.to) } }
 }
 
 export const sameWords = (a: readonly string[], b: readonly string[]): boolean =>

@@ -4,7 +4,7 @@ import { Variants } from './variants.js'
 
 export type Schema = JsonObject | boolean
 
-/** A tool as the client may call it: the server's declaration with the operator's schemas in it. */
+/** A tool as the client may call it: the server's definition with the operator's schemas in it. */
 export interface Tool {
   readonly name: string
   /** As the server sent it. */
@@ -14,9 +14,9 @@ export interface Tool {
   readonly outputSchemas: readonly Schema[]
 }
 
-/** One walk through the pages of `tools/list`. */
+/** One series of `tools/list` pages, from a first page or a cursor on. */
 export interface Listing {
-  /** True when it began at the first page. Only then is a tool that it lacks known to be absent. */
+  /** True when it began at the first page. Only then a missing tool is known to be absent. */
   readonly whole: boolean
   /** True for the relay's own `tools/list`, which the client does not see. */
   readonly isRelayMade: boolean
@@ -80,15 +80,15 @@ export class Catalog {
   /** The digests of the first definitions at all replicas, by name; undefined: not known. */
   firstElsewhere: JsonObject | undefined
   readonly #weights = new WeakMap<JsonObject, number>()
-  /** The server's names by those that clients are shown. */
+  /** For each name that clients are shown in place of another: the server's name of the tool. */
   readonly #renamed = new Map<string, string>()
   /** The client's unfinished listings, by the cursor of their next page. */
   readonly #open = new Map<string, Listing>()
   #last: Listing | undefined
   #generation = 0
-  /** A whole listing was seen, and no list_changed since: a tool that it lacks is absent. */
+  /** True after a whole listing without a list_changed since: a missing tool is absent. */
   #whole = false
-  /** A list_changed, or the end of `ttlMs`, has made the catalogue out of date. */
+  /** True when a list_changed, or the end of `ttlMs`, has made the catalogue out of date. */
   #changed = false
   #expires = Infinity
 

@@ -5,11 +5,11 @@ import { type Driver, type Flow, Slot } from './flow.js'
 import { ChurnMap } from './memory.js'
 import type { RelayOptions } from './options.js'
 
-/** A question to `schema/`: pure data, so that an engine may answer from another thread. */
+/** A check for `schema/`: pure data, so that the engine may run in another thread. */
 export type Subject =
-  /** Is this schema usable? Asked when a tool is listed. */
+  /** Whether this schema is usable: checked when a tool is listed. */
   | { readonly kind: 'schema'; readonly schema: Json; readonly path: string }
-  /** Does the value match the schema? */
+  /** Whether the value matches the schema. */
   | {
     readonly kind: 'value'; readonly schema: JsonObject | boolean; readonly value: Json
     readonly path: string
@@ -32,9 +32,9 @@ export interface SchemaProblem {
 /** The problems that a check found: none, or at most 20. */
 export type Checked = readonly SchemaProblem[]
 
-/** The schema engine. It answers at once when the check is provably cheap, and with a promise otherwise. */
+/** The schema engine. The result comes at once when the check is provably cheap, else as a promise. */
 export interface SchemaChecker {
-  /** @param session sessions take turns, so that none waits for all checks of another */
+  /** @param session checks of different sessions take turns: none waits for all checks of another session */
   check(subject: Subject, session?: string): Checked | Promise<Checked>
   close(): Promise<void>
 }
@@ -50,25 +50,25 @@ export interface SchemaLimits {
 
 /** The schema checks that flows wait for. */
 export class Checks {
-  readonly #now: RelayOptions['checkNow']
+  readonly #checkNow: RelayOptions['checkNow']
   readonly #output: Output
   readonly #driver: Driver
   readonly #waiting = new ChurnMap<number, Slot<readonly Checked[]>>()
   #last = 0
 
   constructor({ checkNow }: RelayOptions, output: Output, driver: Driver) {
-    this.#now = checkNow
+    this.#checkNow = checkNow
     this.#output = output
     this.#driver = driver
   }
 
   /** One result for each subject, at once for cheap checks. @param exchange of the judged message */
   *check(subjects: readonly Subject[], exchange: Exchange): Flow<readonly Checked[]> {
-    const now = subjects.map(this.#now)
-    if (now.every(isDone)) return now
-    const late = yield* this.#wait(subjects.filter((_, index) => now[index] === undefined), exchange)
+    const immediate = subjects.map(this.#checkNow)
+    if (immediate.every(isDone)) return immediate
+    const later = yield* this.#wait(subjects.filter((_, index) => immediate[index] === undefined), exchange)
     let next = 0
-    return now.map((result, index) => result ?? late[next++] ?? unchecked(subjects[index]))
+    return immediate.map((result, index) => result ?? later[next++] ?? unchecked(subjects[index]))
   }
 
   /** Lets other sessions run: a check without subjects. */

@@ -29,7 +29,7 @@ export interface Reading {
 export const mainThreadDepth = 300
 export const workerDepth = 5000
 
-/** Problems of a value are reported up to this number. */
+/** Most problems that are reported of a value. */
 const maxProblems = 20
 
 /** A keyword that does not hold, at a path in the value. */
@@ -57,7 +57,7 @@ export class Run {
   readonly #max: number
   readonly #maxDepth: number
   #depth = 0
-  #quiet = 0
+  #muted = 0
 
   /**
    * @param maxDepth how deep schemas may be nested in each other's evaluation, by the size of the stack
@@ -68,7 +68,7 @@ export class Run {
     this.formats = formats
     this.#maxDepth = maxDepth
     this.#max = max
-    // When nothing is collected these stay empty, and can be shared.
+    // When nothing is collected, these lists stay empty and can be shared.
     this.mismatches = max > 0 ? [] : none
     this.path = max > 0 ? [] : none
   }
@@ -80,7 +80,7 @@ export class Run {
 
   /** Whether to continue after a mismatch, to find more. */
   get collecting(): boolean {
-    return this.#quiet === 0 && this.mismatches.length < this.#max
+    return this.#muted === 0 && this.mismatches.length < this.#max
   }
 
   spend(steps: number): void {
@@ -98,11 +98,11 @@ export class Run {
 
   /** Collects no mismatches until `unmute`. */
   mute(): void {
-    this.#quiet++
+    this.#muted++
   }
 
   unmute(): void {
-    this.#quiet--
+    this.#muted--
   }
 
   fail(message: string, ...below: readonly Step[]): false {
@@ -173,7 +173,7 @@ const all = <Value>(
   return valid
 }
 
-// A validator lives as long as its schema; those of the official meta-schemas are compiled once.
+// A validator lives as long as its schema. The official meta-schemas are compiled once for the process.
 const validators = new WeakMap<Place, Validator>()
 
 export const validatorOf = (place: Place): Validator => {

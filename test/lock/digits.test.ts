@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { holding } from '#commands/lock/accepted.js'
+import { acceptedOfLock } from '#commands/lock/accepted.js'
 import { standardActions } from '#lock/decide.js'
 import { asDoubles, markLongNumbers, withDigits } from '#lock/digits.js'
 import { formatLock, parseLock, type Locked } from '#lock/lock.js'
@@ -71,7 +71,7 @@ t.test('a change beyond a double is a change, and what is shown has the digits t
   if (locked === undefined) return t.fail()
   const listed = (definition: string) => {
     const script = new Script({
-      accepted: holding('s', locked, standardActions, { isFrozen: false, isTrusted: false }),
+      accepted: acceptedOfLock('s', locked, standardActions, { isFrozen: false, isTrusted: false }),
       actions: { 'tool/drift': 'block' },
     })
     script.client({ jsonrpc: '2.0', id: 1, method: 'tools/list' })

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { holding } from '#commands/lock/accepted.js'
+import { acceptedOfLock } from '#commands/lock/accepted.js'
 import { changeClasses, type ChangeClass } from '#lock/compare.js'
 import { standardActions } from '#lock/decide.js'
 import { formatLock, parseLock, type Locked } from '#lock/lock.js'
@@ -81,7 +81,7 @@ const shown = (
   spell: Spell = message => JSON.stringify(message),
 ): Seen => {
   const script = new Script({
-    accepted: holding('server', locked, standardActions, { isFrozen: false, isTrusted: false }),
+    accepted: acceptedOfLock('server', locked, standardActions, { isFrozen: false, isTrusted: false }),
     actions: { 'tool/drift': 'block' },
   })
   let id = 0

@@ -14,7 +14,7 @@ import { clip } from '#protocol/quote.js'
 import { isRuleName, presetPolicy, rules } from '#rules/index.js'
 import { createSchemaChecker } from '#schema/index.js'
 import type { SharedFlags } from '../flags.js'
-import { holding, lockedIn } from '../lock/accepted.js'
+import { acceptedOfLock, lockedIn } from '../lock/accepted.js'
 import { parseLockText } from '../lock/file.js'
 import { table } from '../output.js'
 import { setUp } from '../server/setup.js'
@@ -129,7 +129,7 @@ const onceLocked: Policy = new Map([...presetPolicy('standard', { purpose: 'rela
 
 const acceptedIn = async (file: string, server: string, trustAccepted: boolean): Promise<Accepted> => {
   const locked = await lockedIn(file, server)
-  return holding(server, locked, standardActions, {
+  return acceptedOfLock(server, locked, standardActions, {
     isFrozen: false, isTrusted: trustAccepted || locked.acceptedBy === 'person',
   })
 }
@@ -145,7 +145,7 @@ const acceptedAs = async (
   if (locked === undefined) {
     throw new CustomsError('BAD_CONFIG', `the lock in the capture says nothing of ${JSON.stringify(server)}`)
   }
-  return holding(server, locked, actions, { isFrozen, isTrusted, program })
+  return acceptedOfLock(server, locked, actions, { isFrozen, isTrusted, program })
 }
 
 const isChangeClass = (name: string): name is ChangeClass => Object.hasOwn(changeClasses, name)

@@ -29,21 +29,21 @@ export const acceptedOf = async (
   const refuse = (advice: string) => async (error: unknown): Promise<never> => {
     throw error instanceof CustomsError ? await advised(error, advice, server, file, configuration) : error
   }
-  const toSee = 'to see it and accept it, run'
+  const reviewAdvice = 'to see it and accept it, run'
   const found = await readLockFile(file).catch(refuse('restore it, or move it away and run'))
   const locked =
-    found?.lock.get(server.name) ?? (await refuse(toSee)(nothingAccepted(file, found, server.name)))
-  const all = { ...standardActions, ...actions }
+    found?.lock.get(server.name) ?? (await refuse(reviewAdvice)(nothingAccepted(file, found, server.name)))
+  const allActions = { ...standardActions, ...actions }
   const changes =
     compareIdentities(locked.identity, comparableIdentity(locked.identity, await identityOf(server)))
-  const { action } = decide(changes, all)
+  const { action } = decide(changes, allActions)
   if (action === 'block') {
-    return refuse(toSee)(new CustomsError(
+    return refuse(reviewAdvice)(new CustomsError(
       'NOT_ACCEPTED', `${file}: ${JSON.stringify(server.name)} is not the server that was accepted ` +
         `(${changes.map(({ path }) => plain(path.join('.'))).join(', ')})`,
     ))
   }
-  return holding(server.name, locked, all, {
+  return acceptedOfLock(server.name, locked, allActions, {
     isFrozen, isTrusted: trustAccepted || locked.acceptedBy === 'person',
     program: action === 'log' ? programDrift(changes) : undefined,
   })
@@ -51,17 +51,17 @@ export const acceptedOf = async (
 
 /** The error, and the command that mends its cause. */
 const advised = async (
-  { code, message }: CustomsError, advice: string, ...locked: Parameters<typeof lockWords>
+  { code, message }: CustomsError, advice: string, ...locked: Parameters<typeof lockArguments>
 ): Promise<CustomsError> => {
   // Loaded on demand: a relay that starts does not need it.
   const [{ ownWords }, { thisInstallation }] =
     await Promise.all([import('#clients/own-command.js'), import('../context.js')])
-  const command = wordsText([...ownWords(thisInstallation()), 'lock', ...lockWords(...locked)])
+  const command = wordsText([...ownWords(thisInstallation()), 'lock', ...lockArguments(...locked)])
   return new CustomsError(code, `${message}; ${advice}: ${command}`)
 }
 
-/** The arguments by which `lock` shows a server and asks; they hold no secrets. */
-const lockWords = (
+/** The arguments with which `lock` shows a server and asks whether to accept it. They hold no secrets. */
+const lockArguments = (
   server: ServerConfiguration, lock: string, { file, servers }: Pick<Configuration, 'file' | 'servers'>,
 ): readonly string[] => {
   const { name } = server
@@ -82,12 +82,13 @@ const lockWords = (
 const programDrift = (changes: readonly Change[]): Drift => {
   const version = changes.find(({ path: [first, second] }) => first === 'package' && second === 'version')
   const [before, after] = [version?.before, version?.after]
-  const told = isString(before) && isString(after) ? `: ${plain(before, 100)}, now ${plain(after, 100)}` : ''
-  return { classes: changeClasses.version + told, isMinor: true }
+  const versions =
+    isString(before) && isString(after) ? `: ${plain(before, 100)}, now ${plain(after, 100)}` : ''
+  return { classes: changeClasses.version + versions, isMinor: true }
 }
 
-/** The accepted definitions as the core reads them. */
-export const holding = (
+/** The accepted definitions of a lock, as the core reads them. */
+export const acceptedOfLock = (
   name: string, locked: Locked, actions: LockActions,
   settings: Pick<Accepted, 'isFrozen' | 'isTrusted' | 'program'>,
 ): Accepted => {
@@ -109,15 +110,15 @@ export const holding = (
 const acceptedOffer = (accepted: Offer, actions: LockActions): AcceptedOffer => {
   // Computed on the first new tool, which is rare.
   let bodies: ReadonlySet<string> | undefined
-  const isBody = (digest: string) =>
+  const isAcceptedBody = (digest: string) =>
     (bodies ??= new Set([...accepted.tools.values()].map(one => bodyDigest(one)))).has(digest)
   const classesOf = (
-    part: AcceptedPart, before: Json | undefined, said: Json | undefined, meter: Meter,
+    part: AcceptedPart, before: Json | undefined, sent: Json | undefined, meter: Meter,
   ): readonly ChangeClass[] => {
-    if (part !== 'tools') return isSame(before, said, meter) ? [] : [part]
-    if (said === undefined) return ['removed']
-    if (before === undefined) return [isBody(bodyDigest(said, meter)) ? 'renamed' : 'added']
-    return compareTools(before, said, meter).map(difference => difference.class)
+    if (part !== 'tools') return isSame(before, sent, meter) ? [] : [part]
+    if (sent === undefined) return ['removed']
+    if (before === undefined) return [isAcceptedBody(bodyDigest(sent, meter)) ? 'renamed' : 'added']
+    return compareTools(before, sent, meter).map(difference => difference.class)
   }
   return {
     definitions: offer(part => new Map([...accepted[part]].map(([name, one]) => [name, asDoubles(one)]))),
@@ -125,12 +126,12 @@ const acceptedOffer = (accepted: Offer, actions: LockActions): AcceptedOffer => 
       const definition = accepted[part].get(name)
       return definition === undefined ? undefined : withDigits(JSON.stringify(definition))
     },
-    drift: (part, name, said, meter) => {
-      const classes = classesOf(part, accepted[part].get(name), said, meter)
-      const { action, classes: told } = decide(classes.map(one => ({ class: one })), actions)
+    drift: (part, name, sent, meter) => {
+      const classes = classesOf(part, accepted[part].get(name), sent, meter)
+      const { action, classes: reported } = decide(classes.map(one => ({ class: one })), actions)
       return action === 'pass'
         ? undefined
-        : { classes: told.map(one => changeClasses[one]).join(', '), isMinor: action === 'log' }
+        : { classes: reported.map(one => changeClasses[one]).join(', '), isMinor: action === 'log' }
     },
   }
 }

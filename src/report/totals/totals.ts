@@ -30,21 +30,22 @@ export class Totals {
     this.#records += 1
     this.#from = Math.min(this.#from, time)
     this.#to = Math.max(this.#to, time)
-    // Records about the log itself; and records of calls being sent, each followed by another record.
+    // Skips records about the log itself, and those of phase `sent`: another record of the same call follows.
     if (verdict === undefined || phase === 'sent') return
     const name = shownName(server)
-    const news = withoutRemoved(record)
-    const missing = verdict === 'block' ? news.findings.filter(isOfMissing(news)) : []
-    // A list that lacks some elements is not held back; the elements are.
-    const isHeld = isStop(verdict) && missing.length === 0 && (news === record || news.findings.length > 0)
-    this.#servers.at(name).take(news, verdict, isHeld)
-    if (isHeld) this.#held.take(news, verdict, decisive(news.findings))
+    const relevant = withoutRemovedAnnotations(record)
+    const missing = verdict === 'block' ? relevant.findings.filter(isOfMissing(relevant)) : []
+    // Where only elements of a list were blocked, the list itself was sent.
+    const isHeld =
+      isStop(verdict) && missing.length === 0 && (relevant === record || relevant.findings.length > 0)
+    this.#servers.at(name).take(relevant, verdict, isHeld)
+    if (isHeld) this.#held.take(relevant, verdict, decisive(relevant.findings))
     if (session !== '') {
-      this.#sessions.at(nameOf(name, shownName(session))).take(news, isHeld)
+      this.#sessions.at(nameOf(name, shownName(session))).take(relevant, isHeld)
     }
     if (record.serverMs !== undefined || record.health !== undefined) this.#health.at(name).take(record)
-    for (const finding of news.findings) {
-      if (aboutOffers.test(finding.rule)) this.#takeOffer(name, news, finding, missing.includes(finding))
+    for (const finding of relevant.findings) {
+      if (aboutOffers.test(finding.rule)) this.#takeOffer(name, relevant, finding, missing.includes(finding))
     }
   }
 
@@ -108,8 +109,8 @@ export class Totals {
   }
 }
 
-/** An untrusted server loses the annotations of every tool: nobody has to hear of it. */
-const withoutRemoved = (record: LogRecord): LogRecord =>
+/** Leaves out the findings about removed annotations, which are not worth reporting for each tool. */
+const withoutRemovedAnnotations = (record: LogRecord): LogRecord =>
   record.findings.some(({ rule }) => rule === removedAnnotations)
     ? { ...record, findings: record.findings.filter(({ rule }) => rule !== removedAnnotations) }
     : record
@@ -138,7 +139,7 @@ const aboutOffers = /^(?:tool|list|advice)\//
 
 const nameIn = ({ tool, prompt, resource }: LoggedFinding): string | undefined => tool ?? prompt ?? resource
 
-/** Whether a finding in a list, part of which was blocked, is about an element that clients do not get. */
+/** True for a finding about an element of a list that was blocked, so that clients do not get the element. */
 const isOfMissing = ({ tools, moreTools }: LogRecord) => (finding: LoggedFinding): boolean => {
   const { tool } = finding
   if (tool !== undefined && tools !== undefined && moreTools === 0) return !tools.includes(tool)

@@ -7,7 +7,7 @@ import {
 } from '#protocol/json-rpc.js'
 import { numberOf } from '#protocol/message.js'
 import type { Timers } from '../timers.js'
-import type { Asked, Port } from './port.js'
+import type { SentRequest, Port } from './port.js'
 import type { SharedProcess } from './process.js'
 import { nameIn, restoredAnswer, restoredNotification, restoredUnusable } from './rename.js'
 import type { SharedRequests } from './requests.js'
@@ -39,7 +39,7 @@ export class Dispatcher {
         return this.#notified(frame, message)
       case 'unusable':
         return this.#unusable(frame, message.keys)
-      // Pages come by HTTP only.
+      // An HTTP page comes from an HTTP server only.
       case 'page':
         return
       case 'request':
@@ -54,36 +54,37 @@ export class Dispatcher {
   }
 
   /** Ends a request without a response. */
-  lose(asked: Asked | undefined, reason: string): void {
-    if (asked === undefined) return
-    this.#requests.close(asked)
-    asked.port.report({ type: 'lost', exchange: asked.exchange, key: asked.names.key, reason })
+  lose(sentRequest: SentRequest | undefined, reason: string): void {
+    if (sentRequest === undefined) return
+    this.#requests.close(sentRequest)
+    const { port, exchange, names: { key } } = sentRequest
+    port.report({ type: 'lost', exchange, key, reason })
   }
 
   #answered(frame: Frame, message: Result | ErrorResponse): void {
     const number = numberOf(message.key)
-    const asked = this.#requests.find(number)
+    const sentRequest = this.#requests.find(number)
     const exact = message.key === String(number)
-    if (asked !== undefined) this.#process.answered()
+    if (sentRequest !== undefined) this.#process.answered()
     this.#sendUnusable(frame, (frame.otherKeys ?? []).filter(key => numberOf(key) !== number))
     if (exact) this.#requests.hasRead(number)
-    if (asked === undefined) {
+    if (sentRequest === undefined) {
       // The first response to a cancelled request is only late: no finding.
       if (!exact || !this.#requests.isLate(number)) this.#record(frame)
       return
     }
-    if (exact) this.#requests.close(asked)
-    report(asked, restoredAnswer(frame, message, asked.names, number))
+    if (exact) this.#requests.close(sentRequest)
+    report(sentRequest, restoredAnswer(frame, message, sentRequest.names, number))
   }
 
   #notified(frame: Frame, message: Notification): void {
     const name = nameIn(message)
-    const asked = this.#namedBy(message, name)
-    const to = asked ?? (name === undefined ? this.#requests.only() : undefined)
-    if (asked) {
-      this.#requests.hasRead(asked.number)
-      report(asked, restoredNotification(frame, message, asked.names, asked.number))
-      if (message.method === 'notifications/cancelled') this.#subscriptionEnded(asked)
+    const sentRequest = this.#namedBy(message, name)
+    const to = sentRequest ?? (name === undefined ? this.#requests.only() : undefined)
+    if (sentRequest) {
+      this.#requests.hasRead(sentRequest.number)
+      report(sentRequest, restoredNotification(frame, message, sentRequest.names, sentRequest.number))
+      if (message.method === 'notifications/cancelled') this.#subscriptionEnded(sentRequest)
     } else if (to) report(to, frame)
     // Each session has a catalogue of its own, which this notification makes out of date.
     if (message.method === 'notifications/tools/list_changed') {
@@ -91,14 +92,15 @@ export class Dispatcher {
     } else if (!to) this.#record(frame)
   }
 
-  #namedBy({ method }: Notification, name: Json | undefined): Asked | undefined {
-    const asked = typeof name === 'number' ? this.#requests.find(name) : undefined
-    const wanted = method !== 'notifications/progress' || asked?.names.token !== undefined
-    return wanted ? asked : undefined
+  /** The request that a notification names by id or token. Progress counts only where it was asked for. */
+  #namedBy({ method }: Notification, name: Json | undefined): SentRequest | undefined {
+    const sentRequest = typeof name === 'number' ? this.#requests.find(name) : undefined
+    const wanted = method !== 'notifications/progress' || sentRequest?.names.token !== undefined
+    return wanted ? sentRequest : undefined
   }
 
   /** The server has cancelled a subscription; its response may follow, or not. */
-  #subscriptionEnded({ number }: Asked): void {
+  #subscriptionEnded({ number }: SentRequest): void {
     this.#timers.after(lastAnswerMs, () =>
       this.lose(this.#requests.find(number), 'the server ended the subscription'))
   }
@@ -112,9 +114,9 @@ export class Dispatcher {
 
   /** Sends an unusable frame to each client whose request it names. @returns whether it names one */
   #sendUnusable(frame: Frame, keys: readonly IdKey[]): boolean {
-    const meant =
-      new Set(keys.map(key => this.#requests.find(numberOf(key))).filter(asked => asked !== undefined))
-    for (const asked of meant) report(asked, restoredUnusable(frame, asked.names))
+    const found = keys.map(key => this.#requests.find(numberOf(key)))
+    const meant = new Set(found.filter(sentRequest => sentRequest !== undefined))
+    for (const sentRequest of meant) report(sentRequest, restoredUnusable(frame, sentRequest.names))
     return meant.size > 0
   }
 
@@ -127,7 +129,7 @@ export class Dispatcher {
   }
 }
 
-const report = ({ port, exchange }: Asked, frame: Frame): void =>
+const report = ({ port, exchange }: SentRequest, frame: Frame): void =>
   port.report({ type: 'frame', exchange, frame })
 
 const noBatch: Fault = {

@@ -7,7 +7,7 @@ import type { Names } from './rename.js'
 import type { Transport, TransportEvent } from '../transport.js'
 
 /** A request that the server has not answered. */
-export interface Asked {
+export interface SentRequest {
   readonly port: Port
   readonly exchange: Exchange
   /** The id, and progress token, by which the server knows the request. */
@@ -22,7 +22,7 @@ export interface Hub {
   /** A monotonic clock, in milliseconds. */
   readonly now: () => number
   send(port: Port, exchange: Exchange, frame: Frame): boolean
-  giveUp(asked: Asked): void
+  giveUp(sentRequest: SentRequest): void
   /** Call when `isPausing` of a port has changed. */
   pausingChanged(): void
   leave(port: Port): Promise<void>
@@ -40,7 +40,7 @@ const maxPauseMs = 1000
 export class Port implements Transport {
   readonly #hub: Hub
   #onEvent: ((event: TransportEvent) => void) | undefined
-  readonly #asked = new ChurnGroups<Exchange, Asked>()
+  readonly #sentRequests = new ChurnGroups<Exchange, SentRequest>()
   /** True when `send` returned false, and `drained` was not reported yet. */
   full = false
   #pausedSince: number | undefined
@@ -64,17 +64,17 @@ export class Port implements Transport {
     return this.#pausedSince !== undefined
   }
 
-  add(asked: Asked): void {
-    this.#asked.add(asked.exchange, asked)
+  add(sentRequest: SentRequest): void {
+    this.#sentRequests.add(sentRequest.exchange, sentRequest)
   }
 
-  delete(asked: Asked): void {
-    this.#asked.delete(asked.exchange, asked)
+  delete(sentRequest: SentRequest): void {
+    this.#sentRequests.delete(sentRequest.exchange, sentRequest)
   }
 
   /** All open requests of this session. */
-  all(): readonly Asked[] {
-    return this.#asked.all()
+  all(): readonly SentRequest[] {
+    return this.#sentRequests.all()
   }
 
   send(exchange: Exchange, frame: Frame): boolean {
@@ -82,12 +82,13 @@ export class Port implements Transport {
   }
 
   abandon(exchange: Exchange, key: IdKey): void {
-    for (const asked of this.#asked.of(exchange)) if (asked.names.key === key) this.#hub.giveUp(asked)
+    for (const sentRequest of this.#sentRequests.of(exchange))
+      if (sentRequest.names.key === key) this.#hub.giveUp(sentRequest)
   }
 
   /** Cancels all requests of the exchange, including the relay's own. */
   shut(exchange: Exchange): void {
-    for (const asked of this.#asked.of(exchange)) this.#hub.giveUp(asked)
+    for (const sentRequest of this.#sentRequests.of(exchange)) this.#hub.giveUp(sentRequest)
   }
 
   pause(): void {

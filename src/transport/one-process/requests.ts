@@ -3,14 +3,14 @@ import type { Exchange } from '#core/event.js'
 import type { Frame } from '#protocol/frame.js'
 import type { Request } from '#protocol/json-rpc.js'
 import { namesOf } from './rename.js'
-import type { Asked, Port } from './port.js'
+import type { SentRequest, Port } from './port.js'
 
 /** Most cancelled requests whose late response is recognized. Real clients cancel fewer. */
 const maxGivenUp = 1000
 
 /** The open requests of a shared server, by a number that is never used again. */
 export class SharedRequests {
-  readonly #asked = new ChurnMap<number, Asked>()
+  readonly #sentRequest = new ChurnMap<number, SentRequest>()
   readonly #givenUp = new Set<number>()
   #last = 0
   /**
@@ -19,31 +19,31 @@ export class SharedRequests {
    */
   #unreadUpTo = 0
 
-  open(port: Port, exchange: Exchange, frame: Frame, request: Request): Asked {
-    const asked = { port, exchange, number: ++this.#last, names: namesOf(frame, request), request }
-    this.#asked.set(asked.number, asked)
-    port.add(asked)
-    return asked
+  open(port: Port, exchange: Exchange, frame: Frame, request: Request): SentRequest {
+    const sentRequest = { port, exchange, number: ++this.#last, names: namesOf(frame, request), request }
+    this.#sentRequest.set(sentRequest.number, sentRequest)
+    port.add(sentRequest)
+    return sentRequest
   }
 
-  find(number: number): Asked | undefined {
-    return this.#asked.get(number)
+  find(number: number): SentRequest | undefined {
+    return this.#sentRequest.get(number)
   }
 
-  all(): readonly Asked[] {
-    return this.#asked.values()
+  all(): readonly SentRequest[] {
+    return this.#sentRequest.values()
   }
 
-  close(asked: Asked): void {
-    this.#asked.delete(asked.number)
-    asked.port.delete(asked)
+  close(sentRequest: SentRequest): void {
+    this.#sentRequest.delete(sentRequest.number)
+    sentRequest.port.delete(sentRequest)
   }
 
   /** Call before the server gets the cancellation of this request. */
-  giveUp(asked: Asked): void {
-    this.close(asked)
+  giveUp(sentRequest: SentRequest): void {
+    this.close(sentRequest)
     this.#unreadUpTo = this.#last
-    this.#givenUp.add(asked.number)
+    this.#givenUp.add(sentRequest.number)
     if (this.#givenUp.size <= maxGivenUp) return
     for (const oldest of this.#givenUp) {
       this.#givenUp.delete(oldest)
@@ -62,12 +62,12 @@ export class SharedRequests {
   }
 
   /** The request of a message that names none: known only while one exchange has open requests. */
-  only(): Asked | undefined {
+  only(): SentRequest | undefined {
     if (this.#unreadUpTo > 0) return undefined
-    let only: Asked | undefined
-    for (const asked of this.#asked.values()) {
-      if (only && (only.port !== asked.port || only.exchange !== asked.exchange)) return undefined
-      only = asked
+    let only: SentRequest | undefined
+    for (const sentRequest of this.#sentRequest.values()) {
+      if (only && (only.port !== sentRequest.port || only.exchange !== sentRequest.exchange)) return undefined
+      only = sentRequest
     }
     return only
   }

@@ -6,7 +6,7 @@ import { keysOf, numberOf } from '#protocol/message.js'
 import { realTimers, type Timers } from '../timers.js'
 import type { Transport, TransportEvent } from '../transport.js'
 import { Dispatcher } from './dispatch.js'
-import { Port, type Asked, type Hub } from './port.js'
+import { Port, type SentRequest, type Hub } from './port.js'
 import { SharedProcess } from './process.js'
 import { cancellation, namesRevision, renamed } from './rename.js'
 import { SharedRequests } from './requests.js'
@@ -91,9 +91,9 @@ export class SharedServer implements Hub {
     }
   }
 
-  giveUp(asked: Asked): void {
-    this.#requests.giveUp(asked)
-    this.#process.child?.send(stdioExchange, cancellation(asked.number, asked.request))
+  giveUp(sentRequest: SentRequest): void {
+    this.#requests.giveUp(sentRequest)
+    this.#process.child?.send(stdioExchange, cancellation(sentRequest.number, sentRequest.request))
   }
 
   pausingChanged(): void {
@@ -102,7 +102,7 @@ export class SharedServer implements Hub {
 
   async leave(port: Port): Promise<void> {
     this.#ports.delete(port)
-    for (const asked of port.all()) this.giveUp(asked)
+    for (const sentRequest of port.all()) this.giveUp(sentRequest)
     if (this.#ports.size === 0) await this.close()
   }
 
@@ -178,7 +178,7 @@ export class SharedServer implements Hub {
   /** Open requests are lost: sending them to the next process might repeat their effects. */
   #ended(reason: string): void {
     this.#requests.forget()
-    for (const asked of this.#requests.all()) this.#dispatcher.lose(asked, reason)
+    for (const sentRequest of this.#requests.all()) this.#dispatcher.lose(sentRequest, reason)
     this.#drained()
   }
 }
