@@ -57,6 +57,10 @@ const facadesFor = (log: Log) => {
     for (const { server } of servers) {
       if ('command' in server) continue
       const { name, url, headers } = server
+      if (headers.has('authorization')) {
+        throw new CustomsError('BAD_CONFIG',
+          `--header: no Authorization for ${name} with auth.facade: the server gets the token of each user`)
+      }
       const paths = [...(isOnly ? ['/mcp'] : []), `/${name}/mcp`]
       const login = settingsOf(server)
       const settings = JSON.stringify([origin, paths, url, login, server.tls, [...headers]])
