@@ -1,4 +1,4 @@
-import { combinators, type Profile, usualNames } from './profile.js'
+import { combinators, type Profile, usualArguments, usualNames } from './profile.js'
 
 export const bedrock: Profile = {
   name: 'bedrock',
@@ -23,6 +23,6 @@ export const bedrock: Profile = {
     notAtRoot: combinators,
     noBooleans: true,
     needsProperties: true,
-    propertyName: /^[a-zA-Z0-9_.-]{1,64}$/,
+    propertyName: usualArguments,
   },
 }

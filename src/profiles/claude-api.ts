@@ -1,4 +1,4 @@
-import { combinators, type Profile, usualNames } from './profile.js'
+import { combinators, type Profile, usualArguments, usualNames } from './profile.js'
 
 export const claudeApi: Profile = {
   name: 'claude-api',
@@ -13,5 +13,5 @@ export const claudeApi: Profile = {
   ],
   clients: ['claude-code'],
   toolName: usualNames,
-  input: { notAtRoot: combinators, propertyName: /^[a-zA-Z0-9_.-]{1,64}$/ },
+  input: { notAtRoot: combinators, propertyName: usualArguments },
 }

@@ -1,5 +1,5 @@
 import { claudeApi } from './claude-api.js'
-import type { Profile } from './profile.js'
+import { type Profile, usualNames } from './profile.js'
 
 export const claudeDesktop: Profile = {
   name: 'claude-desktop',
@@ -13,7 +13,7 @@ export const claudeDesktop: Profile = {
     ...claudeApi.sources,
   ],
   clients: ['claude-ai'],
-  toolName: { characters: 'A-Za-z0-9_-', longest: 64 },
+  toolName: usualNames,
   input: { ...claudeApi.input, dialects: ['2020-12'] },
   output: { dialects: ['2020-12'] },
 }

@@ -1,4 +1,4 @@
-import { combinators, type Profile, usualNames } from './profile.js'
+import { combinators, type Profile, usualArguments, usualNames } from './profile.js'
 
 export const copilotCli: Profile = {
   name: 'copilot-cli',
@@ -18,6 +18,6 @@ export const copilotCli: Profile = {
     requiredIsDeclared: true,
     needsItems: true,
     needsProperties: true,
-    propertyName: /^[a-zA-Z0-9_.-]{1,64}$/,
+    propertyName: usualArguments,
   },
 }

@@ -1,4 +1,4 @@
-import { combinators, type Profile } from './profile.js'
+import { combinators, type Profile, usualArguments } from './profile.js'
 
 // Until 2025 it sent the first 40 tools only; its documentation says so no more, so no number stands here.
 export const cursor: Profile = {
@@ -16,6 +16,6 @@ export const cursor: Profile = {
   input: {
     notAtRoot: combinators,
     needsItems: true,
-    propertyName: /^[a-zA-Z0-9_.-]{1,64}$/,
+    propertyName: usualArguments,
   },
 }

@@ -3,14 +3,14 @@ import {
 } from '#protocol/json.js'
 import { jsonSchemaKeywords } from '#protocol/json-schema.js'
 import { isTyped } from './accepts.js'
-import { elements, propertiesOf, requiredOf, typesOf } from './merge.js'
+import { elements, propertiesOf, requiredOf, typeOf, typesOf } from './merge.js'
 import type { SchemaRules } from './profile.js'
 
 /** The schema of any value, for a strict profile: it wants types, and objects that name their members. */
 const anyStrict: JsonObject = { type: ['string', 'number', 'boolean', 'null'] }
 
 /** The schema of any value, in the language of a profile. */
-export const any = ({ isStrict, noBooleans }: SchemaRules): Json =>
+export const anySchema = ({ isStrict, noBooleans }: SchemaRules): Json =>
   isStrict === true ? anyStrict : noBooleans === true ? {} : true
 
 /**
@@ -18,7 +18,7 @@ export const any = ({ isStrict, noBooleans }: SchemaRules): Json =>
  * unions, items, and what a strict profile wants. Widens, but for a strict profile.
  * @param level how many objects are around it
  */
-export const finished = (
+export const withProfileRules = (
   schema: JsonObject, rules: SchemaRules, level: number, meter: Meter,
 ): JsonObject => {
   const one = rules.typeLists === 'null' ? separated(schema, meter) : schema
@@ -27,7 +27,7 @@ export const finished = (
   const strict = rules.isStrict === true ? closed(whole, rules, level, meter) : whole
   return rules.needsItems === true && isTyped(member(strict, 'type'), 'array') &&
     member(strict, 'items') === undefined
-    ? { ...copy(strict, meter), items: any(rules) === true ? {} : any(rules) }
+    ? { ...copy(strict, meter), items: anySchema(rules) === true ? {} : anySchema(rules) }
     : strict
 }
 
@@ -106,17 +106,12 @@ const closed = (schema: JsonObject, rules: SchemaRules, level: number, meter: Me
 const saying = (schema: JsonObject, meter: Meter): JsonObject => {
   if (['type', 'anyOf', '$ref', 'properties'].some(keyword => member(schema, keyword) !== undefined)) return schema
   const values = member(schema, 'enum')
-  const kinds = isArray(values) ? [...new Set(elements(values, meter).map(kindOf))] : []
+  const kinds = isArray(values) ? [...new Set(elements(values, meter).map(typeOf))] : []
   const of = [...each(schema, meter)].map(([keyword]) => jsonSchemaKeywords.get(keyword)?.of)
     .find(type => type !== undefined)
   const found = kinds.length > 0 ? kinds : of !== undefined ? [of] : undefined
   const type = found === undefined ? anyStrict['type'] : found.length === 1 ? found[0] : found
   return { ...copy(schema, meter), type: type ?? 'string' }
-}
-
-const kindOf = (value: Json): string => {
-  if (value === null) return 'null'
-  return isArray(value) ? 'array' : typeof value
 }
 
 /** The schema, which accepts null too. */

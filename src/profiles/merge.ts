@@ -13,7 +13,7 @@ const groups = [
  * A schema that accepts whatever both accept, and perhaps more: where both have a keyword of which no common
  * value can be said, that of the first stays.
  */
-export const both = (first: JsonObject, second: JsonObject, meter: Meter): JsonObject => {
+export const merged = (first: JsonObject, second: JsonObject, meter: Meter): JsonObject => {
   const made = new Map<string, Json>(each(first, meter))
   for (const [keyword, value] of each(second, meter)) {
     const own = member(first, keyword)
@@ -60,7 +60,7 @@ const members = (first: JsonObject, second: JsonObject, meter: Meter): JsonObjec
   for (const [name, schema] of each(second, meter)) {
     const own = member(first, name)
     if (own === undefined || own === true) made.set(name, schema)
-    else if (isObject(own) && isObject(schema)) made.set(name, both(own, schema, meter))
+    else if (isObject(own) && isObject(schema)) made.set(name, merged(own, schema, meter))
     else if (schema === false) made.set(name, false)
   }
   return Object.fromEntries(made)
@@ -81,8 +81,12 @@ export const typesOf = (type: Json | undefined, meter: Meter): readonly string[]
   return isArray(type) ? elements(type, meter).filter(isString) : []
 }
 
+/** The name of a value's type. */
+export const typeOf = (value: Json): string =>
+  (value === null ? 'null' : isArray(value) ? 'array' : typeof value)
+
 /** Whether it accepts every value. */
-export const isOpen = (schema: Json, meter: Meter): boolean =>
+export const acceptsAnything = (schema: Json, meter: Meter): boolean =>
   schema === true ||
   (isObject(schema) && [...each(schema, meter)].every(([keyword]) => isAnnotation(keyword)))
 
@@ -93,7 +97,7 @@ export const includes = (array: JsonArray, value: Json, meter: Meter): boolean =
   elements(array, meter).some(one => equal(one, value))
 
 /** Alternatives of an object, as one object that accepts whatever one of them accepts. */
-export const either = (
+export const mergedAlternatives = (
   branches: readonly JsonObject[], meter: Meter, alternatives: (schemas: readonly Json[]) => Json,
 ): JsonObject => {
   const namesOf = (branch: JsonObject) => [...each(propertiesOf(branch), meter)].map(([name]) => name)

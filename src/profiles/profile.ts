@@ -77,3 +77,6 @@ export const combinators = ['anyOf', 'oneOf', 'allOf'] as const
 
 /** Names as most model APIs have them. */
 export const usualNames: NameRules = { characters: 'A-Za-z0-9_-', longest: 64 }
+
+/** Names of arguments as most model APIs have them. */
+export const usualArguments = /^[a-zA-Z0-9_.-]{1,64}$/

@@ -1,7 +1,8 @@
 import type { Profile, SchemaRules } from './profile.js'
+import { sdk1 } from './sdk-1.js'
 
-/** Its validator knows no other dialect, its types want objects for the schemas of properties. */
-const rules: SchemaRules = { dialects: ['2020-12'], noBooleans: true, needsType: true }
+/** Its validator knows no other dialect. */
+const rules: SchemaRules = { ...sdk1.input, dialects: ['2020-12'] }
 
 export const sdk2Beta: Profile = {
   name: 'sdk-2-beta',

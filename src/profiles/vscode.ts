@@ -1,4 +1,4 @@
-import { combinators, type Profile } from './profile.js'
+import { combinators, type Profile, usualNames } from './profile.js'
 
 export const vscode: Profile = {
   name: 'vscode',
@@ -13,7 +13,7 @@ export const vscode: Profile = {
   ],
   clients: ['visual studio code'],
   tools: 128,
-  toolName: { characters: 'A-Za-z0-9_-', longest: 64 },
+  toolName: usualNames,
   input: {
     notAtRoot: [...combinators, 'not', 'if', 'then', 'else'],
     requiredIsDeclared: true,

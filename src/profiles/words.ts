@@ -1,4 +1,6 @@
-import { each, isArray, isObject, isString, member, type Json, type JsonObject, type Meter } from '#protocol/json.js'
+import {
+  each, isArray, isObject, isString, member, withMembers, type Json, type JsonObject, type Meter,
+} from '#protocol/json.js'
 import { elements, requiredOf, propertiesOf } from './merge.js'
 
 /** What one note says, and all notes of a description, in characters. */
@@ -15,7 +17,7 @@ export const text = (value: Json): string => {
 }
 
 /** Says of alternatives what tells them apart. */
-export const inWords = (schemas: readonly Json[], meter: Meter): string => {
+export const describe = (schemas: readonly Json[], meter: Meter): string => {
   const told = schemas.slice(0, maxTold).map(schema => one(schema, meter))
   return [...told, ...(schemas.length > maxTold ? [`${schemas.length - maxTold} others`] : [])].join(', or ')
 }
@@ -51,5 +53,7 @@ export const described = (description: Json | undefined, notes: readonly string[
 }
 
 /** The schema with notes in its description. */
-export const noted = (schema: JsonObject, notes: readonly string[]): readonly (readonly [string, Json])[] =>
-  notes.length === 0 ? [] : [['description', described(member(schema, 'description'), notes)]]
+export const withNotes = (schema: JsonObject, notes: readonly string[], meter: Meter): JsonObject =>
+  (notes.length === 0
+    ? schema
+    : withMembers(schema, { description: described(member(schema, 'description'), notes) }, meter))
