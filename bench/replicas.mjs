@@ -2,7 +2,7 @@
 //
 //   node bench/replicas.mjs rounds [N]            sampling, elicitation, roots, progress, cancellation, subscription, resumption, N times each
 //   node bench/replicas.mjs kills [SECONDS] [RATE]  calls at a rate; a replica is killed every 5 s, the engine restarted twice
-//   node bench/replicas.mjs cost [CALLS]          a small call with and without a state: CPU of the relay, p50
+//   node bench/replicas.mjs cost [CALLS]          a small call with and without a state: CPU of the relay, p50; at most 7 s a turn, twelve turns
 //   node bench/replicas.mjs count [SECONDS]       calls a second and keys in the engine, with 1, 2 and 4 replicas
 //   node bench/replicas.mjs front PORT URL        nginx and three replicas in front of URL, until it is ended (for the conformance suite)
 import { spawn } from 'node:child_process'
@@ -194,6 +194,7 @@ const rounds = async n => {
   const { StreamableHTTPClientTransport: Http } = await import('@modelcontextprotocol/sdk/client/streamableHttp.js')
   const types = await import('@modelcontextprotocol/sdk/types.js')
   const { url, findings } = await setUp({ url: await startEverything() })
+  const missed = []
   const done = { sampling: 0, elicitation: 0, roots: 0, progress: 0, cancellation: 0, subscription: 0, resumption: 0 }
   const open = async () => {
     const client = new Official({ name: 'bench', version: '1' }, { capabilities: { sampling: {}, elicitation: {}, roots: { listChanged: true } } })
@@ -203,31 +204,36 @@ const rounds = async n => {
     await client.connect(new Http(new URL(url)))
     return client
   }
-  const has = (result, text) => Number(JSON.stringify(result).includes(text))
+  /** Adds after the answer has come: `done.x += await …` would read the sum before. */
+  const count = async (what, answer, isRight) => {
+    const got = await answer.catch(error => ({ error: error.message }))
+    if (isRight(got)) done[what]++
+    else missed.push(`${what}: ${JSON.stringify(got)?.slice(0, 200)}`)
+  }
+  const has = text => got => JSON.stringify(got).includes(text)
   const one = async () => {
     const client = await open()
-    done.sampling += has(await client.callTool({ name: 'trigger-sampling-request', arguments: { prompt: 'x' } }), 'sampled')
-    done.elicitation += has(await client.callTool({ name: 'trigger-elicitation-request' }), 'declined')
-    done.roots += has(await client.callTool({ name: 'get-roots-list' }), 'file:///here')
+    const call = (name, given = {}, options = {}) => client.callTool({ name, arguments: given }, undefined, { timeout: 20_000, ...options })
+    await count('sampling', call('trigger-sampling-request', { prompt: 'x' }), has('sampled'))
+    await count('elicitation', call('trigger-elicitation-request'), has('declined'))
+    await count('roots', call('get-roots-list'), has('file:///here'))
     let steps = 0
-    await client.callTool({ name: 'trigger-long-running-operation', arguments: { duration: 0.2, steps: 4 } }, undefined, { onprogress: () => steps++ })
-    done.progress += Number(steps === 4)
+    await count('progress', call('trigger-long-running-operation', { duration: 0.2, steps: 4 }, { onprogress: () => steps++ }), () => steps === 4)
     const stop = new AbortController()
-    done.cancellation += await client.callTool(
-      { name: 'trigger-long-running-operation', arguments: { duration: 30, steps: 300 } }, undefined, { signal: stop.signal, onprogress: () => stop.abort('enough') },
-    ).then(() => 0, () => 1)
+    const cut = call('trigger-long-running-operation', { duration: 30, steps: 300 }, { signal: stop.signal, onprogress: () => stop.abort('enough') })
+    await count('cancellation', cut, has('enough'))
     const updated = new Promise(resolve => {
       client.setNotificationHandler(types.ResourceUpdatedNotificationSchema, resolve)
-      setTimeout(() => resolve(undefined), 30_000)
+      setTimeout(() => resolve(undefined), 20_000)
     })
     await client.subscribeResource({ uri: 'demo://resource/dynamic/text/1' })
-    await client.callTool({ name: 'toggle-subscriber-updates' })
-    done.subscription += Number(await updated !== undefined)
+    await call('toggle-subscriber-updates')
+    await count('subscription', updated, got => got !== undefined)
     await client.close()
-    done.resumption += await resumes(url)
+    await count('resumption', resumes(url), got => got === 1)
   }
   for (let left = n; left > 0; left -= 4) await Promise.all(Array.from({ length: Math.min(4, left) }, one))
-  say({ rounds: n, done, findings: tally(findings()) })
+  say({ rounds: n, done, missed: tally(missed), findings: tally(findings()) })
 }
 
 /** Cuts a call behind its first event, and resumes it. */
@@ -329,9 +335,9 @@ const cpuOf = pid => {
 }
 const load = async (url, { calls = Infinity, ms = Infinity, lanes = 8 }) => {
   const times = []
+  const clients = await Promise.all(Array.from({ length: lanes }, () => new Client(url).begin()))
   const until = performance.now() + ms
-  await Promise.all(Array.from({ length: lanes }, async () => {
-    const client = await new Client(url).begin()
+  await Promise.all(clients.map(async client => {
     while (times.length < calls && performance.now() < until) {
       const began = performance.now()
       await client.call('small', {})
@@ -348,7 +354,7 @@ const cost = async calls => {
   for (let turn = 0; turn < 6; turn++) {
     for (const { withState, ports, children } of sides) {
       const before = cpuOf(children[0].pid)
-      const times = await load(`http://127.0.0.1:${ports[0]}/mcp`, { calls })
+      const times = await load(`http://127.0.0.1:${ports[0]}/mcp`, { calls, ms: 7000 })
       const total = totals.get(withState)
       if (turn === 0) continue
       total.cpu += cpuOf(children[0].pid) - before

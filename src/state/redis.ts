@@ -1,4 +1,4 @@
-import { createClient } from '@redis/client'
+import { createClient, ErrorReply } from '@redis/client'
 import { messageOf } from '#errors.js'
 import { type Store, type StoreProblem, usedUp } from './store.js'
 
@@ -15,6 +15,8 @@ export interface RedisOptions {
 
 /** After an operation without an answer in time, others fail at once for so long, in milliseconds. */
 const restMs = 250
+/** After an error reply (no memory, no writes), a success of another operation means nothing for so long. */
+const errorMs = 1000
 /** A connection that is silent for this time although it is asked is made anew, in milliseconds. */
 const silentMs = 5000
 const pingMs = 1000
@@ -38,37 +40,55 @@ const clientOf = (url: string, limitMs: number) => createClient({
   },
 })
 
-/** A store in Valkey or Redis. It connects by itself, again and again. */
+/**
+ * A store in Valkey or Redis. It connects by itself, again and again; to an engine that allows no writes too,
+ * because after a failover the address may lead to another one.
+ */
 export class RedisStore implements Store {
-  readonly #client: Client
+  readonly #url: string
+  #client: Client
   readonly #limitMs: number
   readonly #told: (problem: StoreProblem | undefined) => void
+  readonly #ready: () => void
   #problem: StoreProblem | undefined
   /** Until then, no operation is tried, by the clock of `performance`. */
   #restsUntil = 0
+  /** The time of the last error reply. */
+  #errorAt = -Infinity
+  /** Until then, an engine without writes is not connected to anew. */
+  #staysUntil = -Infinity
   #wasReady = false
   generation = 0
   /** Resolves when it can be used, or could not be reached at first. */
   readonly begun: Promise<void>
+  #begins: () => void = () => undefined
 
-  constructor({ url, limitMs = 500, told = () => undefined, ready }: RedisOptions) {
+  constructor({ url, limitMs = 500, told = () => undefined, ready = () => undefined }: RedisOptions) {
+    this.#url = url
     this.#limitMs = limitMs
     this.#told = told
-    this.#client = clientOf(url, limitMs)
+    this.#ready = ready
     this.begun = new Promise(resolve => {
-      this.#client.on('error', (error: unknown) => {
-        this.#fails(messageOf(error))
-        resolve()
-      })
-      this.#client.on('ready', () => {
-        if (this.#wasReady) this.generation++
-        this.#wasReady = true
-        this.#works()
-        ready?.()
-        resolve()
-      })
+      this.#begins = resolve
     })
-    this.#client.connect().catch((error: unknown) => this.#fails(messageOf(error)))
+    this.#client = this.#connect()
+  }
+
+  #connect(): Client {
+    const client = clientOf(this.#url, this.#limitMs)
+    client.on('error', (error: unknown) => {
+      this.#fails(messageOf(error))
+      this.#begins()
+    })
+    client.on('ready', () => {
+      if (this.#wasReady) this.generation++
+      this.#wasReady = true
+      if (!this.#hasErred) this.#works()
+      this.#ready()
+      this.#begins()
+    })
+    client.connect().catch((error: unknown) => this.#fails(messageOf(error)))
+    return client
   }
 
   get problem(): StoreProblem | undefined {
@@ -101,11 +121,7 @@ export class RedisStore implements Store {
   async close(): Promise<void> {
     if (!this.#client.isOpen) return
     if (this.#problem === undefined) await this.#within(() => this.#client.close()).catch(() => undefined)
-    try {
-      this.#client.destroy()
-    } catch {
-      // It is closed.
-    }
+    destroy(this.#client)
   }
 
   async #within<Value>(operation: () => Promise<Value>): Promise<Value> {
@@ -121,15 +137,29 @@ export class RedisStore implements Store {
     })
     try {
       const value = await Promise.race([operation(), late])
-      if (this.#problem !== undefined) this.#works()
+      if (this.#problem !== undefined && !this.#hasErred) this.#works()
       return value
     } catch (error) {
-      // An error reply, such as READONLY or OOM.
-      if (this.#problem === undefined) this.#fails(messageOf(error))
+      if (error instanceof ErrorReply) this.#erred(error.message)
+      else this.#fails(messageOf(error))
       throw error
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  get #hasErred(): boolean {
+    return performance.now() - this.#errorAt < errorMs
+  }
+
+  #erred(reason: string): void {
+    this.#errorAt = performance.now()
+    this.#fails(reason)
+    if (!reason.startsWith('READONLY') || this.#errorAt < this.#staysUntil) return
+    this.#staysUntil = this.#errorAt + longestWaitMs
+    const old = this.#client
+    this.#client = this.#connect()
+    destroy(old)
   }
 
   #fails(reason: string): void {
@@ -143,5 +173,13 @@ export class RedisStore implements Store {
     if (this.#problem === undefined) return
     this.#problem = undefined
     this.#told(undefined)
+  }
+}
+
+const destroy = (client: Client): void => {
+  try {
+    client.destroy()
+  } catch {
+    // It is closed.
   }
 }
