@@ -109,26 +109,26 @@ export const rules: readonly Row[] = [
   row('wire/id', 'block',
     'an id that belongs to no open request (unasked, answered already, of another type or spelling), or ' +
       'one that is in use',
-    'The message has the id of no open request, or one that is already in use, so it answers nothing that ' +
-      'was asked.',
+    'The message has the id of no open request, or an id that is already in use.',
     'Answer each request once, by the id that it came with, in the same type and spelling.', wire.id),
   row('wire/http', 'block',
     'headers and body disagree, or a response that is neither JSON nor SSE, or cannot be decoded',
     'The HTTP headers do not fit the message, or the response cannot be decoded.',
-    'Answer with application/json or text/event-stream, and let headers say what the body says.', wire.http),
+    'Answer with application/json or text/event-stream, and make the headers agree with the body.',
+    wire.http),
   row('wire/revision', 'block', 'a client or server that speaks an older revision of MCP than `minRevision`',
     'The client or the server speaks an older version of MCP than your configuration allows.',
     'Update the program to a newer revision of MCP.', wire.revision, {
       steps: ['Update the program, or allow an older revision with `minRevision` in the configuration'],
     }),
   row('tool/definition', 'block', 'a tool definition that the negotiated revision does not allow',
-    'The server describes a tool in a way that MCP does not allow, for which clients may refuse all its ' +
+    'The server describes a tool in a way that MCP does not allow, so clients may refuse all its ' +
       'tools.',
     'Give the tool a name, an object for its inputSchema, and every field the type that the revision wants.',
     definition.definition),
   row('tool/input-type', 'mend',
     'an `inputSchema` that does not say `type: "object"`, or has true or false for the schema of a property',
-    'The server describes the arguments of a tool in a way for which strict clients refuse all its tools.',
+    'The server describes the arguments of a tool in a way that makes strict clients refuse all its tools.',
     'Write "type": "object" into the inputSchema, and {} for the true in its properties.',
     definition.inputType, {
       mend: definition.typed,
@@ -147,7 +147,7 @@ export const rules: readonly Row[] = [
   row('list/shape', 'mend',
     'a list of tools, prompts, resources or templates that the revision does not allow, such as one with ' +
       '`nextCursor: null`',
-    'The server\'s list has values that MCP does not allow there, for which strict clients refuse all of it.',
+    'The server\'s list has values that MCP does not allow there, so strict clients refuse it.',
     'Leave a member out where it has no value, in place of null, and give every element its name.',
     definition.list, {
       mend: definition.listed,
@@ -162,14 +162,14 @@ export const rules: readonly Row[] = [
     'Rename it: clients refuse such names, or call them something else.', definition.name),
   row('tool/schema', 'block',
     'a schema that is not valid in its dialect, an unknown dialect, a `$ref` that leads nowhere',
-    'The server\'s description of what a tool takes or returns has a mistake, so nothing can be checked by ' +
-      'it.',
+    'The server\'s schema of a tool\'s arguments or result has a mistake, so nothing can be checked ' +
+      'against it.',
     'Mend the schema at that place; name its dialect in $schema where that is not 2020-12.',
     definition.schema),
   row('tool/external-ref', 'block', 'a `$ref` to a file or the network (never fetched)',
     'The server\'s description of a tool refers to a file or to the network, which is never fetched, so ' +
       'nothing can be checked by it.',
-    'Copy what is meant into $defs, and refer to #/$defs/NAME.', definition.externalRef),
+    'Copy the schema into $defs, and refer to #/$defs/NAME.', definition.externalRef),
   row('tool/schema-cost', 'block',
     'a schema over the limits for bytes, depth or subschemas, or more tools than `limits.tools`',
     'The server describes a tool at such length, or lists so many tools, that checking could take too long.',
@@ -209,12 +209,13 @@ export const rules: readonly Row[] = [
   row('tool/profile', 'mend',
     'what the client refuses of a tool, by a [profile](clients.md) that you chose',
     'The client would refuse the tool as the server describes it, or the whole list because of it.',
-    'Describe the tool so that every client takes it: `mcp-customs inspect --profile NAME` says what to change.',
+    'Describe the tool so that every client takes it: `mcp-customs inspect --profile NAME` says what to ' +
+      'change.',
     definition.profile, {
       ...nobody, mend: definition.fitted,
       steps: ['See what each client refuses: `mcp-customs inspect --profile NAME COMMAND`'],
-      mends: 'rewritten for the client, which may accept more than the server does; calls are checked by the ' +
-        'server\'s own schema',
+      mends: 'rewritten for the client, which may accept more than the server does; calls are checked by ' +
+        'the server\'s own schema',
       refused: 'refuse the tool, or the whole list',
     }),
   row('tool/drift', onceLocked, 'differs from the lock, or from what this session listed first',
@@ -244,13 +245,13 @@ export const rules: readonly Row[] = [
       fault: 'configuration', steps: ['Raise `callsPerMinute` of the tool in the configuration'],
     }),
   row('call/arguments', 'log', 'arguments that do not match `inputSchema`',
-    'The client (or its model) gave a tool arguments that the tool says it does not take.',
+    'The client (or its model) gave a tool arguments that its input schema does not allow.',
     'Give the arguments that the inputSchema asks for.', call.wrong, {
       steps: ['Have the model told of its mistake before the server sees the call: ' +
         '`--rule call/arguments=block`'],
     }),
   row('call/unchecked', 'log', 'the arguments could not be checked',
-    'The arguments of a call could not be checked by what the tool says it takes.',
+    'The arguments of a call could not be checked against its input schema.',
     'Make the inputSchema simpler.', call.unchecked, {
       fault: 'server', steps: ['Raise `limits.validationMs` in the configuration'],
     }),
@@ -277,7 +278,7 @@ export const rules: readonly Row[] = [
     result.format, checked),
   row('result/unchecked', 'block',
     'the result could not be checked: no list in time, a schema that does not compile, the budget spent',
-    'The tool\'s answer could not be checked by what the tool promises.',
+    'The tool\'s answer could not be checked against the schema that the tool promises.',
     'Make the schema or the result smaller.', result.unchecked, {
       ...checked, steps: ['Raise `limits.validationMs` or `limits.listMs` in the configuration'],
     }),
@@ -298,8 +299,10 @@ export const rules: readonly Row[] = [
   row('result/size', 'log', 'a result that is longer than `resultBytes` of the tool allows',
     'The tool\'s answer is longer than your configuration allows.',
     'Return less at once: pages, filters, or links to resources.', result.size, {
-      fault: 'configuration', steps: ['Raise `resultBytes` of the tool in the configuration', 'Have clients ' +
-        'get the first part of such an answer, and how much is missing: `--rule result/size=demote`'],
+      fault: 'configuration', steps: [
+        'Raise `resultBytes` of the tool in the configuration',
+        'Have clients get the first part of such an answer, and how much is missing: `--rule result/size=demote`',
+      ],
     }),
   row('result/undeclared', 'off', '`structuredContent` without an `outputSchema`',
     'The tool returns structured data that it never declared, so nothing can be checked.',
@@ -332,7 +335,7 @@ export const rules: readonly Row[] = [
   row('content/annotations', 'log',
     '`priority` outside 0–1, an unknown audience, a `lastModified` that is not an ISO 8601 time',
     'The server sent hints about its content (priority, audience, date) with values that MCP does not allow.',
-    'Give a priority from 0 to 1, an audience of user or assistant, a time as ISO 8601 has it.',
+    'Give a priority from 0 to 1, an audience of user or assistant, a time in ISO 8601.',
     content.annotations),
   row('content/hidden-text', 'log',
     'hidden characters in all else that a model reads: results, prompts, resources, instructions, errors, ' +
