@@ -82,7 +82,8 @@ const usual = { servers: ['mcpServers'], url: 'url', type: 'http', headers: 'hea
 /** Every client whose files are known, with where they are (vendors' documentation, November 2026). */
 export const clients: readonly Client[] = [
   {
-    ...usual, name: 'claude-desktop', profile: 'claude-desktop', title: 'Claude Desktop', files: claudeDesktop,
+    ...usual, name: 'claude-desktop', profile: 'claude-desktop', title: 'Claude Desktop',
+    files: claudeDesktop,
     // As of September 2026; the SDK for servers declares draft-07 in every schema that it makes from Zod.
     policy: { name: 'compat', reason: 'it refuses tools whose schemas declare JSON Schema draft-07' },
   },
@@ -95,8 +96,8 @@ export const clients: readonly Client[] = [
     projectFile: '.cursor/mcp.json',
   },
   {
-    ...usual, name: 'vscode', profile: 'vscode', title: 'VS Code', servers: ['servers'], files: inVisualStudioCode('mcp.json'),
-    projectFile: '.vscode/mcp.json',
+    ...usual, name: 'vscode', profile: 'vscode', title: 'VS Code', servers: ['servers'],
+    files: inVisualStudioCode('mcp.json'), projectFile: '.vscode/mcp.json',
   },
   {
     ...usual, name: 'windsurf', title: 'Windsurf', files: inHome('.codeium', 'windsurf', 'mcp_config.json'),
@@ -104,8 +105,8 @@ export const clients: readonly Client[] = [
   },
   { ...usual, name: 'zed', title: 'Zed', servers: ['context_servers'], files: zed },
   {
-    ...usual, name: 'gemini', profile: 'gemini', title: 'Gemini CLI', files: inHome('.gemini', 'settings.json'),
-    projectFile: '.gemini/settings.json', url: 'httpUrl',
+    ...usual, name: 'gemini', profile: 'gemini', title: 'Gemini CLI', url: 'httpUrl',
+    files: inHome('.gemini', 'settings.json'), projectFile: '.gemini/settings.json',
   },
   {
     ...usual, name: 'codex', title: 'Codex', servers: ['mcp_servers'],
@@ -121,5 +122,8 @@ export const clients: readonly Client[] = [
       inVisualStudioCode('globalStorage', 'saoudrizwan.claude-dev', 'settings', 'cline_mcp_settings.json'),
   },
   { ...usual, name: 'lmstudio', title: 'LM Studio', files: inHome('.lmstudio', 'mcp.json') },
-  { ...usual, name: 'copilot', profile: 'copilot-cli', title: 'Copilot CLI', files: inHome('.copilot', 'mcp-config.json') },
+  {
+    ...usual, name: 'copilot', profile: 'copilot-cli', title: 'Copilot CLI',
+    files: inHome('.copilot', 'mcp-config.json'),
+  },
 ]

@@ -178,8 +178,8 @@ export const commands: readonly Command[] = [
   {
     name: 'tools',
     usage: ['[options] [SERVER]'],
-    describe: 'list the tools that clients see of each server, which are missing or changed, and why (by the ' +
-      'audit logs)',
+    describe: 'list the tools that clients see of each server, which are missing or changed, and why (by ' +
+      'the audit logs)',
     examples: ['tools', 'tools files'],
     flags: toolsFlags,
     words: { least: 0, most: 1 },

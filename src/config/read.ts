@@ -57,7 +57,8 @@ const merged = async (
   const address = listen === undefined ? base.listen : readListen(listen, ['listen'], source)
   const issuer = (auth && readIssuer(auth, address, tls !== undefined)) ?? base.issuer
   const facade = (auth && readFacade(auth)) ?? base.facade
-  if (facade !== undefined && issuer !== undefined) fail(['auth', 'facade'], 'stands beside issuer: give one of them')
+  if (facade !== undefined && issuer !== undefined)
+    fail(['auth', 'facade'], 'stands beside issuer: give one of them')
   const tokens = auth?.tokens === undefined ? base.tokens : clientTokens(auth.tokens)
   const clients = written.clients === undefined ? base.clients : readClients(written.clients)
   const read: [string, ServerConfiguration][] = [
@@ -249,7 +250,8 @@ const readState = (
     return fail(['state', 'advertise'], 'needs state.key, by which replicas know one another')
   }
   const secret = key ?? passwordIn(url)
-  if (secret === '') return fail(['state', 'key'], 'is needed where url has no password: openssl rand -hex 32')
+  if (secret === '')
+    return fail(['state', 'key'], 'is needed where url has no password: openssl rand -hex 32')
   return {
     url, secret, prefix: prefix ?? defaults.state.prefix, ttlMs: ttlMs ?? defaults.state.ttlMs,
     advertise: advertise === undefined ? undefined : readOwnUrl(advertise, ['state', 'advertise']),
@@ -273,7 +275,8 @@ const readOwnUrl = (text: string, keys: Keys): string => {
 /** Codes and tokens are sent to the public URL, and browsers come back to it (OAuth 2.1, section 1.5). */
 const readFacade = ({ facade, issuer, audience }: WrittenAuth): FacadeConfiguration | undefined => {
   if (facade === undefined) {
-    return audience === undefined || issuer !== undefined ? undefined : fail(['auth', 'audience'], 'goes only with issuer or facade')
+    if (audience === undefined || issuer !== undefined) return undefined
+    return fail(['auth', 'audience'], 'goes only with issuer or facade')
   }
   if (audience === undefined) return { audience }
   const { protocol, hostname, origin } = new URL(readServerUrl(audience, ['auth', 'audience']))
@@ -289,13 +292,17 @@ const refuseBesideFacade = (server: ServerConfiguration, name: string, hasTokens
     fail(['servers', name, 'headers'], `Authorization ${why}`)
   }
   if ('command' in server && !hasTokens) {
-    fail(['servers', name, 'command'], 'has no login, and auth.facade asks for one: add auth.tokens, or give it a url')
+    fail(
+      ['servers', name, 'command'],
+      'has no login, and auth.facade asks for one: add auth.tokens, or give it a url',
+    )
   }
 }
 
 /** Scopes are those of an issuer's tokens. */
 const refuseScopes = ({ scopes, tools }: ServerConfiguration, name: string): void => {
-  const needsIssuer = (...keys: Keys) => fail(['servers', name, ...keys, 'scopes'], 'needs auth.issuer or auth.facade')
+  const needsIssuer = (...keys: Keys) =>
+    fail(['servers', name, ...keys, 'scopes'], 'needs auth.issuer or auth.facade')
   if (scopes !== undefined) needsIssuer()
   for (const [tool, setting] of tools) if (setting.scopes !== undefined) needsIssuer('tools', tool)
 }

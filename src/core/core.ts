@@ -60,7 +60,9 @@ export class Core {
    */
   readonly findings = (from: Side | Meter, stopping?: RuleName): Findings =>
     new Findings(
-      stopping === undefined ? this.#current.unmended : new Map([...this.#current.unmended, [stopping, 'block']]),
+      stopping === undefined
+        ? this.#current.unmended
+        : new Map([...this.#current.unmended, [stopping, 'block']]),
       this.options.maxFindings,
       from instanceof Meter ? from : new Meter(this.#turns[from]),
     )

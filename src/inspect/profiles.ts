@@ -64,9 +64,10 @@ const judgedTool = (
     : { name, verdict: 'mended', reasons, changes: inWords(edits, '') }
 }
 
-/** Every client takes every tool as it is. */
+/** True when every client accepts every tool unchanged. */
 export const isAcceptedByAll = (profiles: readonly ProfiledTools[]): boolean =>
-  profiles.every(({ tools, surplus }) => surplus === 0 && tools.every(({ verdict }) => verdict === 'accepted'))
+  profiles.every(({ tools, surplus }) =>
+    surplus === 0 && tools.every(({ verdict }) => verdict === 'accepted'))
 
 /** As JSON. */
 export const profilesJson = (profiles: readonly ProfiledTools[]) =>
@@ -129,11 +130,12 @@ const reasonsOf = (
     `  ${style.title(profile.title)} ${style.dim(`(${profile.version}, as of ${profile.date})`)}: ` +
       `${number('accepted')} accepted, ${number('mended')} mended, ${number('refused')} refused`,
     ...told,
-    ...(reasons.length > maxReasons ? [`      and ${count(reasons.length - maxReasons, 'other reason')}`] : []),
+    ...(reasons.length > maxReasons
+      ? [`      and ${count(reasons.length - maxReasons, 'other reason')}`]
+      : []),
     ...(surplus > 0 ? [`      takes ${String(profile.tools)} tools: ${surplus} would be left out`] : []),
-    ...(example === undefined
-      ? []
-      : wrap(`→ mended, for example ${plain(example.name, 128)}: ${plain(example.changes ?? '', 300)}`, width - 6)
-        .map(line => style.dim(`      ${line}`))),
+    ...(example === undefined ? [] : wrap(
+      `→ mended, for example ${plain(example.name, 128)}: ${plain(example.changes ?? '', 300)}`, width - 6,
+    ).map(line => style.dim(`      ${line}`))),
   ]
 }

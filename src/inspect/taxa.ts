@@ -51,7 +51,8 @@ export const taxonomies: readonly Taxonomy[] = [
     ],
   },
   {
-    name: 'OWASP MCP Top 10', version: '2025 (beta)', uri: 'https://owasp.org/www-project-mcp-top-10/', taxa: [
+    name: 'OWASP MCP Top 10', version: '2025 (beta)', uri: 'https://owasp.org/www-project-mcp-top-10/',
+    taxa: [
       taxon('MCP01:2025', 'Token Mismanagement & Secret Exposure', 'content/uri'),
       taxon('MCP02:2025', 'Privilege Escalation via Scope Creep',
         'call/denied', 'tool/annotations', 'tool/contradiction', 'tool/drift'),

@@ -43,8 +43,8 @@ export const idOf = (key: IdKey): Id => {
 export const misspelt = (key: IdKey): IdKey => ` ${key}`
 
 /**
- * The value that a lenient reader gives an id (`Number(id)`, if that is a number): the same for `1`, `1.0` and
- * `"1"`. Only for a response whose id no request has: it is the response to the request of the same value.
+ * The value that a lenient reader gives an id: `Number(id)`, if that is a number. It is the same for `1`,
+ * `1.0` and `"1"`. Only used for a response whose id no request has: the request of the same value is meant.
  */
 export const meaningOf = (key: IdKey): string => {
   // Most clients use small integers.

@@ -301,7 +301,8 @@ export const rules: readonly Row[] = [
     'Return less at once: pages, filters, or links to resources.', result.size, {
       fault: 'configuration', steps: [
         'Raise `resultBytes` of the tool in the configuration',
-        'Have clients get the first part of such an answer, and how much is missing: `--rule result/size=demote`',
+        'Have clients get the first part of such an answer, and how much is missing: ' +
+          '`--rule result/size=demote`',
       ],
     }),
   row('result/undeclared', 'off', '`structuredContent` without an `outputSchema`',

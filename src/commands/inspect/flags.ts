@@ -62,7 +62,8 @@ export interface InspectFlags {
 export const readInspectFlags = (given: Given): InspectFlags => {
   const values = valuesOf(ownFlags, given)
   const { call: tool, args, diff, client: clients, strict } = values
-  if (strict && clients.length === 0 && !given.has('profile')) badUsage('--strict needs --profile or --client')
+  if (strict && clients.length === 0 && !given.has('profile'))
+    badUsage('--strict needs --profile or --client')
   if (given.has('args') && tool === undefined) badUsage('--args needs --call TOOL')
   const format = formatOf(values)
   const others = [...given.keys()].filter(name => name !== 'diff' && name !== 'json' && name !== 'log-level')

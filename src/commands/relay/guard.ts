@@ -28,7 +28,8 @@ interface OpenGuard extends Guard {
 }
 
 /** The settings that a reload changes for running sessions: guards read them on each use. */
-export type Ruling = Pick<Guard, 'policy' | 'tools' | 'names' | 'shapes'> & Pick<AuditConfiguration, 'payloads'>
+export type Ruling =
+  Pick<Guard, 'policy' | 'tools' | 'names' | 'shapes'> & Pick<AuditConfiguration, 'payloads'>
 
 /** The current settings of one server; a reload replaces them, and keeps the counts of calls. */
 export interface CurrentRuling {

@@ -31,7 +31,8 @@ const packages: Launcher = {
 }
 /** Its `-p` names the version of Python, and not a package. */
 const uv: Launcher = {
-  ...packages, valued: new RegExp(`^-p$|${packages.valued?.source ?? ''}`), naming: /^(?:-m|--module|--from)$/,
+  ...packages, naming: /^(?:-m|--module|--from)$/,
+  valued: new RegExp(`^-p$|${packages.valued?.source ?? ''}`),
 }
 const javascript: Launcher = {
   isInterpreter: true, folder: /^--cwd$/,

@@ -62,7 +62,8 @@ export const Copied = ({ text }: { readonly text: string }) => {
 export const Step = ({ text, server }: { readonly text: string; readonly server: string }) => {
   const named = /^\w[\w.@-]{0,127}$/.test(server) ? text.replace('SERVER', server) : text
   return (
-    <>{named.split('`').map((part, index) => (index % 2 === 0 ? part : <Copied key={index} text={part} />))}</>
+    <>{named.split('`').map((part, index) =>
+      (index % 2 === 0 ? part : <Copied key={index} text={part} />))}</>
   )
 }
 

@@ -182,7 +182,9 @@ export const Offers = ({ rows, left }: ListProps<OfferRow>) => {
   if (found.length === 0) return null
   const note = left > 0 ? `${count(left, 'older finding')} left out.` : undefined
   return (
-    <Card title="What servers offer" note="Findings about tools, prompts and instructions, as they were listed">
+    <Card
+      title="What servers offer" note="Findings about tools, prompts and instructions, as they were listed"
+    >
       <Sortable
         caption="What servers offer" columns={ofOffer} rows={found} keyOf={keyOfOffer} few={8} left={note}
       />
@@ -228,7 +230,9 @@ export const Sessions = ({ rows, left }: ListProps<SessionRow>) => {
 }
 
 export const Logs = ({ logs }: { readonly logs: readonly LogRow[] }) => (
-  <Card title="Logs" id="logs" note="Whether each is complete and unchanged, as mcp-customs audit verify says">
+  <Card
+    title="Logs" id="logs" note="Whether each is complete and unchanged, as mcp-customs audit verify says"
+  >
     <ul class="logs">
       {logs.map(({ ok, text }) => (
         <li key={text} class={ok ? 'ok' : 'broken'}>

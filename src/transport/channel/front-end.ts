@@ -126,7 +126,8 @@ class HandedOver {
     const { method = '', httpVersion, headers } = request
     const { path, address, token = null, subject = null, scheme, upstream } = arrival
     const head: OpenHead = {
-      path, method, httpVersion, headers, address, token, subject, upstream: upstream?.header ?? null, isSecure: scheme === 'https',
+      path, method, httpVersion, headers, address, token, subject, upstream: upstream?.header ?? null,
+      isSecure: scheme === 'https',
       place: place === undefined ? null : place === 'full' ? 'full' : 'kept',
     }
     wire.sendJson('open', number, head)
