@@ -48,9 +48,11 @@ interface Held {
   readonly grant: Grant
   /** Digests of its access tokens, and when each ends; the oldest first. */
   readonly access: Map<string, number>
-  /** Digests of its refresh tokens; the last one counts, an earlier one is a sign of theft. */
+  /** Digests of its refresh tokens; the last one is valid, an earlier one is a sign of theft. */
   readonly refresh: string[]
   usedAt: number
+  /** The client has its newest tokens: it has used one. */
+  isReceived: boolean
   /** Its part of the memory. */
   bytes: number
 }
@@ -111,7 +113,7 @@ export class Grants {
     const grant: Grant =
       { ...about, id, subject, upstreamAt: now, isRefused: false, refreshing: undefined }
     this.#sweep()
-    const held: Held = { grant, access: new Map(), refresh: [], usedAt: now, bytes: 0 }
+    const held: Held = { grant, access: new Map(), refresh: [], usedAt: now, isReceived: false, bytes: 0 }
     this.#held.set(id, held)
     this.#weigh(held)
     this.#makeRoom(grant)
@@ -156,6 +158,7 @@ export class Grants {
     const [access, refresh] = [secret(), theirs === undefined ? undefined : secret()]
     if (held !== undefined) {
       held.access.set(digest(access), this.#now() + seconds * 1000)
+      held.isReceived = false
       if (refresh !== undefined) held.refresh.push(digest(refresh))
       for (const token of [digest(access), ...(refresh === undefined ? [] : [digest(refresh)])]) {
         this.#tokens.set(token, grant.id)
@@ -175,7 +178,9 @@ export class Grants {
   ofAccess(token: string): Grant | undefined {
     const held = this.#heldOf(token)
     const until = held?.access.get(digest(token)) ?? 0
-    return held === undefined || this.#now() >= until ? undefined : this.#used(held)
+    if (held === undefined || this.#now() >= until) return undefined
+    if ([...held.access.keys()].at(-1) === digest(token)) held.isReceived = true
+    return this.#used(held)
   }
 
   /**
@@ -185,7 +190,13 @@ export class Grants {
   ofRefresh(token: string, client: string): Grant | undefined {
     const held = this.#heldOf(token)
     if (held?.grant.client !== client || held.access.has(digest(token))) return undefined
-    if (held.refresh.at(-1) === digest(token)) return this.#used(held)
+    const from = held.refresh.lastIndexOf(digest(token))
+    const age = held.refresh.length - from
+    // If nobody has used the newest tokens, the response was lost, and the client asks again.
+    if (age === 1 || (age === 2 && !held.isReceived)) {
+      held.refresh.push(...held.refresh.splice(from, 1))
+      return this.#used(held)
+    }
     this.revoke(held.grant)
     return undefined
   }

@@ -24,6 +24,33 @@ void t.test('a login weighs what is kept of it', t => {
   t.end()
 })
 
+void t.test('a refresh token is valid again only while nobody has used what it was exchanged for', t => {
+  const grants = new Grants(() => 0)
+  const begun = () => {
+    const grant = grants.redeem(grants.begin(about('alice'), terms, 'i'), terms)
+    if (grant === undefined) throw new Error('the code is valid')
+    const refreshed = (token: string | undefined) => {
+      const of = grants.ofRefresh(token ?? '', 'c')
+      return of && grants.issue(of)
+    }
+    return { first: grants.issue(grant), refreshed }
+  }
+  const lost = begun()
+  t.ok(lost.refreshed(lost.first.refresh))
+  t.ok(lost.refreshed(lost.first.refresh), 'the response was lost')
+  const third = lost.refreshed(lost.first.refresh)
+  t.ok(grants.ofAccess(third?.access ?? ''))
+  t.equal(lost.refreshed(lost.first.refresh), undefined, 'the client has the tokens')
+  t.equal(grants.ofAccess(third?.access ?? ''), undefined, 'the login has ended')
+  const stolen = begun()
+  const second = stolen.refreshed(stolen.first.refresh)
+  const thiefs = stolen.refreshed(stolen.first.refresh)
+  t.ok(grants.ofAccess(thiefs?.access ?? ''))
+  t.equal(stolen.refreshed(second?.refresh), undefined)
+  t.equal(grants.ofAccess(thiefs?.access ?? ''), undefined, 'the login of a thief has ended as well')
+  t.end()
+})
+
 void t.test('a login ends after 30 days without use, and with a code that nobody redeems', t => {
   let now = 0
   const grants = new Grants(() => now)
