@@ -132,7 +132,7 @@ const openAlone = async (
   const gateway =
     await openGateway({
       flags, setup, log, metrics, followers: page ? [page.follower] : [],
-      mint: replica === undefined ? undefined : () => `${replica}-${randomUUID()}`,
+      newSessionId: replica === undefined ? undefined : () => `${replica}-${randomUUID()}`,
     }, lifetime)
   const { endpoints, upstreams, refused } = gateway
   return {

@@ -35,7 +35,7 @@ interface GatewayOptions {
   /** Followers of the audit logs, besides telemetry's. */
   readonly followers: readonly Follower[]
   /** Makes the ids of sessions (default: UUIDs). */
-  readonly mint?: (() => string) | undefined
+  readonly newSessionId?: (() => string) | undefined
 }
 
 /** The servers of a setup, served by one process until its lifetime ends. */
@@ -53,7 +53,7 @@ export interface Gateway {
 
 /** @throws CustomsError when something of it cannot be opened */
 export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): Promise<Gateway> => {
-  const { flags, setup, log, metrics, mint } = options
+  const { flags, setup, log, metrics, newSessionId } = options
   let { configuration } = setup
   const telemetry = await openTelemetry(configuration, log, metrics)
   const audits = new Audits({
@@ -67,7 +67,7 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
   const { refused, flush } = refusalsTo({ audits, metrics, log, nameAt: path => upstreams.nameAt(path) })
   const endpoints = new Endpoints({
     ...endpointsSettingsOf(configuration), endpoints: upstreams.endpoints(setup.isOnly), refused,
-    ...(mint && { mint }),
+    ...(newSessionId && { newSessionId }),
   })
 
   lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))

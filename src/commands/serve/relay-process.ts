@@ -49,8 +49,8 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
       ? [recordsFor(inBatches<object>(records => end.calls.call('records', records)))]
       : []
     const named = [replica && `${replica}-`, number && `${number}.`].filter(word => word !== undefined).join('')
-    const mint = named === '' ? undefined : () => `${named}${randomUUID()}`
-    gateway = await openGateway({ flags, setup, log, metrics, followers, mint }, lifetime)
+    const newSessionId = named === '' ? undefined : () => `${named}${randomUUID()}`
+    gateway = await openGateway({ flags, setup, log, metrics, followers, newSessionId }, lifetime)
     for (const serve of early.splice(0)) serve()
   }
   const calls: RelayCalls = {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Identity } from '#core/event.js'
 import { isModernVersion } from '../http/headers.js'
 import type { Access, UpstreamToken } from './authority.js'
-import { contextDigest, type Credentials } from './credentials.js'
+import { contextDigest, type ContextSource } from './credentials.js'
 import { headerText, type FrontRequest, type ProcessPlace } from './request.js'
 
 /** The client that sends a request, as far as it is known. */
@@ -29,7 +29,7 @@ export class Arrival implements Peer {
   subject: Identity | undefined
   upstream: UpstreamToken | undefined
   readonly #request: Pick<FrontRequest, 'url' | 'headers' | 'socket' | 'place'>
-  #context: { readonly credentials: Credentials; readonly digest: string } | undefined
+  #context: { readonly source: ContextSource; readonly digest: string } | undefined
 
   constructor(request: Pick<FrontRequest, 'url' | 'headers' | 'socket' | 'place'>, access: Access = {}) {
     this.#request = request
@@ -78,11 +78,11 @@ export class Arrival implements Peer {
   }
 
   /** Equal for requests with equal credentials. */
-  context(credentials: Credentials): string {
-    if (this.#context?.credentials !== credentials) {
+  context(source: ContextSource): string {
+    if (this.#context?.source !== source) {
       const { subject, upstream } = this
-      const digest = contextDigest(credentials, this.#request.headers, subject, upstream !== undefined)
-      this.#context = { credentials, digest }
+      const digest = contextDigest(source, this.#request.headers, subject, upstream !== undefined)
+      this.#context = { source, digest }
     }
     return this.#context.digest
   }

@@ -8,11 +8,11 @@ import { headerText } from './request.js'
 /**
  * The headers that make up an authorization context. Requests without a session that have the same context
  * share a session, and with it the server's lists.
- * `nobody`: no header, because a stdio server sees none;
+ * `none`: no header, because a stdio server sees none;
  * `token`: the token or subject, where this relay checks tokens in front of a stdio server;
- * `server`: every header that is not on the harmless list, because an HTTP server may list by any of them.
+ * `headers`: every header that is not on the harmless list, because an HTTP server may list by any of them.
  */
-export type Credentials = 'nobody' | 'token' | 'server'
+export type ContextSource = 'none' | 'token' | 'headers'
 
 /**
  * A hash that is equal for equal credentials, and tells nothing about them.
@@ -20,13 +20,13 @@ export type Credentials = 'nobody' | 'token' | 'server'
  * @param isUpstreams the server gets a token of the subject's, with the same scopes
  */
 export const contextDigest = (
-  credentials: Credentials, headers: IncomingHttpHeaders, subject: Identity | undefined, isUpstreams = false,
+  source: ContextSource, headers: IncomingHttpHeaders, subject: Identity | undefined, isUpstreams = false,
 ): string => {
-  if (credentials === 'nobody') return ''
+  if (source === 'none') return ''
   const isIssued = subject?.issuer !== undefined
-  const scopes = isUpstreams && credentials === 'server' ? [...subject?.scopes ?? []].sort().join(' ') : ''
+  const scopes = isUpstreams && source === 'headers' ? [...subject?.scopes ?? []].sort().join(' ') : ''
   const shown = isIssued ? `${nameOf(subject)}${scopes}` : headers.authorization
-  const key = credentials === 'token'
+  const key = source === 'token'
     ? [shown]
     : Object.keys(headers).filter(identifiesClient).sort().map(name => {
       const value = (name === 'authorization' ? shown : headerText(headers[name])) ?? ''

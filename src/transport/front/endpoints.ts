@@ -52,7 +52,7 @@ export interface EndpointsOptions extends EndpointsSettings {
   readonly keepAliveMs?: number
   /** Called for every request that is refused before it reaches a session; for logs, records and metrics. */
   readonly refused?: (refused: Refused) => void
-  readonly mint?: RouterSettings['mint']
+  readonly newSessionId?: RouterSettings['newSessionId']
   readonly timers?: Timers
 }
 
@@ -98,7 +98,7 @@ export class Endpoints implements Backend {
   }
 
   runsProcess(path: string): boolean {
-    return this.#routers.get(path)?.own === true
+    return this.#routers.get(path)?.isStdio === true
   }
 
   /**
@@ -150,8 +150,8 @@ export class Endpoints implements Backend {
 
   #routerSettings(): RouterSettings {
     const { maxSessions = 1000, idleMs = 30 * 60_000, ownAuthorization = false } = this.#settings
-    const { mint = randomUUID } = this.#options
-    return { maxSessions, idleMs, ownAuthorization, mint }
+    const { newSessionId = randomUUID } = this.#options
+    return { maxSessions, idleMs, ownAuthorization, newSessionId }
   }
 
   #sessions(): readonly FrontSession[] {
@@ -175,11 +175,11 @@ export class Endpoints implements Backend {
     if (request.method !== 'POST') return this.#bare(router, request, response, arrival)
     const { limits } = this.#settings
     const { headers } = request
-    const refused = checkContentType(headers) ?? (router.own ? checkAccept('POST', headers) : undefined)
+    const refused = checkContentType(headers) ?? (router.isStdio ? checkAccept('POST', headers) : undefined)
       ?? checkBody(request, limits.messageBytes)
       ?? (headers.expect === undefined ? undefined : router.checkHead(arrival))
     if (refused) return refused
-    const known = router.known(arrival)
+    const known = router.sessionOf(arrival)
     if (known?.latch.isClosed === true) await known.latch.passed()
     const client = clientOf(arrival)
     const share = new Share(this.#bodies, client)
@@ -195,24 +195,25 @@ export class Endpoints implements Backend {
     const modern = arrival.modern || isModern(read)
     const frame = received(read, router.headersFor(arrival), modern, this.#scopesOf(arrival), client)
     const expected = expectedIn(frame)
-    const asked = modern ? undefined : router.recall(arrival)
-    const recalled = asked && await asked
+    const asked = modern ? undefined : router.askReplicas(arrival)
+    const elsewhere = asked && await asked
     if (hasLeft()) return undefined
-    const found = this.#lacking(router, arrival, frame) ?? router.find(arrival, modern, frame, recalled)
+    const found = this.#lacking(router, arrival, frame) ?? router.find(arrival, modern, frame, elsewhere)
     if ('status' in found) {
       this.#refuse(request, response, arrival, found, expected.length === 1 ? expected[0] : undefined)
       return undefined
     }
-    const { session, claims } = found
+    const { session, isUnverified } = found
     const reply = this.#reply(router, session, response, arrival, {
       keys: expected,
       statusOf: answers => statusOf(answers, frame, modern),
       emptyStatus: frame.message.kind === 'unusable' ? 400 : 202,
       challenge: scopes => this.#challenge(arrival, [...router.scopesFor(), ...scopes]),
     })
-    session.post(reply, frame, { arrival, claims, carries: expected.length > 0 && !isInitialize(frame) })
+    const carries = expected.length > 0 && !isInitialize(frame)
+    session.post(reply, frame, { arrival, isUnverified, carries })
     // A stdio server sends nothing for a message without requests.
-    if (router.own && expected.length === 0) reply.finish()
+    if (router.isStdio && expected.length === 0) reply.finish()
     return undefined
   }
 
@@ -239,21 +240,21 @@ export class Endpoints implements Backend {
     const { method, headers } = request
     if (method !== 'GET' && method !== 'DELETE') return refusals.badMethod
     const { modern } = arrival
-    if (router.own && modern) return refusals.onlyPost
-    const recalled = await router.recall(arrival)
+    if (router.isStdio && modern) return refusals.onlyPost
+    const elsewhere = await router.askReplicas(arrival)
     const found = (method === 'GET' ? checkAccept('GET', headers) : undefined)
-      ?? router.find(arrival, modern, undefined, recalled)
+      ?? router.find(arrival, modern, undefined, elsewhere)
     if ('status' in found) return found
-    const { session, claims } = found
-    if (router.own && method === 'DELETE') {
+    const { session, isUnverified } = found
+    if (router.isStdio && method === 'DELETE') {
       session.end('the client ended the session')
       response.writeHead(200, { 'content-length': 0 })
       response.end()
       return undefined
     }
     const reply = this.#reply(router, session, response, arrival, nothingExpected)
-    if (router.own) session.listen(reply, arrival)
-    else session.bare(reply, method, router.headersFor(arrival), { claims, arrival })
+    if (router.isStdio) session.listen(reply, arrival)
+    else session.bare(reply, method, router.headersFor(arrival), { isUnverified, arrival })
     return undefined
   }
 
@@ -264,7 +265,7 @@ export class Endpoints implements Backend {
     const { resource } = this.#settings
     const isOwn = upstream !== undefined && resource !== undefined
     const change = isOwn ? (head: ResponseHead) => ownChallenge(resource, path, head) : undefined
-    return new Reply(response, expected, !router.own, session.id, change)
+    return new Reply(response, expected, !router.isStdio, session.id, change)
   }
 
   #refuse(

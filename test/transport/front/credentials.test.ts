@@ -1,7 +1,7 @@
 import t from 'tap'
 import { contextDigest, identifiesClient } from '#transport/front/credentials.js'
 
-const digest = (credentials: 'nobody' | 'token' | 'server', headers: Readonly<Record<string, string>>) =>
+const digest = (credentials: 'none' | 'token' | 'headers', headers: Readonly<Record<string, string>>) =>
   contextDigest(credentials, headers, undefined)
 
 t.test('the headers that count as credentials depend on the kind of server', t => {
@@ -15,15 +15,15 @@ t.test('the headers that count as credentials depend on the kind of server', t =
   ] as const
   const one = { authorization: 'Bearer secret', cookie: 'AWSALB=one', host: 'a' }
   for (const [other, ...expected] of cases) {
-    const differs = (['nobody', 'token', 'server'] as const).map(credentials =>
+    const differs = (['none', 'token', 'headers'] as const).map(credentials =>
       digest(credentials, one) !== digest(credentials, { ...one, ...other }))
     t.same(differs, expected, JSON.stringify(other))
   }
   t.equal(
-    digest('server', { 'x-a': '1', 'x-b': '2' }), digest('server', { 'x-b': '2', 'x-a': '1' }),
+    digest('headers', { 'x-a': '1', 'x-b': '2' }), digest('headers', { 'x-b': '2', 'x-a': '1' }),
     'their order says nothing',
   )
-  t.notMatch(digest('server', one) + digest('token', one), /secret/)
+  t.notMatch(digest('headers', one) + digest('token', one), /secret/)
   t.end()
 })
 
@@ -31,7 +31,7 @@ t.test('JWTs with the same issuer, subject, audience and scope are one client', 
   const jwt = (claims: object | string) => `Bearer ${[{ alg: 'none' }, claims, 's'].map(part =>
     Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url')).join('.')}`
   const alice = { iss: 'https://issuer', sub: 'alice', aud: 'here', scope: 'read' }
-  const of = (authorization: string) => digest('server', { authorization })
+  const of = (authorization: string) => digest('headers', { authorization })
   const one = of(jwt({ ...alice, exp: 1, jti: 'a' }))
   t.equal(of(jwt({ jti: 'b', exp: 2, ...alice })), one, 'it was renewed')
   for (const other of [

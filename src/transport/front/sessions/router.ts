@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from '#protocol/json.js'
 import type { Timers } from '#transport/timers.js'
 import type { Transport } from '#transport/transport.js'
 import type { Arrival, Peer } from '../arrival.js'
-import type { Credentials } from '../credentials.js'
+import type { ContextSource } from '../credentials.js'
 import { calledTools, checkModern, isInitialize, isUnknownRevision } from '../message.js'
 import { clientOf, type Quota } from '../quota.js'
 import { refusals, type Refusal } from '../refusal.js'
@@ -23,7 +23,7 @@ export interface Endpoint {
   readonly passesAuthorization?: boolean
   /** The scopes that a token needs for this endpoint. */
   readonly scopes?: readonly string[] | undefined
-  /** The scopes that it needs besides for a call of a tool. */
+  /** The further scopes that a token needs to call this tool. */
   scopesOf?(tool: string): readonly string[]
   /**
    * The state of a session that replicas share. Undefined: nothing is shared.
@@ -40,7 +40,9 @@ export interface Endpoint {
 export interface NewSession {
   readonly path: string
   readonly kind: SessionKind
-  /** The client's side. Its exchanges are HTTP requests. When it reports `ended`, it has to be closed. */
+  /**
+   * The client's side. Its exchanges are HTTP requests. The gateway must close it after it reports `ended`.
+   */
   readonly transport: Transport
   /** Identifies the session in records. Not the `Mcp-Session-Id`, which is a secret. */
   readonly session: string
@@ -50,7 +52,7 @@ export interface NewSession {
    */
   readonly joined: boolean
   readonly shared?: SharedSession | undefined
-  /** What the handshake agreed there, where it is known. */
+  /** The terms that the handshake agreed at the other replica, if known. */
   readonly agreed?: JsonObject | undefined
   /** The client that began the session. */
   readonly peer: Peer
@@ -68,21 +70,21 @@ export interface RouterSettings {
   readonly maxSessions: number
   readonly idleMs: number
   /** Creates the `Mcp-Session-Id` of a session of a stdio server. It cannot be guessed. */
-  readonly mint: () => string
+  readonly newSessionId: () => string
 }
 
 /** The session that a request belongs to. */
 interface Destination {
   readonly session: FrontSession
   /**
-   * True when the request names a session id of an HTTP server: only the server knows whether the session
-   * exists.
+   * True when the request names a session id of an HTTP server. Only that server knows the session: if it
+   * answers 404, the relay ends its own session too.
    */
-  readonly claims: boolean
+  readonly isUnverified: boolean
 }
 
-interface Recalled {
-  /** What the handshake agreed at another replica, where it is known. */
+interface AgreedElsewhere {
+  /** The terms that the handshake agreed there, if known. */
   readonly agreed: JsonObject | undefined
 }
 
@@ -117,7 +119,7 @@ export class SessionRouter {
   }
 
   /** True when the server speaks stdio: the front then chooses session ids and statuses. */
-  get own(): boolean {
+  get isStdio(): boolean {
     return this.#kind === 'stdio'
   }
 
@@ -143,7 +145,7 @@ export class SessionRouter {
   }
 
   /** The session to which a request belongs by its headers, if that session exists here. */
-  known(arrival: Arrival): FrontSession | undefined {
+  sessionOf(arrival: Arrival): FrontSession | undefined {
     if (arrival.modern) return this.#sessions.find(this.#groupName('modern', arrival))
     const id = arrival.sessionId
     const session = id === undefined ? undefined : this.#sessions.find(idName(id))
@@ -152,8 +154,8 @@ export class SessionRouter {
 
   /** Refuses a request by its headers alone, before the client is asked for the body. */
   checkHead(arrival: Arrival): Refusal | undefined {
-    const isUnknown = arrival.sessionId !== undefined && !this.known(arrival)
-    return this.own && !arrival.modern && isUnknown ? refusals.noSession : undefined
+    const isUnknown = arrival.sessionId !== undefined && !this.sessionOf(arrival)
+    return this.isStdio && !arrival.modern && isUnknown ? refusals.noSession : undefined
   }
 
   /** The scopes that a token needs for a request. @param frame its message, once it was read */
@@ -163,10 +165,12 @@ export class SessionRouter {
     return [...scopes, ...calledTools(frame).flatMap(tool => this.#endpoint?.scopesOf?.(tool) ?? [])]
   }
 
-  /** What other replicas keep of the session that a request names; undefined: it is known here, or is new. */
-  recall(arrival: Arrival): Promise<Refusal | Recalled> | undefined {
+  /**
+   * Asks the shared state for a session that this relay does not know; undefined: there is nothing to ask.
+   */
+  askReplicas(arrival: Arrival): Promise<Refusal | AgreedElsewhere> | undefined {
     const { sessionId, modern } = arrival
-    if (this.own || modern || sessionId === undefined || this.known(arrival) !== undefined) return undefined
+    if (this.isStdio || modern || sessionId === undefined || this.sessionOf(arrival)) return undefined
     const owner = this.#ownerOf(arrival)
     return this.#endpoint?.shared?.(sessionId, owner, 'session').ask({ kind: 'find', part: 'session', name: '' })
       .then(agreed => {
@@ -179,60 +183,61 @@ export class SessionRouter {
 
   /** The request's headers as the server may see them. */
   headersFor(arrival: Arrival): ReadonlyMap<string, string> {
-    return arrival.headers(!this.own, this.#passesAuthorization ?? !this.#settings().ownAuthorization)
+    return arrival.headers(!this.isStdio, this.#passesAuthorization ?? !this.#settings().ownAuthorization)
   }
 
   /**
    * @param frame undefined for a request without a message
-   * @param recalled what `recall` has found
+   * @param elsewhere what `askReplicas` has found
    */
   find(
-    arrival: Arrival, modern: boolean, frame?: Frame, recalled: Refusal | Recalled = { agreed: undefined },
+    arrival: Arrival, modern: boolean, frame?: Frame,
+    elsewhere: Refusal | AgreedElsewhere = { agreed: undefined },
   ): Destination | Refusal {
-    if ('status' in recalled) return recalled
+    if ('status' in elsewhere) return elsewhere
     if (modern) {
-      const refused = this.own && frame ? checkModern(arrival.version, frame) : undefined
-      return refused ?? this.#group('modern', arrival)
+      const refused = this.isStdio && frame ? checkModern(arrival.version, frame) : undefined
+      return refused ?? this.#sharedSession('modern', arrival)
     }
     const begins = frame !== undefined && isInitialize(frame)
-    if (this.own) return this.#findOwn(arrival, begins)
+    if (this.isStdio) return this.#findOwn(arrival, begins)
     if (arrival.sessionId !== undefined) {
       const name = idName(arrival.sessionId)
-      const known = this.known(arrival)
+      const known = this.sessionOf(arrival)
       if (known === undefined && this.#sessions.find(name) !== undefined) return refusals.noSession
       // The server may know a session that is not known here: after a restart, or with several replicas.
-      const session = known ?? this.#open('upstream', arrival, [name], begins ? undefined : recalled)
-      return session ? { session, claims: true } : this.#full
+      const session = known ?? this.#open('upstream', arrival, [name], begins ? undefined : elsewhere)
+      return session ? { session, isUnverified: true } : this.#noPlace
     }
-    if (!begins) return this.#group('legacy', arrival)
+    if (!begins) return this.#sharedSession('legacy', arrival)
     const session = this.#open('upstream', arrival, [])
-    return session ? { session, claims: false } : this.#full
+    return session ? { session, isUnverified: false } : this.#noPlace
   }
 
   #findOwn(arrival: Arrival, begins: boolean): Destination | Refusal {
     if (isUnknownRevision(arrival.version)) return refusals.unknownVersion
     if (arrival.sessionId !== undefined) {
-      const session = this.known(arrival)
+      const session = this.sessionOf(arrival)
       if (!session) return refusals.noSession
-      return begins ? refusals.initialized : { session, claims: false }
+      return begins ? refusals.initialized : { session, isUnverified: false }
     }
     if (!begins) return refusals.noSessionId
     const session = this.#open('own', arrival, [])
-    return session ? { session, claims: false } : this.#full
+    return session ? { session, isUnverified: false } : this.#noPlace
   }
 
   /**
    * Requests that name no session share one session, if their authorization contexts are equal (see
-   * `Credentials`).
+   * `ContextSource`).
    */
-  #group(revision: 'modern' | 'legacy', arrival: Arrival): Destination | Refusal {
+  #sharedSession(revision: 'modern' | 'legacy', arrival: Arrival): Destination | Refusal {
     const name = this.#groupName(revision, arrival)
     const session = this.#sessions.find(name) ?? this.#open('stateless', arrival, [name])
-    return session ? { session, claims: false } : this.#full
+    return session ? { session, isUnverified: false } : this.#noPlace
   }
 
   #groupName(revision: 'modern' | 'legacy', arrival: Arrival): string {
-    return `${revision} ${this.#generation} ${arrival.context(this.#credentials)}`
+    return `${revision} ${this.#generation} ${arrival.context(this.#contextSource)}`
   }
 
   /** Where this relay checks tokens, a session can only be used with the token that began it. */
@@ -240,28 +245,28 @@ export class SessionRouter {
     return this.#settings().ownAuthorization ? arrival.context('token') : ''
   }
 
-  get #credentials(): Credentials {
-    if (!this.own) return 'server'
-    return this.#settings().ownAuthorization ? 'token' : 'nobody'
+  get #contextSource(): ContextSource {
+    if (!this.isStdio) return 'headers'
+    return this.#settings().ownAuthorization ? 'token' : 'none'
   }
 
-  get #full(): Refusal {
+  get #noPlace(): Refusal {
     return this.#endpoint ? refusals.manySessions : refusals.retired
   }
 
   /** @param joined the session began elsewhere: see `NewSession` */
   #open(
     kind: SessionKind, arrival: Arrival, names: readonly string[],
-    joined?: Recalled,
+    joined?: AgreedElsewhere,
   ): FrontSession | undefined {
     const endpoint = this.#endpoint
     if (!endpoint) return undefined
     const client = clientOf(arrival)
-    const id = kind === 'own' ? this.#settings().mint() : undefined
+    const id = kind === 'own' ? this.#settings().newSessionId() : undefined
     const generation = this.#generation
     const owner = this.#ownerOf(arrival)
     const shared = kind === 'own' ? undefined : kind === 'stateless'
-      ? endpoint.shared?.(arrival.context(this.#credentials), owner, 'group')
+      ? endpoint.shared?.(arrival.context(this.#contextSource), owner, 'group')
       // The server has yet to name a session that begins here.
       : endpoint.shared?.(joined && arrival.sessionId, owner, 'session')
     const session: FrontSession = new FrontSession(kind, id, owner, {
@@ -278,7 +283,7 @@ export class SessionRouter {
       ended: () => this.#sessions.remove(session),
     })
     if (!this.#sessions.add(session, client, kind === 'stateless')) return undefined
-    if (kind === 'own' && !this.#takeProcess(session, arrival, client)) return undefined
+    if (kind === 'own' && !this.#reserveProcess(session, arrival, client)) return undefined
     for (const name of id === undefined ? names : [idName(id)]) this.#sessions.name(session, name)
     try {
       endpoint.open({
@@ -300,7 +305,7 @@ export class SessionRouter {
   }
 
   /** Counts the session's process in the quota, until the gateway has closed the session. */
-  #takeProcess(session: FrontSession, arrival: Arrival, client: string): boolean {
+  #reserveProcess(session: FrontSession, arrival: Arrival, client: string): boolean {
     const leave = (arrival.place ?? this.#processes.place(client)).take()
     if (leave) void session.closed.then(leave)
     else this.#sessions.remove(session)

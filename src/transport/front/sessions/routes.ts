@@ -14,8 +14,8 @@ export interface RequestFacts {
   readonly request: 'POST' | 'GET' | 'DELETE'
   /** Undefined for a request without a message. */
   readonly frame?: Frame | undefined
-  /** The request names a session of which only the server knows whether it exists. */
-  readonly claims: boolean
+  /** See `Destination`. */
+  readonly isUnverified: boolean
   /** Its response may carry unrelated messages of the server: false until the handshake is over. */
   readonly carries: boolean
   readonly arrival: Arrival
@@ -37,7 +37,7 @@ export class FrontExchange implements Exchange {
   }
 
   get context(): string {
-    return this.facts.arrival.context('server')
+    return this.facts.arrival.context('headers')
   }
 
   get resumed(): boolean {

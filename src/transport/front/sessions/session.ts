@@ -75,7 +75,7 @@ export class FrontSession implements Transport {
   }
 
   /** Begins an exchange for a POST. */
-  post(reply: Reply, frame: Frame, how: Pick<RequestFacts, 'claims' | 'carries' | 'arrival'>): void {
+  post(reply: Reply, frame: Frame, how: Pick<RequestFacts, 'isUnverified' | 'carries' | 'arrival'>): void {
     const exchange = this.#opened(reply, { request: 'POST', frame, ...how })
     this.#report({ type: 'frame', exchange, frame })
   }
@@ -83,7 +83,7 @@ export class FrontSession implements Transport {
   /** Begins an exchange for a GET or DELETE that the server answers. */
   bare(
     reply: Reply, method: 'GET' | 'DELETE', headers: ReadonlyMap<string, string>,
-    how: Pick<RequestFacts, 'claims' | 'arrival'>,
+    how: Pick<RequestFacts, 'isUnverified' | 'arrival'>,
   ): void {
     const exchange = this.#opened(reply, { request: method, carries: false, ...how })
     this.#report({ type: 'bare-request', exchange, method, headers })
@@ -92,7 +92,7 @@ export class FrontSession implements Transport {
   /** Begins an exchange for a GET to a stdio server: a stream of the server's notifications and requests. */
   listen(reply: Reply, arrival: Arrival): void {
     reply.stream()
-    this.#opened(reply, { request: 'GET', claims: false, carries: false, arrival })
+    this.#opened(reply, { request: 'GET', isUnverified: false, carries: false, arrival })
   }
 
   send(exchange: Exchange, frame: Frame): boolean {
@@ -236,7 +236,8 @@ export class FrontSession implements Transport {
     return exchange
   }
 
-  #learn({ status, headers }: ResponseHead, { facts: { request, claims }, frame }: FrontExchange): void {
+  #learn({ status, headers }: ResponseHead, { facts, frame }: FrontExchange): void {
+    const { request, isUnverified } = facts
     if (status < 300) {
       this.#accepted = true
       this.#endReason = request === 'DELETE' ? 'the client ended the session' : undefined
@@ -245,7 +246,7 @@ export class FrontSession implements Transport {
       const begins = this.kind === 'upstream' && frame !== undefined && isInitialize(frame)
       const id = begins ? only(headers, 'mcp-session-id') : undefined
       if (id !== undefined) this.#hooks.named(id)
-    } else if (status === 404 && claims) {
+    } else if (status === 404 && isUnverified) {
       this.#endReason = 'the server knows no such session'
       this.#hooks.gone()
     } else if ((status === 401 || status === 403) && !this.#accepted) {
