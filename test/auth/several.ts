@@ -38,10 +38,15 @@ export const severalIssuers = async (t: Test, options: Options = {}) => {
       json(200, {
         issuer: at, authorization_endpoint: `${at}/authorize`, token_endpoint: `${at}/token`,
         registration_endpoint: `${at}/register`, revocation_endpoint: `${at}/revoke`,
+        device_authorization_endpoint: `${at}/device`,
         code_challenge_methods_supported: ['S256'], token_endpoint_auth_methods_supported: ['none'],
       })
     } else if (path.endsWith('/register')) {
       json(201, { client_id: `client-${clients += 1}`, token_endpoint_auth_method: 'none' })
+    } else if (path.endsWith('/device')) {
+      json(200, {
+        device_code: 'device', user_code: 'user', verification_uri: `${origin}/device`, expires_in: 60, interval: 0.01,
+      })
     } else if (path.endsWith('/token')) {
       const n = log.length
       const granted = { access_token: `access-${n}`, token_type: 'Bearer', expires_in: 3600, refresh_token: `refresh-${n}` }

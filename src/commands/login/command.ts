@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { stateFolder } from '#audit/place.js'
 import { IssuerClient } from '#auth/client/requests.js'
@@ -6,7 +7,7 @@ import { LoginFolder, type Stored } from '#auth/client/store.js'
 import { UserLogin } from '#auth/client/user-login.js'
 import { clientLogin, deviceLogin } from '#auth/client/without-browser.js'
 import type { RemoteServer } from '#config/configuration.js'
-import { badUsage, CustomsError, visible } from '#errors.js'
+import { badUsage, cannotRead, CustomsError, visible } from '#errors.js'
 import { styleFor } from '#inspect/terminal.js'
 import { openBrowser } from '#transport/process/browser.js'
 import { challengeOf } from '#transport/upstream/authorized.js'
@@ -20,6 +21,15 @@ import { shownUrl, targetOf, tlsOf } from '../server/upstream.js'
 import type { LoginFlags } from './flags.js'
 
 const folder = (): LoginFolder => new LoginFolder(stateFolder(process.env))
+
+/** @throws CustomsError for a file that cannot be read */
+const logins = (): ReturnType<LoginFolder['all']> => {
+  try {
+    return folder().all()
+  } catch (cause) {
+    throw cannotRead('BAD_CONFIG', join(stateFolder(process.env), 'logins'), cause)
+  }
+}
 
 /** Issuers and codes are texts that a server chooses. */
 const tell = (...lines: readonly string[]): void =>
@@ -84,7 +94,7 @@ const loggedIn = async (
 
 /** `login --status` */
 const status = async (json: boolean): Promise<number> => {
-  const rows = folder().all().flatMap(([, { url, server: { issuer }, requested, tokens }]) => {
+  const rows = logins().flatMap(([, { url, server: { issuer }, requested, tokens }]) => {
     if (tokens === undefined) return []
     const { scopes = requested, expiresAt, refresh } = tokens
     const expires = expiresAt === undefined ? null : new Date(expiresAt).toISOString()
@@ -109,7 +119,7 @@ const status = async (json: boolean): Promise<number> => {
 export const logout = async (wanted: string | undefined): Promise<number> => {
   if (wanted !== undefined && !URL.canParse(wanted)) return badUsage('the URL of the server is no URL')
   const url = wanted === undefined ? undefined : new URL(wanted).href
-  const found = folder().all().filter(([, stored]) => url === undefined || stored.url === url)
+  const found = logins().filter(([, stored]) => url === undefined || stored.url === url)
   if (found.length === 0) tell('There is no such login.')
   for (const [file, stored] of found) {
     const held = await file.claimed<never>(() => undefined)
