@@ -45,7 +45,7 @@ export class Budget {
     return this.#left + this.#more
   }
 
-  /** Bytes of memory that stay allocated for a schema: places, checks, automata. */
+  /** Bytes of memory that stay allocated for a schema: nodes, checks, automata. */
   get kept(): number {
     return this.#kept
   }

@@ -5,7 +5,7 @@ import { Exhausted, type Budget } from './budget.js'
 import { checksOf, type SchemaChecks } from './keywords/index.js'
 import type { Check, Subschema } from './keywords/keyword.js'
 import { Evaluated } from './keywords/unevaluated.js'
-import type { Place, Resource, Step } from './place.js'
+import type { SchemaNode, Resource, Step } from './schema-node.js'
 
 /**
  * The influence of `format` on the verdict. `alone`: formats can only make a valid value invalid.
@@ -14,7 +14,7 @@ import type { Place, Resource, Step } from './place.js'
 type Formats = 'none' | 'alone' | 'entangled'
 
 export interface Schema {
-  readonly root: Place
+  readonly root: SchemaNode
   readonly formats: Formats
 }
 
@@ -115,21 +115,21 @@ export class Run {
 
 /** A schema that is compiled at its first use: most schemas of a list are never used. */
 class Validator implements Subschema {
-  readonly #place: Place
+  readonly #node: SchemaNode
   #checks: SchemaChecks | undefined
 
-  constructor(place: Place) {
-    this.#place = place
+  constructor(node: SchemaNode) {
+    this.#node = node
   }
 
   matches(value: Json, run: Run, seen: Evaluated | undefined): boolean {
-    const checks = (this.#checks ??= checksOf(this.#place, run.budget, validatorOf))
+    const checks = (this.#checks ??= checksOf(this.#node, run.budget, validatorOf))
     if (checks.flat && typeof value !== 'object') {
       run.spend(4)
       return holds(checks, value, run, undefined)
     }
     run.enter()
-    const { resource } = this.#place
+    const { resource } = this.#node
     const outer = run.scope
     if (outer?.resource !== resource) run.scope = { resource, outer }
     const own = checks.tracks || seen !== undefined ? new Evaluated(run.budget) : undefined
@@ -174,13 +174,13 @@ const all = <Value>(
 }
 
 // A validator lives as long as its schema. The official meta-schemas are compiled once for the process.
-const validators = new WeakMap<Place, Validator>()
+const validators = new WeakMap<SchemaNode, Validator>()
 
-export const validatorOf = (place: Place): Validator => {
-  const known = validators.get(place)
+export const validatorOf = (node: SchemaNode): Validator => {
+  const known = validators.get(node)
   if (known !== undefined) return known
-  const made = new Validator(place)
-  validators.set(place, made)
+  const made = new Validator(node)
+  validators.set(node, made)
   return made
 }
 
@@ -195,7 +195,7 @@ export const clippedPointer = (path: readonly Step[], budget: Budget): string =>
 
 /** One evaluation. @returns undefined when the value is valid, else mismatches, up to `max` */
 const evaluate = (
-  root: Place, value: Json, budget: Budget, depth: number, formats: boolean, max: number,
+  root: SchemaNode, value: Json, budget: Budget, depth: number, formats: boolean, max: number,
 ): readonly Mismatch[] | undefined => {
   const run = new Run(budget, depth, formats, max)
   if (validatorOf(root).matches(value, run, undefined)) return undefined
@@ -204,7 +204,7 @@ const evaluate = (
 
 /** The mismatches of a value, formats aside. Most values match, so the first pass collects nothing. */
 export const mismatchesOf = (
-  root: Place, value: Json, budget: Budget, depth: number,
+  root: SchemaNode, value: Json, budget: Budget, depth: number,
 ): readonly Mismatch[] => {
   const collect = (max: number) => evaluate(root, value, budget, depth, false, max)
   return collect(0) === undefined ? none : (collect(maxProblems) ?? none)

@@ -60,10 +60,10 @@ class Checker implements WarmableChecker {
       const found = subject.kind === 'schema'
         ? this.#listed(unmetered(subject.schema), session)
         : this.#validate(unmetered(subject.schema), unmetered(subject.value), session)
-      if (found instanceof Promise) return found.then(problems => placed(subject, problems))
-      return placed(subject, found)
+      if (found instanceof Promise) return found.then(problems => atPath(subject, problems))
+      return atPath(subject, found)
     } catch {
-      return placed(subject, unchecked(': beyond the engine'))
+      return atPath(subject, unchecked(': beyond the engine'))
     }
   }
 
@@ -165,7 +165,7 @@ const tooMuch = (error: unknown): Exhausted => {
 }
 
 /** Makes paths relative to the frame. A schema without a verdict is one that costs too much. */
-const placed = ({ kind, path }: Subject, problems: Problems): Checked => {
+const atPath = ({ kind, path }: Subject, problems: Problems): Checked => {
   if (problems.length === 0) return problems
   const otherwise = kind === 'schema' ? 'cost' : 'unchecked'
   return problems.map(problem => (

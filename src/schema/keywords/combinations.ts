@@ -1,5 +1,5 @@
 import type { Json } from '#protocol/unmetered.js'
-import type { Place } from '../place.js'
+import type { SchemaNode } from '../schema-node.js'
 import type { Run, Scope } from '../evaluate.js'
 import {
   attempt, eachHolds, forAll, ofSchema, schemasOf, type Check, type Keyword, type Subschema,
@@ -48,8 +48,8 @@ const conditional = ofSchema('if', (condition, context) => {
 const chosen = (name: string): Keyword => ({ name, applies: 'here', needs: 'if' })
 
 /** What a reference resolves to in the outermost resource of the dynamic scope (2020-12 core, 8.2.3.2). */
-const outermost = (run: Run, find: (scope: Scope) => Place | undefined): Place | undefined => {
-  let found: Place | undefined
+const outermost = (run: Run, find: (scope: Scope) => SchemaNode | undefined): SchemaNode | undefined => {
+  let found: SchemaNode | undefined
   for (let scope = run.scope; scope !== undefined; scope = scope.outer) {
     run.spend(2)
     found = find(scope) ?? found
@@ -57,13 +57,13 @@ const outermost = (run: Run, find: (scope: Scope) => Place | undefined): Place |
   return found
 }
 
-const reference = (name: string, find: (scope: Scope, name: string) => Place | undefined): Keyword => ({
+const reference = (name: string, find: (scope: Scope, name: string) => SchemaNode | undefined): Keyword => ({
   name,
   checks(_, context) {
     const target = context.target(name)
     if (target === undefined) return undefined
     const { dynamic } = target
-    const schema = context.subschemaAt(target.place)
+    const schema = context.subschemaAt(target.node)
     if (dynamic === undefined) return forAll((value, run, seen) => schema.matches(value, run, seen))
     return forAll((value, run, seen) => {
       const found = outermost(run, scope => find(scope, dynamic))

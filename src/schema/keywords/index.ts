@@ -1,7 +1,7 @@
 import { isObject, isString, member, type Json } from '#protocol/unmetered.js'
 import { dialects, hasKeyword, isLegacy, type Dialect } from '#protocol/json-schema.js'
 import type { Budget } from '../budget.js'
-import type { Place } from '../place.js'
+import type { SchemaNode } from '../schema-node.js'
 import { arrays } from './arrays.js'
 import { combinations } from './combinations.js'
 import { CompileContext, forAll, type Check, type Keyword, type Kinds } from './keyword.js'
@@ -31,14 +31,14 @@ const none: ReadonlyMap<string, Keyword> = new Map()
 export const keywordsOf = (dialect: Dialect): ReadonlyMap<string, Keyword> => byDialect.get(dialect) ?? none
 
 /** Up to draft-07 all keywords beside a `$ref` are ignored. */
-export const refersAlone = ({ schema, resource }: Place): boolean =>
+export const refersAlone = ({ schema, resource }: SchemaNode): boolean =>
   isLegacy(resource.dialect) && isObject(schema) && isString(member(schema, '$ref'))
 
 /** The keywords of a schema that are not ignored, with their values, in the order of evaluation. */
-export const keywordsAt = (place: Place): readonly (readonly [Keyword, Json])[] => {
-  const { schema } = place
-  const alone = refersAlone(place)
-  return [...keywordsOf(place.resource.dialect).values()].flatMap(keyword => {
+export const keywordsAt = (node: SchemaNode): readonly (readonly [Keyword, Json])[] => {
+  const { schema } = node
+  const alone = refersAlone(node)
+  return [...keywordsOf(node.resource.dialect).values()].flatMap(keyword => {
     const counts = !alone || keyword.name === '$ref'
     const value = isObject(schema) && counts ? member(schema, keyword.name) : undefined
     return value === undefined ? [] : [[keyword, value]]
@@ -63,18 +63,18 @@ const bytesOfCheck = 150
 
 /** Compiles a schema. The first evaluation that needs it pays. */
 export const checksOf = (
-  place: Place, budget: Budget, subschemaAt: CompileContext['subschemaAt'],
+  node: SchemaNode, budget: Budget, subschemaAt: CompileContext['subschemaAt'],
 ): SchemaChecks => {
   budget.spend(200)
   budget.keep(bytesOfChecks)
-  const context = new CompileContext(place, budget, subschemaAt)
-  const present = keywordsAt(place)
+  const context = new CompileContext(node, budget, subschemaAt)
+  const present = keywordsAt(node)
   const checks = present.flatMap(([keyword, value]) => {
     budget.spend(50)
     budget.keep(bytesOfCheck)
     return keyword.checks?.(value, context) ?? []
   })
-  if (place.schema === false) checks.push(nothingAllowed)
+  if (node.schema === false) checks.push(nothingAllowed)
   return {
     null: checks.flatMap(one => one.null ?? []),
     boolean: checks.flatMap(one => one.boolean ?? []),
@@ -83,6 +83,6 @@ export const checksOf = (
     array: checks.flatMap(one => one.array ?? []),
     object: checks.flatMap(one => one.object ?? []),
     tracks: present.some(([keyword]) => keyword.tracks === true),
-    flat: present.every(([keyword]) => keyword.applies !== 'here') && place.targets.size === 0,
+    flat: present.every(([keyword]) => keyword.applies !== 'here') && node.targets.size === 0,
   }
 }

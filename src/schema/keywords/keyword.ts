@@ -1,7 +1,7 @@
 import { isArray, isObject, isString, member, type Json, type JsonObject } from '#protocol/unmetered.js'
 import type { Dialect } from '#protocol/json-schema.js'
 import type { Budget } from '../budget.js'
-import type { Place, Target } from '../place.js'
+import type { SchemaNode, Target } from '../schema-node.js'
 import type { Evaluated } from './unevaluated.js'
 import type { Run } from '../evaluate.js'
 
@@ -34,33 +34,35 @@ export interface Subschema {
 
 /** What a keyword's check is compiled from: the other keywords of its schema, and its subschemas. */
 export class CompileContext {
-  readonly #place: Place
+  readonly #node: SchemaNode
 
   /**
    * @param budget pays for compiling the check
-   * @param subschemaAt gives the schema of a place that only the evaluation finds ($dynamicRef)
+   * @param subschemaAt gives the schema of a node that only the evaluation finds ($dynamicRef)
    */
-  constructor(place: Place, readonly budget: Budget, readonly subschemaAt: (place: Place) => Subschema) {
-    this.#place = place
+  constructor(
+    node: SchemaNode, readonly budget: Budget, readonly subschemaAt: (node: SchemaNode) => Subschema,
+  ) {
+    this.#node = node
   }
 
   get dialect(): Dialect {
-    return this.#place.resource.dialect
+    return this.#node.resource.dialect
   }
 
   sibling(keyword: string): Json | undefined {
-    const { schema } = this.#place
+    const { schema } = this.#node
     return isObject(schema) ? member(schema, keyword) : undefined
   }
 
   subschema(keyword: string, key?: string | number): Subschema | undefined {
     this.budget.spend(key === undefined ? 20 : 40 + (isString(key) ? key.length : 0))
-    const place = key === undefined ? this.#place.child(keyword) : this.#place.child(keyword, key)
-    return place && this.subschemaAt(place)
+    const node = key === undefined ? this.#node.child(keyword) : this.#node.child(keyword, key)
+    return node && this.subschemaAt(node)
   }
 
   target(keyword: string): Target | undefined {
-    return this.#place.targets.get(keyword)
+    return this.#node.targets.get(keyword)
   }
 }
 

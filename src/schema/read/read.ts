@@ -3,7 +3,7 @@ import { isArray, isObject, isString, type Json, type JsonObject } from '#protoc
 import { dialectOf, type Dialect } from '#protocol/json-schema.js'
 import { clip } from '#protocol/quote.js'
 import { Budget } from '../budget.js'
-import { nearest, type Place, type Resource } from '../place.js'
+import { nearest, type SchemaNode, type Resource } from '../schema-node.js'
 import { mismatchesOf, type Mismatch, type Reading } from '../evaluate.js'
 import { keywordsOf, refersAlone } from '../keywords/index.js'
 import documents from './metaschemas.json' with { type: 'json' }
@@ -72,7 +72,7 @@ export const read = (json: Json, subschemas: number, budget: Budget, depth: numb
 }
 
 /** Validates the parts of a region that are of its dialect. */
-const validateRegion = (region: Place, reader: Reader, depth: number): void => {
+const validateRegion = (region: SchemaNode, reader: Reader, depth: number): void => {
   const { regions, budget } = reader
   const { dialect } = region.resource
   budget.spend(5 * regions.length)
@@ -83,7 +83,7 @@ const validateRegion = (region: Place, reader: Reader, depth: number): void => {
   }
 }
 
-/** A copy with empty schemas in place of those. */
+/** A copy with an empty schema in place of each of `schemas`. */
 const without = (json: Json, schemas: ReadonlySet<Json>, budget: Budget): Json => {
   budget.spend(10)
   if (isArray(json)) return json.map(item => without(item, schemas, budget))
@@ -95,21 +95,23 @@ const without = (json: Json, schemas: ReadonlySet<Json>, budget: Budget): Json =
 }
 
 /** Names the keyword with the wrong value, where the mismatch names one of the meta-schema. */
-const inWords = ({ path, message }: Mismatch, region: Place, budget: Budget): string => {
-  const { place, steps: [name] } = nearest(region, path, budget)
+const inWords = ({ path, message }: Mismatch, region: SchemaNode, budget: Budget): string => {
+  const { node, steps: [name] } = nearest(region, path, budget)
   if (name === undefined) return message
-  const keyword = keywordsOf(place.resource.dialect).get(String(name))
+  const keyword = keywordsOf(node.resource.dialect).get(String(name))
   return `${keyword?.expected ?? message.replace(/ \([$\w]+\)$/, '')} (${clip(String(name))})`
 }
 
 /** The schemas that a schema applies to the same value, and to what is below; dynamic targets are unknown. */
-const appliedBy = (place: Place): { readonly here: readonly Place[]; readonly below: readonly Place[] } => {
-  const here = [...place.targets.values()].map(target => target.place)
-  const below: Place[] = []
-  if (refersAlone(place)) return { here, below }
-  const keywords = keywordsOf(place.resource.dialect)
-  const has = (keyword: string) => typeof place.schema === 'object' && Object.hasOwn(place.schema, keyword)
-  for (const child of place.children) {
+const appliedBy = (
+  node: SchemaNode,
+): { readonly here: readonly SchemaNode[]; readonly below: readonly SchemaNode[] } => {
+  const here = [...node.targets.values()].map(target => target.node)
+  const below: SchemaNode[] = []
+  if (refersAlone(node)) return { here, below }
+  const keywords = keywordsOf(node.resource.dialect)
+  const has = (keyword: string) => typeof node.schema === 'object' && Object.hasOwn(node.schema, keyword)
+  for (const child of node.children) {
     const keyword = keywords.get(String(child.steps[0]))
     if (keyword?.applies === 'here' && (keyword.needs === undefined || has(keyword.needs))) here.push(child)
     else if (keyword?.applies === 'below') below.push(child)
@@ -118,26 +120,26 @@ const appliedBy = (place: Place): { readonly here: readonly Place[]; readonly be
 }
 
 /** Finds a schema that applies itself to the same value again: its evaluation would never end. */
-const findCycle = (root: Place, budget: Budget): Place | undefined => {
-  const done = new Set<Place>()
-  const open = new Set<Place>()
+const findCycle = (root: SchemaNode, budget: Budget): SchemaNode | undefined => {
+  const done = new Set<SchemaNode>()
+  const open = new Set<SchemaNode>()
   const starts = [root]
   for (const start of starts) {
     // An explicit stack, because a chain of references may have thousands of schemas.
-    const stack: { place: Place; rest: Place[] }[] = []
-    const enter = (place: Place) => {
-      const { here, below } = appliedBy(place)
+    const stack: { node: SchemaNode; rest: SchemaNode[] }[] = []
+    const enter = (node: SchemaNode) => {
+      const { here, below } = appliedBy(node)
       budget.spend(30 + 10 * (here.length + below.length))
       starts.push(...below)
-      open.add(place)
-      stack.push({ place, rest: [...here] })
+      open.add(node)
+      stack.push({ node, rest: [...here] })
     }
     if (!done.has(start)) enter(start)
     for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
       const next = top.rest.pop()
       if (next === undefined) {
-        open.delete(top.place)
-        done.add(top.place)
+        open.delete(top.node)
+        done.add(top.node)
         stack.pop()
       } else if (open.has(next)) return next
       else if (!done.has(next)) enter(next)

@@ -3,7 +3,7 @@ import { isArray, isObject, isString, member, type Json } from '#protocol/unmete
 import {
   defaultDialect, dialectOf, idKeyword, isLegacy, schemasIn, type Dialect,
 } from '#protocol/json-schema.js'
-import { pathOf, Place, type Base, type Resource, type Step } from '../place.js'
+import { pathOf, SchemaNode, type Base, type Resource, type Step } from '../schema-node.js'
 import { keywordsOf } from '../keywords/index.js'
 import { clippedPointer } from '../evaluate.js'
 import { equal } from '../equal.js'
@@ -13,8 +13,8 @@ import { ReferenceResolver, resolve, unnamed } from './reference-resolver.js'
 /** Reports no more problems of a schema. */
 const maxProblems = 20
 
-/** Memory for a place, apart from its names. */
-const bytesOfPlace = 500
+/** Memory for a node, apart from its names. */
+const bytesOfNode = 500
 
 export class TooManySubschemas extends Error {}
 
@@ -23,7 +23,7 @@ export class Reader {
   /** `path` is a JSON Pointer into the schema. */
   readonly problems: SchemaProblem[] = []
   /** Schemas to validate by a meta-schema: the root, targets outside of keywords, those of other dialects. */
-  readonly regions: Place[] = []
+  readonly regions: SchemaNode[] = []
   /** Whether the schema has a `format`, and a non-monotonic keyword. */
   formats = false
   nonMonotonic = false
@@ -44,7 +44,7 @@ export class Reader {
   }
 
   /** Reads a whole document. */
-  open(json: Json, uri = unnamed): Place | undefined {
+  open(json: Json, uri = unnamed): SchemaNode | undefined {
     const dialect = this.#dialectOf(json, undefined, [], defaultDialect)
     return dialect === undefined ? undefined : this.readAt(json, undefined, [], { uri, dialect })
   }
@@ -53,23 +53,25 @@ export class Reader {
     this.#references.resolveAll()
   }
 
-  /** @param steps the path from the place */
+  /** @param steps the path from the node */
   report(
-    kind: SchemaProblem['kind'], place: Place | undefined, steps: readonly Step[], message: string,
+    kind: SchemaProblem['kind'], node: SchemaNode | undefined, steps: readonly Step[], message: string,
   ): void {
     if (this.problems.length >= maxProblems) return
-    const path = clippedPointer(pathOf(place, steps, this.budget), this.budget)
+    const path = clippedPointer(pathOf(node, steps, this.budget), this.budget)
     // Several parts of a meta-schema may give the same message.
     const isKnown = this.problems.some(known => known.path === path && known.message === message)
     if (!isKnown) this.problems.push({ kind, path, message })
   }
 
   /** Reads a schema that stands in no keyword of another. */
-  readAt(json: Json, parent: Place | undefined, steps: readonly Step[], base: Base): Place | undefined {
-    const place = this.#read(json, parent, steps, base)
-    if (place === undefined) this.report('schema', parent, steps, 'must be an object or a boolean')
-    else if (place.resource.dialect === parent?.resource.dialect) this.regions.push(place)
-    return place
+  readAt(
+    json: Json, parent: SchemaNode | undefined, steps: readonly Step[], base: Base,
+  ): SchemaNode | undefined {
+    const node = this.#read(json, parent, steps, base)
+    if (node === undefined) this.report('schema', parent, steps, 'must be an object or a boolean')
+    else if (node.resource.dialect === parent?.resource.dialect) this.regions.push(node)
+    return node
   }
 
   resourceAt(uri: string): Resource | undefined {
@@ -81,20 +83,22 @@ export class Reader {
   }
 
   /** Reads a schema with its subschemas; undefined if it is none. The meta-schema validates it later. */
-  #read(json: Json, parent: Place | undefined, steps: readonly Step[], base: Base): Place | undefined {
+  #read(
+    json: Json, parent: SchemaNode | undefined, steps: readonly Step[], base: Base,
+  ): SchemaNode | undefined {
     if (!isObject(json) && typeof json !== 'boolean') return undefined
     if (--this.#room < 0) throw new TooManySubschemas()
     this.budget.spend(100)
-    this.budget.keep(bytesOfPlace)
+    this.budget.keep(bytesOfNode)
     for (const step of steps) if (isString(step)) this.#pay(step)
     const { own, anchor } = this.#identity(json, parent, steps, base)
-    const place = new Place(json, own ?? base, parent, steps)
-    parent?.add(place)
-    if (place.resource.dialect !== parent?.resource.dialect) this.regions.push(place)
-    if (place.isResource) this.#claim(place.resource)
-    if (anchor !== undefined) this.#anchor(place, anchor)
-    this.#keywords(place)
-    return place
+    const node = new SchemaNode(json, own ?? base, parent, steps)
+    parent?.add(node)
+    if (node.resource.dialect !== parent?.resource.dialect) this.regions.push(node)
+    if (node.isResource) this.#claim(node.resource)
+    if (anchor !== undefined) this.#anchor(node, anchor)
+    this.#keywords(node)
+    return node
   }
 
   #pay(name: string): void {
@@ -104,7 +108,7 @@ export class Reader {
 
   /** The base that a schema's id defines, unless it is the enclosing one, and its anchor (up to draft-07). */
   #identity(
-    schema: Place['schema'], parent: Place | undefined, steps: readonly Step[], base: Base,
+    schema: SchemaNode['schema'], parent: SchemaNode | undefined, steps: readonly Step[], base: Base,
   ): { own?: Base; anchor?: string } {
     const keyword = idKeyword(base.dialect)
     const id = isObject(schema) ? member(schema, keyword) : undefined
@@ -123,7 +127,7 @@ export class Reader {
   }
 
   #dialectOf(
-    schema: Json, parent: Place | undefined, steps: readonly Step[], otherwise: Dialect,
+    schema: Json, parent: SchemaNode | undefined, steps: readonly Step[], otherwise: Dialect,
   ): Dialect | undefined {
     const named = isObject(schema) ? member(schema, '$schema') : undefined
     if (named === undefined) return otherwise
@@ -143,22 +147,22 @@ export class Reader {
     else this.#refuseDuplicate(other.root, resource.root, idKeyword(resource.dialect))
   }
 
-  #anchor(place: Place, name: string, anchors = place.resource.anchors): void {
+  #anchor(node: SchemaNode, name: string, anchors = node.resource.anchors): void {
     this.#pay(name)
     const key = nameKey(name)
     const other = anchors.get(key)
-    if (other === undefined) anchors.set(key, place)
-    else if (other !== place) this.#refuseDuplicate(other, place, '$anchor')
+    if (other === undefined) anchors.set(key, node)
+    else if (other !== node) this.#refuseDuplicate(other, node, '$anchor')
   }
 
-  #refuseDuplicate(first: Place, second: Place, keyword: string): void {
+  #refuseDuplicate(first: SchemaNode, second: SchemaNode, keyword: string): void {
     if (!equal(first.schema, second.schema, this.budget)) {
       this.report('schema', second, [], `has the name of another schema (${keyword})`)
     }
   }
 
-  #keywords(place: Place): void {
-    const { schema, resource } = place
+  #keywords(node: SchemaNode): void {
+    const { schema, resource } = node
     if (!isObject(schema)) return
     const keywords = keywordsOf(resource.dialect)
     const names = Object.keys(schema)
@@ -170,24 +174,24 @@ export class Reader {
       if (name === 'format') this.formats = true
       if (keyword.nonMonotonic === true) this.nonMonotonic = true
       const fault = keyword.fault?.(value, this.budget)
-      if (fault !== undefined) this.report('schema', place, [name], `${fault} (${name})`)
-      for (const [steps, child] of childrenOf(name, value)) this.#read(child, place, steps, resource)
+      if (fault !== undefined) this.report('schema', node, [name], `${fault} (${name})`)
+      for (const [steps, child] of childrenOf(name, value)) this.#read(child, node, steps, resource)
     }
-    this.#names(place)
-    this.#references.collect(place)
+    this.#names(node)
+    this.#references.collect(node)
   }
 
-  #names(place: Place): void {
-    const { schema, resource } = place
+  #names(node: SchemaNode): void {
+    const { schema, resource } = node
     if (!isObject(schema) || isLegacy(resource.dialect)) return
     const anchor = member(schema, '$anchor')
-    if (isString(anchor)) this.#anchor(place, anchor)
+    if (isString(anchor)) this.#anchor(node, anchor)
     if (resource.dialect === '2020-12') {
       const dynamic = member(schema, '$dynamicAnchor')
       if (!isString(dynamic)) return
-      this.#anchor(place, dynamic)
-      this.#anchor(place, dynamic, resource.dynamicAnchors)
-    } else if (member(schema, '$recursiveAnchor') === true && place.isResource) resource.recursive = true
+      this.#anchor(node, dynamic)
+      this.#anchor(node, dynamic, resource.dynamicAnchors)
+    } else if (member(schema, '$recursiveAnchor') === true && node.isResource) resource.recursive = true
   }
 }
 

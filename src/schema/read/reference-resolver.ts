@@ -1,7 +1,7 @@
 import type { SchemaProblem } from '#core/check.js'
 import { below, decodedFragment, stepsOf } from '#protocol/json-schema.js'
 import { isObject, isString, member, unmetered, type Json } from '#protocol/unmetered.js'
-import { nearest, type Place, type Resource, type Target } from '../place.js'
+import { nearest, type SchemaNode, type Resource, type Target } from '../schema-node.js'
 import { costOfName, nameKey, type Budget } from '../budget.js'
 import type { Reader } from './reader.js'
 
@@ -43,35 +43,35 @@ type Keyword = '$ref' | '$dynamicRef' | '$recursiveRef'
 /** Resolves references to the schema itself and to the official meta-schemas; nothing is ever fetched. */
 export class ReferenceResolver {
   readonly #reader: Reader
-  readonly #open: { place: Place; keyword: Keyword; reference: string }[] = []
+  readonly #open: { node: SchemaNode; keyword: Keyword; reference: string }[] = []
 
   constructor(reader: Reader) {
     this.#reader = reader
   }
 
-  collect(place: Place): void {
-    for (const keyword of keywordsOf(place.resource)) {
-      const reference = isObject(place.schema) ? member(place.schema, keyword) : undefined
-      if (isString(reference)) this.#open.push({ place, keyword, reference })
+  collect(node: SchemaNode): void {
+    for (const keyword of keywordsOf(node.resource)) {
+      const reference = isObject(node.schema) ? member(node.schema, keyword) : undefined
+      if (isString(reference)) this.#open.push({ node, keyword, reference })
     }
   }
 
   /** A target outside of all keywords is read when a reference leads there. */
   resolveAll(): void {
     // Such a target may append references of its own.
-    for (const { place, keyword, reference } of this.#open) {
-      const target = this.#target(place, keyword, reference)
-      if (target !== undefined) place.refer(keyword, target)
+    for (const { node, keyword, reference } of this.#open) {
+      const target = this.#target(node, keyword, reference)
+      if (target !== undefined) node.refer(keyword, target)
     }
   }
 
-  #target(place: Place, keyword: Keyword, reference: string): Target | undefined {
+  #target(node: SchemaNode, keyword: Keyword, reference: string): Target | undefined {
     const { budget } = this.#reader
     budget.spend(100 + costOfName(reference))
     budget.keep(bytesOfTarget)
     const refuse = (kind: SchemaProblem['kind'], message: string) =>
-      this.#reader.report(kind, place, [keyword], `${message} (${keyword})`)
-    const address = resolve(place.resource.uri, reference, budget)
+      this.#reader.report(kind, node, [keyword], `${message} (${keyword})`)
+    const address = resolve(node.resource.uri, reference, budget)
     const fragment = address === undefined ? undefined : decodedFragment(address.fragment)
     if (address === undefined || fragment === undefined) {
       refuse('schema', 'must be a URI reference')
@@ -90,23 +90,23 @@ export class ReferenceResolver {
     const name = nameKey(fragment)
     const bookend = keyword === '$dynamicRef' && found.resource.dynamicAnchors.get(name) === found
     const recursive = keyword === '$recursiveRef' && found.resource.recursive
-    return { place: found, dynamic: bookend ? name : recursive ? '' : undefined }
+    return { node: found, dynamic: bookend ? name : recursive ? '' : undefined }
   }
 
-  #within(resource: Resource, fragment: string): Place | undefined {
+  #within(resource: Resource, fragment: string): SchemaNode | undefined {
     if (fragment === '') return resource.root
     if (fragment.startsWith('/')) return this.#pointed(resource.root, fragment)
     return resource.anchors.get(nameKey(fragment))
   }
 
-  #pointed(root: Place, fragment: string): Place | undefined {
+  #pointed(root: SchemaNode, fragment: string): SchemaNode | undefined {
     const path = stepsOf(fragment)
     let json: Json | undefined = root.schema
     for (const key of path) if ((json = unmetered(below(json, key))) === undefined) return undefined
-    const { place, steps } = nearest(root, path, this.#reader.budget)
-    if (steps.length === 0) return place
+    const { node, steps } = nearest(root, path, this.#reader.budget)
+    if (steps.length === 0) return node
     // Outside of all keywords; its base is that of the nearest enclosing schema.
-    return this.#reader.readAt(json, place, steps, place.resource)
+    return this.#reader.readAt(json, node, steps, node.resource)
   }
 }
 

@@ -1,7 +1,7 @@
 import * as layout from '#judge/layout.js'
 import { isArray, isObject, isString, member, type Json } from '#protocol/unmetered.js'
 import { jsonSchemaKeywords } from '#protocol/json-schema.js'
-import type { Place } from '../place.js'
+import type { SchemaNode } from '../schema-node.js'
 
 /** The keywords of one schema, with their values. */
 export type Keywords = ReadonlyMap<string, Json>
@@ -21,9 +21,9 @@ export const typesOf = (value: Json | undefined): number => {
 }
 
 /** The bits of the types with keywords that the table does not support: values of these are UNKNOWN. */
-export const unsupportedIn = (keywords: Keywords, place: Place): number => {
+export const unsupportedIn = (keywords: Keywords, node: SchemaNode): number => {
   let unsupported = 0
-  for (const [name, value] of keywords) unsupported |= unsupportedBy(name, value, keywords, place)
+  for (const [name, value] of keywords) unsupported |= unsupportedBy(name, value, keywords, node)
   return unsupported
 }
 
@@ -34,7 +34,7 @@ const supported: ReadonlySet<string> = new Set((
   'allOf anyOf oneOf not $defs definitions contentSchema $id $anchor $dynamicAnchor then else'
 ).split(' '))
 
-const unsupportedBy = (name: string, value: Json, keywords: Keywords, place: Place): number => {
+const unsupportedBy = (name: string, value: Json, keywords: Keywords, node: SchemaNode): number => {
   switch (name) {
     case 'const':
       return keywords.has('enum') ? layout.ALL_TYPES : 0
@@ -42,7 +42,7 @@ const unsupportedBy = (name: string, value: Json, keywords: Keywords, place: Pla
     case 'minimum':
     case 'maximum': {
       const flag = name === 'minimum' ? 'exclusiveMinimum' : 'exclusiveMaximum'
-      const isFlagged = isObject(place.schema) && typeof member(place.schema, flag) === 'boolean'
+      const isFlagged = isObject(node.schema) && typeof member(node.schema, flag) === 'boolean'
       return isFlagged ? layout.NUMBER : 0
     }
     case 'multipleOf':
@@ -52,7 +52,7 @@ const unsupportedBy = (name: string, value: Json, keywords: Keywords, place: Pla
     case '$ref':
     case '$dynamicRef':
     case '$recursiveRef':
-      return place.targets.get(name)?.dynamic === undefined ? 0 : layout.ALL_TYPES
+      return node.targets.get(name)?.dynamic === undefined ? 0 : layout.ALL_TYPES
     default:
       return supported.has(name) ? 0 : typeOf(jsonSchemaKeywords.get(name)?.of ?? '') || layout.ALL_TYPES
   }

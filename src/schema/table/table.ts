@@ -2,7 +2,7 @@ import * as layout from '#judge/layout.js'
 import { isArray, isObject, isString } from '#protocol/unmetered.js'
 import { loneSurrogate } from '#protocol/ambiguity.js'
 import { Budget } from '../budget.js'
-import type { Place } from '../place.js'
+import type { SchemaNode } from '../schema-node.js'
 import { keywordsAt } from '../keywords/index.js'
 import { formatOf } from '../keywords/formats.js'
 import { failed, matched, type Dfa } from '../pattern/automaton.js'
@@ -35,12 +35,13 @@ const automatonOf = (pattern: string): Dfa | undefined => {
  * @returns undefined when the table would be too large
  * @throws Exhausted
  */
-export const tableOf = (root: Place, budget: Budget): Table | undefined => new TableWriter(budget).write(root)
+export const tableOf = (root: SchemaNode, budget: Budget): Table | undefined =>
+  new TableWriter(budget).write(root)
 
 class TableWriter {
   readonly #writer = new Writer()
-  readonly #places = new Map<Place, number>()
-  readonly #left: (readonly [Place, number])[] = []
+  readonly #nodes = new Map<SchemaNode, number>()
+  readonly #left: (readonly [SchemaNode, number])[] = []
   /** The offset of each pattern's DFA. */
   readonly #patterns = new Map<string, number>()
   readonly #budget: Budget
@@ -50,7 +51,7 @@ class TableWriter {
     this.#budget = budget
   }
 
-  write(root: Place): Table | undefined {
+  write(root: SchemaNode): Table | undefined {
     // The root's offset comes first, so that no schema has offset 0.
     const start = this.#writer.words([0, 0])
     this.#writer.setWord(start, this.#schema(root))
@@ -63,40 +64,40 @@ class TableWriter {
   }
 
   /** The offset of a keyword's schema; 0 if there is none. */
-  #child(keywords: Keywords, place: Place, name: string): number {
-    return keywords.has(name) ? this.#schema(place.child(name)) : 0
+  #child(keywords: Keywords, node: SchemaNode, name: string): number {
+    return keywords.has(name) ? this.#schema(node.child(name)) : 0
   }
 
   /** The offset of a schema; 0 if it allows everything. A missing one is unsupported. */
-  #schema(place: Place | undefined): number {
-    if (place === undefined) {
+  #schema(node: SchemaNode | undefined): number {
+    if (node === undefined) {
       return this.#writer.words(record(
         layout.SCHEMA_BYTES, [layout.TYPES, layout.ALL_TYPES], [layout.UNSUPPORTED, layout.ALL_TYPES],
       ))
     }
-    if (place.schema === true) return 0
-    if (place.schema === false) return (this.#nothing ??= this.#writer.reserve(layout.SCHEMA_BYTES))
-    const known = this.#places.get(place)
+    if (node.schema === true) return 0
+    if (node.schema === false) return (this.#nothing ??= this.#writer.reserve(layout.SCHEMA_BYTES))
+    const known = this.#nodes.get(node)
     if (known !== undefined) return known
     this.#budget.spend(200)
     const at = this.#writer.reserve(layout.SCHEMA_BYTES)
-    this.#places.set(place, at)
-    this.#left.push([place, at])
+    this.#nodes.set(node, at)
+    this.#left.push([node, at])
     return at
   }
 
-  #fill(place: Place, at: number): void {
-    const keywords = new Map(keywordsAt(place).map(([{ name }, value]) => [name, value]))
+  #fill(node: SchemaNode, at: number): void {
+    const keywords = new Map(keywordsAt(node).map(([{ name }, value]) => [name, value]))
     this.#budget.spend(50 * keywords.size)
     const set = (offset: number, value: number) => this.#writer.setWord(at + offset, value)
     set(layout.TYPES, typesOf(keywords.get('type')))
-    set(layout.UNSUPPORTED, unsupportedIn(keywords, place))
+    set(layout.UNSUPPORTED, unsupportedIn(keywords, node))
     set(layout.NUMBER_RULES, this.#numbers(keywords))
     set(layout.STRING_RULES, this.#strings(keywords))
-    set(layout.ARRAY_RULES, this.#arrays(keywords, place))
-    set(layout.OBJECT_RULES, this.#objects(keywords, place))
+    set(layout.ARRAY_RULES, this.#arrays(keywords, node))
+    set(layout.OBJECT_RULES, this.#objects(keywords, node))
     set(layout.LISTED_VALUES, this.#values(keywords))
-    set(layout.COMBINATIONS, this.#combinations(keywords, place))
+    set(layout.COMBINATIONS, this.#combinations(keywords, node))
   }
 
   #numbers(keywords: Keywords): number {
@@ -168,12 +169,12 @@ class TableWriter {
     return at
   }
 
-  #arrays(keywords: Keywords, place: Place): number {
+  #arrays(keywords: Keywords, node: SchemaNode): number {
     const items = keywords.get('items')
     const positional = isArray(items) ? 'items' : 'prefixItems'
     const list = keywords.get(positional)
-    const before = isArray(list) ? list.map((_, index) => this.#schema(place.child(positional, index))) : []
-    const rest = this.#child(keywords, place, isArray(items) ? 'additionalItems' : 'items')
+    const before = isArray(list) ? list.map((_, index) => this.#schema(node.child(positional, index))) : []
+    const rest = this.#child(keywords, node, isArray(items) ? 'additionalItems' : 'items')
     const [least, most] = sizes(keywords, 'minItems', 'maxItems')
     if (rest === 0 && before.length === 0 && least === 0 && most === maxWord) return 0
     const sizesAndRest = record(
@@ -183,7 +184,7 @@ class TableWriter {
     return this.#writer.words([...sizesAndRest, ...before])
   }
 
-  #objects(keywords: Keywords, place: Place): number {
+  #objects(keywords: Keywords, node: SchemaNode): number {
     const [least, most] = sizes(keywords, 'minProperties', 'maxProperties')
     const list = keywords.get('required')
     const required = new Set(isArray(list) ? list.filter(isString) : [])
@@ -192,14 +193,14 @@ class TableWriter {
     // A member that matches a pattern is not additional.
     const rest = keywords.has('patternProperties')
       ? this.#schema(undefined)
-      : this.#child(keywords, place, 'additionalProperties')
+      : this.#child(keywords, node, 'additionalProperties')
     if (required.size + declared.length + rest === 0 && least === 0 && most === maxWord) return 0
     // Required members that are not declared are additional. No valid text has a name with a lone surrogate.
     const names = [...new Set([...declared, ...required])].filter(name => !loneSurrogate.test(name))
     const members = names.flatMap(name => {
       this.#budget.spend(20 + name.length)
       const isDeclared = isObject(properties) && Object.hasOwn(properties, name)
-      const schema = isDeclared ? this.#schema(place.child('properties', name)) : rest
+      const schema = isDeclared ? this.#schema(node.child('properties', name)) : rest
       const [at, length] = this.#writer.text(name)
       return record(
         layout.MEMBER_BYTES, [layout.NAME, at], [layout.NAME_LENGTH, length],
@@ -237,20 +238,20 @@ class TableWriter {
     return at
   }
 
-  #combinations(keywords: Keywords, place: Place): number {
+  #combinations(keywords: Keywords, node: SchemaNode): number {
     const found: number[] = []
     let count = 0
-    const add = (kind: number, places: readonly (Place | undefined)[]) => {
+    const add = (kind: number, nodes: readonly (SchemaNode | undefined)[]) => {
       count++
-      found.push(...record(layout.SCHEMAS, [layout.KIND, kind], [layout.SCHEMA_COUNT, places.length]))
-      found.push(...places.map(one => this.#schema(one)))
+      found.push(...record(layout.SCHEMAS, [layout.KIND, kind], [layout.SCHEMA_COUNT, nodes.length]))
+      found.push(...nodes.map(one => this.#schema(one)))
     }
     for (const [name, kind] of combinations) {
       const value = keywords.get(name)
       if (value === undefined) continue
-      add(kind, isArray(value) ? value.map((_, index) => place.child(name, index)) : [place.child(name)])
+      add(kind, isArray(value) ? value.map((_, index) => node.child(name, index)) : [node.child(name)])
     }
-    for (const [name, { place: target, dynamic }] of place.targets) {
+    for (const [name, { node: target, dynamic }] of node.targets) {
       if (keywords.has(name) && dynamic === undefined) add(layout.ALL_OF, [target])
     }
     if (count === 0) return 0

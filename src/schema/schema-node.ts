@@ -11,20 +11,20 @@ export interface Base {
 
 /** A schema resource (2020-12 core, 4.3.5): a schema with a URI of its own. */
 export class Resource implements Base {
-  readonly anchors = new Map<string, Place>()
+  readonly anchors = new Map<string, SchemaNode>()
   /** `$dynamicAnchor` (2020-12). */
-  readonly dynamicAnchors = new Map<string, Place>()
+  readonly dynamicAnchors = new Map<string, SchemaNode>()
   recursive = false
 
   constructor(
     readonly uri: string,
     readonly dialect: Dialect,
-    readonly root: Place,
+    readonly root: SchemaNode,
   ) {}
 }
 
 export interface Target {
-  readonly place: Place
+  readonly node: SchemaNode
   /** The anchor to look up in the dynamic scope: a name for `$dynamicRef`, empty for `$recursiveRef`. */
   readonly dynamic: string | undefined
 }
@@ -33,17 +33,17 @@ export type Step = string | number
 
 const noTargets: ReadonlyMap<string, Target> = new Map()
 
-/** A schema at its place in the document. */
-export class Place {
+/** A schema, with its position in the document. */
+export class SchemaNode {
   readonly resource: Resource
   #targets: Map<string, Target> | undefined
-  #children: Map<string, Place> | undefined
+  #children: Map<string, SchemaNode> | undefined
 
   constructor(
     readonly schema: JsonObject | boolean,
     base: Base,
     /** The enclosing schema; undefined for a document's root. */
-    readonly parent?: Place,
+    readonly parent?: SchemaNode,
     /** The path from the enclosing schema. */
     readonly steps: readonly Step[] = [],
   ) {
@@ -56,15 +56,15 @@ export class Place {
   }
 
   /** The direct subschemas. */
-  get children(): Iterable<Place> {
+  get children(): Iterable<SchemaNode> {
     return this.#children?.values() ?? []
   }
 
-  child(...steps: readonly Step[]): Place | undefined {
+  child(...steps: readonly Step[]): SchemaNode | undefined {
     return this.#children?.get(keyOf(steps))
   }
 
-  add(child: Place): void {
+  add(child: SchemaNode): void {
     this.#children ??= new Map()
     this.#children.set(keyOf(child.steps), child)
   }
@@ -80,27 +80,29 @@ export class Place {
   }
 }
 
-/** The path from the document's root through a place; too long in deep schemas to be stored. */
-export const pathOf = (place: Place | undefined, steps: readonly Step[], budget: Budget): readonly Step[] => {
+/** The path from the document's root through a node; too long in deep schemas to be stored. */
+export const pathOf = (
+  node: SchemaNode | undefined, steps: readonly Step[], budget: Budget,
+): readonly Step[] => {
   const parts = [steps]
-  for (let at = place; at !== undefined; at = at.parent) parts.push(at.steps)
+  for (let at = node; at !== undefined; at = at.parent) parts.push(at.steps)
   budget.spend(10 + 10 * parts.length + steps.length)
   return parts.reverse().flat()
 }
 
 /** The deepest schema on the way from one along a path, and the rest of the path. */
 export const nearest = (
-  from: Place, path: readonly Step[], budget: Budget,
-): { readonly place: Place; readonly steps: readonly Step[] } => {
-  let [place, steps, length] = [from, [] as Step[], 0]
+  from: SchemaNode, path: readonly Step[], budget: Budget,
+): { readonly node: SchemaNode; readonly steps: readonly Step[] } => {
+  let [node, steps, length] = [from, [] as Step[], 0]
   for (const step of path) {
     steps.push(step)
     length += String(step).length
     budget.spend(20 * steps.length + length)
-    const child = place.child(...steps)
-    if (child !== undefined) [place, steps, length] = [child, [], 0]
+    const child = node.child(...steps)
+    if (child !== undefined) [node, steps, length] = [child, [], 0]
   }
-  return { place, steps }
+  return { node, steps }
 }
 
 const keyOf = (steps: readonly Step[]): string => nameKey(pointer(...steps))
