@@ -117,8 +117,8 @@ export class Consents {
     }
     if (form.get('answer') !== 'allow') return this.#back(wish, { error: 'access_denied' })
     this.#sweep()
-    if (!this.#places.take(visitor)) return this.#back(wish, { error: 'temporarily_unavailable' })
-    const leave = () => this.#places.leave(visitor)
+    if (!this.#places.reserve(visitor)) return this.#back(wish, { error: 'temporarily_unavailable' })
+    const leave = () => this.#places.release(visitor)
     try {
       const going = await login.begin(wish.scopes)
       this.#pending.set(going.state, { wish, going, until: now() + loginSeconds * 1000, leave })

@@ -110,7 +110,7 @@ export class Relays implements FrontBackend {
     const session = isModern ? undefined : headers['mcp-session-id']
     // A request without an id may begin a session, which takes a place for its process.
     const mayBegin = served.server.kind === 'stdio' && method === 'POST' && !isModern && session === undefined
-    const place = mayBegin ? (this.#processes.place(clientOf(arrival)).take() ?? 'full') : undefined
+    const place = mayBegin ? (this.#processes.processSlot(clientOf(arrival)).reserve() ?? 'full') : undefined
     memberFor(served, typeof session === 'string' ? session : undefined).process.handOver({
       request, response, arrival, place,
     })

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { Identity } from '#core/event.js'
 import type { IdKey } from '#protocol/json-rpc.js'
-import type { FrontRequest, FrontResponse, ProcessPlace } from '../front/request.js'
+import type { FrontRequest, FrontResponse, ProcessSlot } from '../front/request.js'
 import { windowBytes, type Wire } from './wire.js'
 
 /** The head of a request, as the front sends it. */
@@ -39,7 +39,7 @@ export class ChannelRequest extends EventEmitter implements FrontRequest {
   /** The front discards what is not read of the body. */
   readonly complete = true
   readonly socket: { destroyed: boolean; readonly remoteAddress: string }
-  readonly place?: ProcessPlace
+  readonly processSlot?: ProcessSlot
   readonly #passed: (bytes: number) => void
   /** Parts of the body that came before the first listener. */
   readonly #early: Buffer[] = []
@@ -57,7 +57,7 @@ export class ChannelRequest extends EventEmitter implements FrontRequest {
     this.httpVersion = head.httpVersion
     this.socket = { destroyed: false, remoteAddress: address, ...(isSecure && { encrypted: true }) }
     if (place !== null) {
-      this.place = { take: () => (place === 'kept' ? takePlace(wire, exchange) : undefined) }
+      this.processSlot = { reserve: () => (place === 'kept' ? takePlace(wire, exchange) : undefined) }
     }
     this.#passed = bytes => wire.taken(exchange, bytes)
   }

@@ -3,7 +3,7 @@ import type { Identity } from '#core/event.js'
 import { isModernVersion } from '../http/headers.js'
 import type { Access, UpstreamToken } from './authority.js'
 import { contextDigest, type ContextSource } from './credentials.js'
-import { headerText, type FrontRequest, type ProcessPlace } from './request.js'
+import { headerText, type FrontRequest, type ProcessSlot } from './request.js'
 
 /** The client that sends a request, as far as it is known. */
 export interface Peer {
@@ -28,10 +28,10 @@ export class Arrival implements Peer {
   token: number | undefined
   subject: Identity | undefined
   upstream: UpstreamToken | undefined
-  readonly #request: Pick<FrontRequest, 'url' | 'headers' | 'socket' | 'place'>
+  readonly #request: Pick<FrontRequest, 'url' | 'headers' | 'socket' | 'processSlot'>
   #context: { readonly source: ContextSource; readonly digest: string } | undefined
 
-  constructor(request: Pick<FrontRequest, 'url' | 'headers' | 'socket' | 'place'>, access: Access = {}) {
+  constructor(request: Pick<FrontRequest, 'url' | 'headers' | 'socket' | 'processSlot'>, access: Access = {}) {
     this.#request = request
     this.path = pathOf(request.url ?? '')
     // An IPv6 socket reports an IPv4 client as `::ffff:1.2.3.4`.
@@ -54,8 +54,8 @@ export class Arrival implements Peer {
   }
 
   /** See `FrontRequest`. */
-  get place(): ProcessPlace | undefined {
-    return this.#request.place
+  get processSlot(): ProcessSlot | undefined {
+    return this.#request.processSlot
   }
 
   /** The `MCP-Protocol-Version`. */

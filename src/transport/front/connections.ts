@@ -40,12 +40,12 @@ export class Connections {
 
   accept(socket: Socket): void {
     const client = clientOf({ address: socket.remoteAddress ?? '', token: undefined, subject: undefined })
-    if (!this.#places.take(client)) {
+    if (!this.#places.reserve(client)) {
       const [oldest] = this.#idle.get(client) ?? []
       if (oldest === undefined) return void socket.destroy()
       this.#leave(oldest)
       oldest.destroy()
-      this.#places.take(client)
+      this.#places.reserve(client)
     }
     this.#connections.set(socket, {
       client, waiting: [], isBusy: false, isGivenUp: false, response: undefined, onUnread: undefined,
@@ -118,7 +118,7 @@ export class Connections {
     const { onUnread } = connection.response ?? connection
     onUnread?.()
     this.#setIdle(socket, connection.client, false)
-    this.#places.leave(connection.client)
+    this.#places.release(connection.client)
   }
 }
 

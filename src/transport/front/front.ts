@@ -186,10 +186,10 @@ export class HttpFront {
     arrival.letIn(access)
     if (this.#stopping) return this.#refuse(request, response, arrival, refusals.stopping)
     const client = clientOf(arrival)
-    if (!this.#places.take(client)) return this.#refuse(request, response, arrival, refusals.manyRequests)
+    if (!this.#places.reserve(client)) return this.#refuse(request, response, arrival, refusals.manyRequests)
     this.#open.set(response, arrival)
     response.once('close', () => {
-      this.#places.leave(client)
+      this.#places.release(client)
       if (response.statusCode === 401) arrival.upstream?.refused?.()
       this.#answered(response)
     })

@@ -1,6 +1,6 @@
 import type { Identity } from '#core/event.js'
 import type { Peer } from './arrival.js'
-import type { ProcessPlace } from './request.js'
+import type { ProcessSlot } from './request.js'
 
 /** The client that a request counts for: its subject or token; without tokens, the network of its address. */
 export const clientOf = ({ address, token, subject }: Peer): string => {
@@ -35,7 +35,7 @@ export class Quota {
   }
 
   /** @returns false, and takes none, when the client cannot have that many */
-  take(client: string, count = 1): boolean {
+  reserve(client: string, count = 1): boolean {
     const own = this.#taken.get(client) ?? 0
     const left = this.#max() - (this.#all - own)
     if (own + count > Math.ceil((9 * left) / 10)) return false
@@ -45,11 +45,11 @@ export class Quota {
   }
 
   /** A place for one server process of this client's. */
-  place(client: string): ProcessPlace {
-    return { take: () => (this.take(client) ? () => this.leave(client) : undefined) }
+  processSlot(client: string): ProcessSlot {
+    return { reserve: () => (this.reserve(client) ? () => this.release(client) : undefined) }
   }
 
-  leave(client: string, count = 1): void {
+  release(client: string, count = 1): void {
     const own = this.#taken.get(client) ?? 0
     const left = Math.min(count, own)
     if (own > left) this.#taken.set(client, own - left)
@@ -72,7 +72,7 @@ export class Share {
 
   /** @returns false when there is no room for that many more bytes */
   take(bytes: number): boolean {
-    if (this.#isOver || !this.#bodies.take(this.#client, bytes)) return false
+    if (this.#isOver || !this.#bodies.reserve(this.#client, bytes)) return false
     this.#taken += bytes
     return true
   }
@@ -80,7 +80,7 @@ export class Share {
   give(bytes: number): void {
     if (this.#isOver) return
     this.#taken -= bytes
-    this.#bodies.leave(this.#client, bytes)
+    this.#bodies.release(this.#client, bytes)
   }
 
   /** Gives back all bytes, and takes no more. */

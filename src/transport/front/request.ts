@@ -14,7 +14,7 @@ export interface FrontRequest {
    * The front has reserved a place for the process of a session that the request may begin. Undefined: this
    * process counts the places.
    */
-  readonly place?: ProcessPlace
+  readonly processSlot?: ProcessSlot
   on(event: 'data', listener: (chunk: Buffer) => void): unknown
   on(event: 'end' | 'close' | 'error', listener: () => void): unknown
   once(event: 'end', listener: () => void): unknown
@@ -24,9 +24,9 @@ export interface FrontRequest {
   destroy(): unknown
 }
 
-export interface ProcessPlace {
+export interface ProcessSlot {
   /** @returns a function that gives the place back; undefined when all places are taken */
-  take(): (() => void) | undefined
+  reserve(): (() => void) | undefined
 }
 
 /** The response to a `FrontRequest`. */

@@ -119,7 +119,7 @@ t.test('IPv6 addresses of one network count as one client', t => {
 /** How many places a client gets when it asks for as many as there are. */
 const taken = (quota: Quota, client: string): number => {
   let count = 0
-  while (quota.take(client)) count++
+  while (quota.reserve(client)) count++
   return count
 }
 
@@ -137,10 +137,10 @@ t.test('one client cannot take the last place of a quota', t => {
 t.test('a place that is given back can be taken by any client', t => {
   const quota = new Quota(() => 2)
   t.equal(taken(quota, 'one'), 2)
-  t.equal(quota.take('two'), false)
-  quota.leave('one')
-  quota.leave('three')
-  t.equal(quota.take('two'), true)
+  t.equal(quota.reserve('two'), false)
+  quota.release('one')
+  quota.release('three')
+  t.equal(quota.reserve('two'), true)
   t.equal(taken(quota, 'one'), 0)
   t.end()
 })
@@ -150,8 +150,8 @@ t.test('a lowered maximum refuses new places, and ends no old ones', t => {
   const quota = new Quota(() => max)
   t.equal(taken(quota, 'one'), 9)
   max = 5
-  t.equal(quota.take('two'), false)
-  for (let i = 0; i < 6; i++) quota.leave('one')
-  t.equal(quota.take('two'), true)
+  t.equal(quota.reserve('two'), false)
+  for (let i = 0; i < 6; i++) quota.release('one')
+  t.equal(quota.reserve('two'), true)
   t.end()
 })

@@ -54,7 +54,7 @@ export class Sessions<Session extends Endable> {
    * @returns false when there is no place
    */
   add(session: Session, client: string, expendable: boolean): boolean {
-    const hasPlace = this.#quota.take(client) || (this.#makeRoom(client) && this.#quota.take(client))
+    const hasPlace = this.#quota.reserve(client) || (this.#makeRoom(client) && this.#quota.reserve(client))
     if (!hasPlace) return false
     this.#entries.set(session, { client, expendable, names: new Set(), stop: undefined })
     return true
@@ -93,7 +93,7 @@ export class Sessions<Session extends Endable> {
     if (!entry) return
     entry.stop?.()
     this.#entries.delete(session)
-    this.#quota.leave(entry.client)
+    this.#quota.release(entry.client)
     for (const name of entry.names) if (this.#byName.get(name) === session) this.#byName.delete(name)
   }
 

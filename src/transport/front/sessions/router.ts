@@ -306,10 +306,10 @@ export class SessionRouter {
 
   /** Counts the session's process in the quota, until the gateway has closed the session. */
   #reserveProcess(session: FrontSession, arrival: Arrival, client: string): boolean {
-    const leave = (arrival.place ?? this.#processes.place(client)).take()
-    if (leave) void session.closed.then(leave)
+    const release = (arrival.processSlot ?? this.#processes.processSlot(client)).reserve()
+    if (release) void session.closed.then(release)
     else this.#sessions.remove(session)
-    return leave !== undefined
+    return release !== undefined
   }
 }
 
