@@ -182,8 +182,9 @@ export class UserLogin {
       if (!this.#isAnswered) reject(new HttpFailure('the login was given up'))
     }, { signal: ended.signal }))
     try {
-      const own = [this.#tokens, over]
-      return await Promise.race(this.#options.alone ? [...own, others()] : own)
+      const own = Promise.race([this.#tokens, over])
+      // A file that cannot be read for a moment does not end the login.
+      return await (this.#options.alone ? Promise.race([own, others().catch(() => own)]) : own)
     } finally {
       ended.abort()
     }
