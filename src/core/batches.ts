@@ -117,7 +117,9 @@ export class Batches {
         const toSend = passed.filter(
           ({ message }) => message.kind !== 'request' || this.#relay.isAwaiting(exchange, message.key),
         )
-        const isWhole = areSameBuffers(toSend, members)
+        // Members pass in any order: a call may wait for a check. A profile may have changed a call's bytes.
+        const isWhole = toSend.length === members.length &&
+          toSend.every(({ bytes }) => members.some(one => one.bytes === bytes))
         if (isWhole || toSend.length > 0) {
           const sent = isWhole ? frame : joined(toSend)
           done.push({ type: 'send', to: 'server', exchange, frame: sent, cause: 'client' })

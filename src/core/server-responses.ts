@@ -63,15 +63,15 @@ export class ServerResponses {
     const about: JudgedPart = { method, terms, exchange, at: 'result' }
     // Tools are judged one by one, in listing.ts.
     const whole = isTools ? omit(result, 'tools') : result
-    const found = yield* this.#found(about, whole, findings)
+    const found = yield* this.#collect(about, whole, findings)
     if (isTools) {
-      const edits = yield* this.#read(about, frame, whole, findings, found)
+      const edits = yield* this.#judgeText(about, frame, whole, findings, found)
       return findings.stopping.length > 0
         ? replaced(request, frame)
         : yield* this.#list(request, exchange, frame, result, edits)
     }
-    const outcomes = this.#outcomes(request, result, found)
-    const begun = method === 'tools/call' && shared.isOn ? this.#begun(request, result) : undefined
+    const outcomes = this.#toolResults(request, result, found)
+    const begun = method === 'tools/call' && shared.isOn ? this.#begunTask(request, result) : undefined
     if (begun !== undefined)
       yield* shared.keep('task', begun, requestData(request, shared.digestOf), exchange)
     const only = found.outcomes.length === 1 ? found : undefined
@@ -86,7 +86,7 @@ export class ServerResponses {
     // Accepted definitions replace changed ones first, and are mended like the server's.
     const locked = edited(judged.frame, drifted.filter(edit => 'replace' in edit))
     const shown = locked === judged.frame ? withoutOutcome(result, outcomes) : resultIn(locked)
-    const read = yield* this.#read(about, locked, shown, findings, shown === whole ? found : undefined)
+    const read = yield* this.#judgeText(about, locked, shown, findings, shown === whole ? found : undefined)
     const listed =
       methodOf(method)?.list === undefined
         ? []
@@ -103,7 +103,8 @@ export class ServerResponses {
     const about: JudgedPart = { method, terms, exchange, at: 'error' }
     let edits: readonly Edit[] = []
     try {
-      edits = yield* this.#read(about, frame, error, findings, yield* this.#found(about, error, findings))
+      const found = yield* this.#collect(about, error, findings)
+      edits = yield* this.#judgeText(about, frame, error, findings, found)
     } catch (cause) {
       findings.addOverBudget(cause)
     }
@@ -116,7 +117,7 @@ export class ServerResponses {
     return replaced(request, frame)
   }
 
-  /** Asks the rules about the text of such a body, as clients show it to models. */
+  /** Applies the rules for text that models read: clients show models the text of an HTTP error. */
   readHttpPage({ facts }: Frame, text: string, findings: Findings): void {
     const { revision } = this.#core.handshake.terms
     const page = {
@@ -149,7 +150,7 @@ export class ServerResponses {
     const task = this.#taskIn(params)
     const terms = task?.terms ?? (method === 'notifications/tasks' ? unknownTask : this.#core.handshake.terms)
     const about: JudgedPart = { method, terms, exchange, at: 'params' }
-    const found = yield* this.#found(about, params, findings)
+    const found = yield* this.#collect(about, params, findings)
     const outcomes: ToolResult[] = []
     for (const outcome of found.outcomes) this.#addResults(outcome, 'params', undefined, outcomes)
     const judged = yield* this.#results.judge(
@@ -159,9 +160,8 @@ export class ServerResponses {
       read === 'all'
         ? withoutOutcome(params, outcomes)
         : Object.fromEntries(read.map(key => [key, member(params, key)]))
-    return edited(
-      judged.frame, yield* this.#read(about, frame, value, findings, value === params ? found : undefined),
-    )
+    const known = value === params ? found : undefined
+    return edited(judged.frame, yield* this.#judgeText(about, frame, value, findings, known))
   }
 
   #taskIn(state: JsonObject): Task | undefined {
@@ -170,13 +170,13 @@ export class ServerResponses {
   }
 
   /** The id of the task that a call began. */
-  #begun(request: PendingRequest, result: JsonObject): string | undefined {
+  #begunTask(request: PendingRequest, result: JsonObject): string | undefined {
     const handle = member(result, 'task')
     const id = member(isObject(handle) ? handle : result, 'taskId')
     return isString(id) && this.tasks.find(id)?.called.name === request.called?.name ? id : undefined
   }
 
-  #outcomes(request: PendingRequest, result: JsonObject, { outcomes }: Collected): readonly ToolResult[] {
+  #toolResults(request: PendingRequest, result: JsonObject, { outcomes }: Collected): readonly ToolResult[] {
     const results: ToolResult[] = []
     if (isInterim(request.terms, result)) return results
     const isHandle = request.method === 'tools/call' && this.tasks.creates(request, result)
@@ -201,10 +201,10 @@ export class ServerResponses {
     if (own !== undefined && own.name !== asked?.name) add(own)
   }
 
-  /** Collects content, links and embedded requests in a part of a frame, and judges the requests. */
-  *#found(about: JudgedPart, value: JsonObject, findings: Findings): Flow<Collected> {
+  /** Collects content, links, tool results and requests in a part of a frame, and judges the requests. */
+  *#collect(about: JudgedPart, value: JsonObject, findings: Findings): Flow<Collected> {
     const { terms, exchange } = about
-    const found = yield* this.#walked(about, value, findings)
+    const found = yield* this.#search(about, value, findings)
     for (const { kind, value, path } of found.requests) {
       findings.meter.pay(perRequest)
       if (kind === 'request') judgeServerRequest(this.#core, value, terms, path, findings)
@@ -220,7 +220,7 @@ export class ServerResponses {
     return found
   }
 
-  #walked(
+  #search(
     { method, at, terms, exchange }: JudgedPart, value: JsonObject, { meter }: Findings,
   ): Flow<Collected> {
     return this.#core.found(
@@ -229,11 +229,11 @@ export class ServerResponses {
   }
 
   /** Judges text that a model reads. @param known the collected content of the value @returns the mends */
-  #read(
+  #judgeText(
     about: JudgedPart, { facts }: Frame, value: JsonObject, findings: Findings, known: Collected | undefined,
   ): Flow<readonly Edit[]> {
     const { method, terms: { revision }, exchange, at } = about
-    const walked = (read: JsonObject) => this.#walked(about, read, findings)
+    const walked = (read: JsonObject) => this.#search(about, read, findings)
     const subjectOf = function* (read: JsonObject): Flow<Reading> {
       const { parts, links } = known !== undefined && read === value ? known : yield* walked(read)
       return { method, value: read, path: `/${at}`, parts, links, revision, plain: facts?.plain === true }
