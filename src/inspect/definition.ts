@@ -1,5 +1,6 @@
 import { withDigits } from '#lock/digits.js'
-import { isArray, isObject, isString, type Json, type JsonObject, member } from '#protocol/unmetered.js'
+import { targetOf } from '#protocol/json-schema.js'
+import { isArray, isObject, isString, type Json, type JsonObject, member, unmetered } from '#protocol/unmetered.js'
 import { plain } from './plain.js'
 
 /** An argument of a tool, summarised in one line. */
@@ -105,13 +106,8 @@ class Reader {
   /** Resolves a `$ref` within the schema; undefined for any other. */
   #referred(schema: JsonObject): Json | undefined {
     const reference = member(schema, '$ref')
-    if (!isString(reference) || !reference.startsWith('#/')) return undefined
-    let target = this.#root
-    for (const part of reference.slice(2).split('/', 100)) {
-      const key = part.replace(/~1/g, '/').replace(/~0/g, '~')
-      target = isArray(target) ? target[Number(key)] : isObject(target) ? member(target, key) : undefined
-    }
-    return target
+    if (!isString(reference) || !reference.startsWith('#/') || !isObject(this.#root)) return undefined
+    return unmetered(targetOf(this.#root, reference))
   }
 }
 

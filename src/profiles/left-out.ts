@@ -1,5 +1,5 @@
 import { each, isArray, isObject, isString, mapped, member, type Json, type JsonObject, type Meter } from '#protocol/json.js'
-import { below, pointerSteps } from '#protocol/json-schema.js'
+import { targetOf } from '#protocol/json-schema.js'
 import { elements, includes, requiredOf, typesOf } from './merge.js'
 
 /** References and combinations are followed so far. */
@@ -117,8 +117,3 @@ const partOf = (schema: JsonObject, step: string | number): Json | undefined => 
   const first = isArray(tuple) ? tuple : isArray(items) ? items : []
   return first[step] ?? (isArray(items) ? member(schema, 'additionalItems') : items)
 }
-
-/** The part of a schema that a reference in it names; undefined for a reference that is no JSON Pointer. */
-export const targetOf = (root: JsonObject, reference: string): Json | undefined =>
-  (reference.startsWith('#') ? pointerSteps(reference.slice(1)) : undefined)
-    ?.reduce<Json | undefined>((at, step) => below(at, step), root)

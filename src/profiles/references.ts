@@ -1,8 +1,7 @@
 import {
   each, isArray, isObject, isString, weigh, type Json, type JsonObject, type Meter,
 } from '#protocol/json.js'
-import { schemasIn } from '#protocol/json-schema.js'
-import { targetOf } from './left-out.js'
+import { schemasIn, targetOf } from '#protocol/json-schema.js'
 
 /** Most schemas copied in place of references, and most bytes (`weigh`); later references accept anything. */
 const maxCopied = 2000

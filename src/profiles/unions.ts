@@ -50,7 +50,7 @@ export const intersection = (node: Node, value: Json, rewriting: Rewriting): voi
   const schemas = widened.map(one => rewriting.spelled(one))
   const isExact = widened.every(({ schema, isExact }, index) => isExact && schema === schemas[index])
   if (rewriting.isTaken(node, 'allOf')) return put(node, 'allOf', { schema: schemas, isExact })
-  node.isExact &&= isExact
+  node.isExact &&= isExact && !schemas.includes(false)
   node.otherSchemas.push(...schemas.filter(isObject))
 }
 

@@ -260,6 +260,7 @@ class Widening implements Rewriting {
     const { schema, isExact } = this.rewritten(target, { ...place, within: [...place.within, target] })
     node.isExact &&= isExact
     if (isObject(schema)) node.otherSchemas.push(schema)
+    else if (schema === false) node.isExact = false
   }
 
   /** `if` is kept only if it is exact: a wider condition would apply `then` to more values. */

@@ -1,4 +1,4 @@
-import { isArray, isObject, member, type Json } from './json.js'
+import { isArray, isObject, member, type Json, type JsonObject } from './json.js'
 
 /** The dialects of JSON Schema that are understood, oldest first. */
 export const dialects = ['draft-04', 'draft-06', 'draft-07', '2019-09', '2020-12'] as const
@@ -159,3 +159,8 @@ export const below = (value: Json | undefined, step: string): Json | undefined =
   if (isArray(value)) return /^(?:0|[1-9]\d*)$/.test(step) ? value[Number(step)] : undefined
   return isObject(value) ? member(value, step) : undefined
 }
+
+/** The part of a schema that a reference in it names; undefined for a reference that is no JSON Pointer. */
+export const targetOf = (root: JsonObject, reference: string): Json | undefined =>
+  (reference.startsWith('#') ? pointerSteps(reference.slice(1)) : undefined)
+    ?.reduce<Json | undefined>(below, root)

@@ -104,6 +104,12 @@ t.test('an accepted value stays accepted where schemas are folded, merged, copie
     ['a condition that is closed', property(true, {
       properties: { x: { if: { $ref: '#/properties/u' }, then: false }, u: $u },
     }), { x: { b: 1 } }],
+    ['a denied schema that accepts nothing', {
+      type: 'object', $defs: { no: false }, not: { $ref: '#/$defs/no' }, allOf: [{ properties: { r: { $ref: '#' } } }],
+    }, {}],
+    ['a denied schema of which a part accepts nothing', property({ not: { allOf: [{ $ref: '#/$defs/no' }] } }, {
+      $defs: { no: false }, allOf: [{ properties: { r: { $ref: '#' } } }],
+    }), { x: 1 }],
     ['an argument with the name of a keyword', {
       type: 'object', $defs: { n: { type: 'string' } },
       properties: { default: { $id: 'https://x/y', $defs: { n: { type: 'integer' } }, $ref: '#/$defs/n' } },

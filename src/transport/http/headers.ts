@@ -65,37 +65,39 @@ export const isUtf8 = (headers: HttpHeaders): boolean => readMediaType(only(head
 /**
  * A client's headers as they go to the server. Our `traceparent` replaces the client's, and its `tracestate`
  * with it, because that belongs to its `traceparent` (W3C Trace Context).
- * @param always the operator's headers, which replace the client's
+ * @param operatorHeaders the operator's headers, which replace the client's
  */
-export const forwardedHeaders = (client: Headers, trace: Trace | undefined, always: Headers): Headers => {
+export const forwardedHeaders = (
+  client: Headers, trace: Trace | undefined, operatorHeaders: Headers,
+): Headers => {
   const headers = without(client, client.get('connection') ?? '', requestOwn)
   if (trace !== undefined) {
     headers.delete('traceparent')
     headers.delete('tracestate')
     for (const [name, value] of trace.headers()) headers.set(name, value)
   }
-  for (const [name, value] of always) headers.set(name, value)
+  for (const [name, value] of operatorHeaders) headers.set(name, value)
   return headers
 }
 
 /** The client's headers for a message that the relay has changed: those that repeat its body are new. */
 export const changedHeaders =
-  (client: Headers, frame: Frame, inputSchemaOf: InputSchemaOf, always: Headers): Headers =>
+  (client: Headers, frame: Frame, inputSchemaOf: InputSchemaOf, operatorHeaders: Headers): Headers =>
   new Map([
     ...[...forwardedHeaders(client, frame.envelope?.trace, none)]
       .filter(([name]) => !/^mcp-(?:method$|name$|param-)/.test(name)),
     ...metadataOf(frame, inputSchemaOf),
-    ...always,
+    ...operatorHeaders,
   ])
 
 /** The headers of a relay-made message: the client's, but for those that describe the client's message. */
 export const borrowedHeaders =
-  (client: Headers, frame: Frame, inputSchemaOf: InputSchemaOf, always: Headers): Headers =>
+  (client: Headers, frame: Frame, inputSchemaOf: InputSchemaOf, operatorHeaders: Headers): Headers =>
   new Map([
     ...[...changedHeaders(client, frame, inputSchemaOf, none)].filter(([name]) => name !== 'last-event-id'),
     ['accept', 'application/json, text/event-stream'],
     ['content-type', 'application/json'],
-    ...always,
+    ...operatorHeaders,
   ])
 
 /** The operator's settings for a server's response headers. */
