@@ -25,6 +25,8 @@ const common = {
 }
 const command = { ...common, entryPoints: { cli: 'src/cli.ts' } }
 
+// Chunks have names of their own in each build.
+await rm(join(root, 'dist/chunks'), { recursive: true, force: true })
 const { metafile: { inputs } } = await build({ ...command, write: false })
 
 /** What is loaded before anything else, by file. */
