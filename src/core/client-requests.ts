@@ -107,7 +107,7 @@ export class ClientRequests {
     const request = this.#pending.find(exchange, message.key) ?? this.#replayed(exchange, message.key)
     if (request?.isAtServer === true) this.#arrived(request, arrived, findings)
     else if (request === undefined && exchange.resumed === true && this.#core.shared.isOn) {
-      this.#core.driver.run(this.#ofAnother(arrived, message.key, findings), cause => {
+      this.#core.driver.run(this.#fromOtherReplica(arrived, message.key, findings), cause => {
         this.#lostOn(exchange, message, this.#core.reportException(cause), findings)
       })
     } else this.#unsolicited(arrived, message.key, findings)
@@ -139,11 +139,12 @@ export class ClientRequests {
   }
 
   /**
-   * A server frame that is no usable message, or is blocked: each request that waits for it gets our error.
-   * @param keys the ids that could be read from it, likeliest first
-   * @param isAnonymous true for a response without an id, which must belong to the only request in flight. If
-   *   the policy lets it pass, the client cannot match it to a request, and goes on waiting
-   * @returns false when it answers no request
+   * Handles a server frame that is no usable message, or is blocked. If the frame is blocked, each request
+   * that it may answer gets our error. If the policy lets the frame pass, it answers the first of them.
+   * @param keys the ids that could be read from the frame, likeliest first
+   * @param isAnonymous true for a response without an id. If it is blocked, the only request in flight gets
+   *   our error; if it passes, the client cannot match it to a request, and goes on waiting
+   * @returns false when the frame answers no request
    */
   unusable(
     arrived: Omit<Arrived, 'message'>, keys: readonly IdKey[], isAnonymous: boolean, findings: Findings,
@@ -207,7 +208,7 @@ export class ClientRequests {
     if (request.method !== 'initialize') output.toServer(request.exchange, cancellation(request, 'timed out'))
   }
 
-  /** The client closed this exchange: its requests need no response. */
+  /** The client closed this exchange: drops queued requests and, without a session, those at the server. */
   exchangeEnded(exchange: Exchange): void {
     this.#lists.exchangeEnded(exchange)
     for (const request of this.#pending.on(exchange)) {
@@ -284,7 +285,7 @@ export class ClientRequests {
     yield* this.#outcome(request)
   }
 
-  /** @returns the error for a prompt that is not as accepted; undefined otherwise */
+  /** @returns an error for a prompt that was not accepted or was withheld; undefined for any other */
   #unaccepted(request: PendingRequest): Frame | undefined {
     const { method, terms, findings, request: arrived } = request
     if (method !== 'prompts/get') return undefined
@@ -347,7 +348,7 @@ export class ClientRequests {
     this.#core.driver.fill(request.answer, arrived)
   }
 
-  /** Makes room for a request by forgetting cancelled ones, oldest first. */
+  /** Makes room for a request by forgetting cancelled ones, oldest first. @returns false when that failed */
   #hasRoom(request: PendingRequest): boolean {
     for (const oldest of this.#cancelled) {
       if (this.#pending.hasRoom(request)) break
@@ -356,7 +357,10 @@ export class ClientRequests {
     return this.#pending.hasRoom(request)
   }
 
-  /** A request with the id of another in flight: the first goes on, the second is refused. */
+  /**
+   * Handles a request with the id of another one in flight. The policy blocks the second request, or lets the
+   * server have both; the relay then tracks only the first, or only the second if the first was cancelled.
+   */
   #repeated(request: PendingRequest, frame: Frame): void {
     const { findings, exchange } = request
     const { ask, records, output } = this.#core
@@ -382,8 +386,11 @@ export class ClientRequests {
     return again
   }
 
-  /** A response on a resumed stream whose request may have gone through another replica. */
-  *#ofAnother(
+  /**
+   * Handles a response on a resumed stream that answers no request of this replica. The shared state tells
+   * whether another replica has sent its request.
+   */
+  *#fromOtherReplica(
     arrived: Arrived & { readonly message: Result | ErrorResponse }, key: IdKey, findings: Findings,
   ): Flow {
     const { exchange, message } = arrived
@@ -394,7 +401,7 @@ export class ClientRequests {
       this.#core.records.write(
         { event: 'wire', from: 'server', verdict: 'block', reason: notShared }, findings,
       )
-      // The client fetches the rest once more.
+      // Only the stream ends: the client resumes it, and the server sends the response again.
       return output.emit({ type: 'complete', exchange })
     }
     const request = isString(data)
@@ -432,7 +439,10 @@ export class ClientRequests {
     request.called = called
   }
 
-  /** The tool of a call that went through another replica, if its definition is the same here. */
+  /**
+   * The called tool of a request that another replica has sent. Its definition is left out, and `listed` is
+   * false, unless this replica's list has the definition that the other replica called by.
+   */
   *#calledIn(data: JsonObject, request: PendingRequest): Flow<Called | undefined> {
     const name = member(data, 'tool')
     if (!isString(name)) return undefined
@@ -501,7 +511,10 @@ export class ClientRequests {
       this.#core.output.emit({ type: 'complete', exchange: request.exchange })
   }
 
-  /** @param kind `age`: other replicas get at most a replay of its response; `forget`: they get none */
+  /**
+   * Takes a request out of the shared state.
+   * @param kind `age`: a minute later, so that a replay of its response is still judged; `forget`: at once
+   */
   #unshare(request: PendingRequest, kind: 'age' | 'forget'): void {
     if (!request.isShared) return
     const { exchange, key } = request
@@ -527,10 +540,10 @@ export class ClientRequests {
 
 const unknownRequest = 'mcp-customs: the request of this response is not known here'
 
-/** Only the same authorization context finds the request again. */
+/** The name of a request in the shared state. Other credentials have another context, and do not find it. */
 const sharedName = ({ context = '' }: Exchange, key: IdKey): string => `${context} ${key}`
 
-/** The exchange on which the client waits: a response over stdio does not say it, so the request's. */
+/** The exchange of the response. A stdio server has one exchange only: there the request's own is used. */
 const exchangeOf = (request: PendingRequest, { exchange }: Arrived): Exchange =>
   exchange === stdioExchange ? request.exchange : exchange
 

@@ -4,7 +4,7 @@ import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Flow } from './flow.js'
 
-/** How often a call that nothing refuses asks whether another replica knows a newer list, in milliseconds. */
+/** A call that nothing refuses asks for another replica's newer list once in this time, in milliseconds. */
 const askMs = 5000
 
 /**
@@ -14,11 +14,11 @@ const askMs = 5000
 export class SharedLists {
   readonly #core: Core
   readonly #catalog: Catalog
-  /** The shared mark and digest, as this replica read or wrote them last. */
+  /** The shared mark and digest of the newest list, as this replica read or wrote them last. */
   #mark: string | undefined
-  #shared: string | undefined
-  /** The digest of the last whole list here. */
-  #own: string | undefined
+  #sharedDigest: string | undefined
+  /** The digest of the last whole list that this replica read. */
+  #ownDigest: string | undefined
   #marks = 0
   /** When this replica's list was last known to be the newest. */
   #askedAt = -Infinity
@@ -35,8 +35,8 @@ export class SharedLists {
 
   /**
    * Whether another replica knows a newer list than this one.
-   * @param isRefusal something is about to be refused by this replica's list: it is then also outdated when
-   *   the shared state cannot be reached, because only the server knows
+   * @param isRefusal true when this replica's list is about to refuse a call or a result. The list then also
+   *   counts as outdated when the shared state cannot be reached, so that the server is asked for a new one
    */
   *isOutdated(exchange: Exchange, isRefusal: boolean): Flow<boolean> {
     const { shared, output } = this.#core
@@ -45,14 +45,15 @@ export class SharedLists {
     const mark = yield* shared.ask({ kind: 'find', part: 'list', name: 'mark' }, exchange)
     const list = yield* shared.ask({ kind: 'find', part: 'list', name: 'digest' }, exchange)
     if (mark === 'unreachable' || list === 'unreachable') return isRefusal
-    const [isMarked, isOther] = [textIn(mark) ?? this.#mark, textIn(list) ?? this.#own]
-    const isOutdated = isMarked !== this.#mark || isOther !== this.#own
-    this.#mark = isMarked
-    this.#shared = isOther
+    const newestMark = textIn(mark) ?? this.#mark
+    const newestDigest = textIn(list) ?? this.#ownDigest
+    const isOutdated = newestMark !== this.#mark || newestDigest !== this.#ownDigest
+    this.#mark = newestMark
+    this.#sharedDigest = newestDigest
     return isOutdated
   }
 
-  /** The server's list has changed. The others have to know before the client acts on it at one of them. */
+  /** Tells the other replicas of a `list_changed`, before the client gets it and lists at one of them. */
   *changed(exchange: Exchange): Flow {
     const { shared, options } = this.#core
     if (!shared.isOn) return
@@ -60,7 +61,7 @@ export class SharedLists {
     yield* shared.keep('list', 'mark', { is: this.#mark }, exchange)
   }
 
-  /** A page was read; the last one of a whole listing makes the list known. */
+  /** Shares the digests of new first definitions and, after the last page of a whole listing, of the list. */
   *listed(listing: Listing, isLast: boolean, exchange: Exchange, meter: Meter): Flow {
     const { shared, output } = this.#core
     if (!shared.isOn) return
@@ -68,15 +69,15 @@ export class SharedLists {
     if (!isLast || !listing.whole) return
     this.#askedAt = output.now
     const tools = [...listing.tools].map(([name, { definition }]) => [name, shared.digestOf(definition)])
-    this.#own = shared.digestOf({ tools: tools.sort() })
-    if (this.#own === this.#shared) return
-    this.#shared = this.#own
-    yield* shared.keep('list', 'digest', { is: this.#own }, exchange)
+    this.#ownDigest = shared.digestOf({ tools: tools.sort() })
+    if (this.#ownDigest === this.#sharedDigest) return
+    this.#sharedDigest = this.#ownDigest
+    yield* shared.keep('list', 'digest', { is: this.#ownDigest }, exchange)
   }
 
   /**
-   * Fetches the digests of the definitions that were listed first at other replicas, until that succeeds
-   * once. Drift is any later difference from them.
+   * Fetches the digests of the first definitions at all replicas, unless they are known. `tool/drift` finds
+   * later differences from them.
    */
   *fetchFirst(exchange: Exchange): Flow {
     if (!this.#core.shared.isOn || this.#catalog.firstElsewhere !== undefined) return

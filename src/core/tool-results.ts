@@ -20,11 +20,11 @@ import type { Answer, Rule, RuleName } from './rule.js'
 import { parseFrame } from '#protocol/parse.js'
 import type { ToolLists } from './tool-lists.js'
 
-/** A tool result, with its path in the frame: deeper for a task. */
+/** A tool result, and its path in the frame. In the state of a task, the path has more than one step. */
 export interface ToolResult {
   readonly called: Called | undefined
   readonly at: Path
-  /** An empty object in place of any other value. */
+  /** The result; an empty object if the server sent a value of another type. */
   readonly result: JsonObject
   readonly isObject: boolean
 }
@@ -40,7 +40,7 @@ interface ResultFrame {
   readonly terms: Terms
   readonly exchange: Exchange
   readonly frame: Frame
-  /** The collected content of the frame's result, if it has one outcome. */
+  /** Content that was collected already; only for a response with exactly one tool result. */
   readonly found: Collected | undefined
   readonly meter: Meter
 }
@@ -129,7 +129,7 @@ export class ToolResults {
     )
   }
 
-  /** Judges a result again where its tool refuses it, and another replica knows a newer list. */
+  /** Judges a result, and once more by a newer list if the result breaks its tool's declaration. */
   *#judgeByNewest(
     outcome: ToolResult, result: JsonObject, arrived: ResultFrame, contract: Checked | undefined,
     promotion: FindPromotion,
@@ -138,6 +138,7 @@ export class ToolResults {
     const { terms, exchange } = arrived
     const { called } = outcome
     const isOfTool = called?.tool !== undefined && judged.findings.rules.some(rule => ofTool.has(rule))
+    // The id 0 makes the relay's own `tools/list` use a number: the request's id is not known here.
     return isOfTool && (yield* this.#lists.renew(called, { exchange, id: 0, terms, request: undefined }))
       ? yield* this.#judge(outcome, result, arrived, contract, promotion)
       : judged
@@ -154,15 +155,16 @@ export class ToolResults {
     const { terms: { revision }, exchange, frame, found, meter } = arrived
     const { options, checks } = this.#core
     const { name, listed } = called ?? { name: '', listed: false }
-    const operators = options.tools.get(name)?.outputSchema
+    const operatorSchema = options.tools.get(name)?.outputSchema
     // The operator's schema applies even without a list.
-    const tool =
-      operators === undefined ? called?.tool : toolOf(name, called?.tool?.definition ?? {}, operators)
+    const tool = operatorSchema === undefined
+      ? called?.tool
+      : toolOf(name, called?.tool?.definition ?? {}, operatorSchema)
     const path = pointer(...at)
     const structured = member(result, 'structuredContent')
     let checked: Checked | undefined
     if (tool === undefined && !listed)
-      checked = [{ kind: 'unchecked', path, message: 'the declaration of its tool could not be had' }]
+      checked = [{ kind: 'unchecked', path, message: 'the definition of its tool could not be read' }]
     else if (
       tool !== undefined &&
       structured !== undefined &&
@@ -227,7 +229,10 @@ const spellingOf =
   value =>
     value === promotion()?.value ? promotion()?.text : undefined
 
-/** False for structured content made from text that is not valid: a strict client would refuse it. */
+/**
+ * False for structured content that the relay wrote, unless it is known to match the output schema (formats
+ * aside): a strict client would refuse the result.
+ */
 const isSendable = ({ value, subject: { checked } }: Judged<'onResult'>, sent: JsonObject): boolean => {
   const structured = member(value, 'structuredContent')
   return (
@@ -256,7 +261,10 @@ const limits = { messageBytes: Infinity, depth: 128 }
 /** Results with more texts that look like JSON are not promoted. */
 const maxCandidates = 20
 
-/** The JSON value in the only text block with one; undefined if parsers may read it differently. */
+/**
+ * The object or array in the text of a result; undefined unless exactly one text block is JSON and all
+ * parsers read that block alike.
+ */
 export const promotionOf = (result: JsonObject, meter: Meter): Promotion | undefined => {
   const candidates = textsOf(result, meter).flatMap(({ json }) => json ?? [])
   if (candidates.length > maxCandidates) return undefined

@@ -25,12 +25,12 @@ export interface EffectsParts extends Pick<Hooks, 'audit' | 'observer' | 'failed
   readonly fail: (failure: unknown, reason: string) => void
 }
 
-/** What was done for a client frame while it was handled. */
+/** The effects on one exchange while the core handles a client frame of that exchange. */
 interface Done {
   readonly exchange: Exchange
   /** The sides that were sent a frame on its exchange. */
   readonly sent: Record<Side, boolean>
-  /** The shared state decides what is sent. */
+  /** True if the shared state was asked on the exchange: frames may follow its reply. */
   isAsked: boolean
 }
 
@@ -44,7 +44,7 @@ export class Effects {
     this.#parts = parts
   }
 
-  /** Handles a client frame. @returns what was done for it meanwhile */
+  /** Calls `handle`, which gives a client frame to the core. @returns the effects on the frame's exchange */
   during(exchange: Exchange, handle: () => void): Done {
     const done = { exchange, sent: { client: false, server: false }, isAsked: false }
     this.#current = done
@@ -113,7 +113,7 @@ export class Effects {
       this.#parts.health?.failed('silence', message.error.message.replace(/^mcp-customs: /, ''))
   }
 
-  /** Sends a frame, unless its record could not be written. */
+  /** Sends a frame. If the audit log failed, a response becomes an error, and other messages are not sent. */
   #send({ to, exchange, frame, cause }: Extract<Effect, { readonly type: 'send' }>): void {
     const { ending: { auditFailure }, ends, backpressure, failed } = this.#parts
     const kept = auditFailure === undefined ? frame : auditErrorFor(frame, auditFailure)
@@ -163,7 +163,7 @@ export class Effects {
   }
 }
 
-/** Status 502, for a message without an id on which the relay failed. */
+/** The head of a response with status 502: a message without an id cannot get a JSON-RPC error. */
 const badGateway = (exchange: Exchange) =>
   ({ type: 'head', exchange, status: 502, headers: new Map<string, string[]>() }) as const
 

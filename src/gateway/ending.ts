@@ -98,14 +98,14 @@ export class Ending {
     return true
   }
 
-  /** The core has handled the last event. */
+  /** Closes both transports after the session's last event, then resolves the outcome. */
   finish(reason: string): void {
     clearTimeout(this.#grace)
     this.stop()
     this.#outbox.do(() => {
       const clientClosed = this.#ends.client.close()
       // A server transport may report `ended` inside its `close`, before `stop` has set `#serverClosed`. The
-      // promise is therefore read one turn later.
+      // promise is therefore read one microtask later.
       void Promise.resolve()
         .then(() => Promise.all([clientClosed, this.#serverClosed]))
         .then(() =>

@@ -14,7 +14,7 @@ export class References {
   readonly #root: JsonObject
   readonly #knows: (keyword: string) => boolean
   readonly #meter: Meter
-  /** A part has a URI of its own, to which references in it are relative. */
+  /** True if a part of the schema has an id (`$id`, `id`): references in that part are relative to it. */
   #hasResources = false
   #copied = 0
   #copiedBytes = 0
@@ -34,7 +34,7 @@ export class References {
 
   /**
    * The schema to be copied in place of a reference, or why there is none, as a note for the model.
-   * @param within the targets of the references around it
+   * @param within the targets whose copies the reference is in: to copy one of them again would have no end
    */
   find(
     keyword: string, reference: Json, within: readonly Json[],
@@ -42,9 +42,8 @@ export class References {
     const isLocal = keyword === '$ref' && isString(reference) && !this.#hasResources
     const target = isLocal ? targetOf(this.#root, reference) : undefined
     if (target === undefined) return { note: 'accepts any type' }
-    return within.includes(target) || !this.#hasRoomFor(target)
-      ? { note: 'has the same structure again' }
-      : { target }
+    if (within.includes(target)) return { note: 'has the same structure again' }
+    return this.#hasRoomFor(target) ? { target } : { note: 'accepts any type' }
   }
 
   #hasRoomFor(target: Json): boolean {

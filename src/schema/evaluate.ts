@@ -25,7 +25,7 @@ export interface Reading {
   readonly problems: readonly SchemaProblem[]
 }
 
-/** How deep schemas may be nested in each other's evaluation, by the size of the native stack. */
+/** The deepest nesting of schemas in an evaluation: on the main thread, and on the worker's larger stack. */
 export const mainThreadDepth = 300
 export const workerDepth = 5000
 
@@ -78,7 +78,7 @@ export class Run {
     return this.#max > 0
   }
 
-  /** Whether to continue after a mismatch, to find more. */
+  /** True while further mismatches are kept: the evaluation then goes on after a mismatch. */
   get collecting(): boolean {
     return this.#muted === 0 && this.mismatches.length < this.#max
   }
@@ -225,7 +225,8 @@ export const verdict = (
   if (schema === undefined) return unchecked(`: the schema cannot be used: ${problems[0]?.message ?? ''}`)
   const { root, formats } = schema
   const pass = (asserting: boolean, max: number) => evaluate(root, value, budget, depth, asserting, max)
-  // Most values are valid, so the first pass collects nothing.
+  // Most values are valid, so the first pass collects nothing. A valid result is final unless formats are
+  // entangled.
   if (pass(formats === 'alone', 0) === undefined && formats !== 'entangled') return none
   const report = (kind: SchemaProblem['kind'], mismatches: readonly Mismatch[]): readonly SchemaProblem[] =>
     mismatches.map(({ path, message }) => ({ kind, path: clippedPointer(path, budget), message }))

@@ -17,7 +17,7 @@ interface RenewalOptions {
 
 /** After a renewal that failed, the next one waits for so long, in milliseconds. */
 const retryMs = 5000
-/** How often the file is looked at, in milliseconds: `logout` has removed it, or `login` replaced it. */
+/** Time between two looks at the file, in milliseconds: `login` or `logout` may have changed the file. */
 const lookMs = 2000
 
 /** Keeps the tokens of one login valid. All processes of a user share one file; one at a time renews. */
@@ -50,17 +50,24 @@ export class Renewal {
     return isGood ? tokens : this.renewed()
   }
 
-  /** @param refused a token that the server has refused, whatever its time says @returns a valid one */
+  /**
+   * Renews the token.
+   * @param refused a token that the server has refused, even if it has not expired
+   * @returns a valid token that was not refused; undefined when there is none
+   */
   renewed(refused?: string): Promise<Tokens | undefined> {
     this.#renewing ??= this.#renew(refused).catch((error: unknown) => {
       const reason = error instanceof HttpFailure ? error.message : reasonOf(error)
       this.#defer(new HttpFailure(`the login could not be renewed: ${reason}`))
-      return this.#validBut(refused)
+      return this.#validExcept(refused)
     }).finally(() => (this.#renewing = undefined))
     return this.#renewing.then(tokens => (tokens?.access === refused ? undefined : tokens))
   }
 
-  /** Why a user who logs in could not help either: the issuer could not be reached a moment ago. */
+  /**
+   * The error of a renewal that failed less than `retryMs` ago and left a refresh token. While there is one,
+   * the user is not asked to log in, because the login would meet the same issuer.
+   */
   get failure(): HttpFailure | undefined {
     const isOpen = this.#failure !== undefined && this.#options.now() < this.#failure.until
     return isOpen && this.#stored?.tokens?.refresh !== undefined ? this.#failure?.error : undefined
@@ -99,7 +106,8 @@ export class Renewal {
     return expiresAt === undefined || this.#options.now() < expiresAt
   }
 
-  #validBut(refused: string | undefined): Tokens | undefined {
+  /** The stored token, if it is valid and is not the refused one. */
+  #validExcept(refused: string | undefined): Tokens | undefined {
     const tokens = this.#stored?.tokens
     return tokens !== undefined && tokens.access !== refused && this.#isValid(tokens) ? tokens : undefined
   }
@@ -118,15 +126,15 @@ export class Renewal {
     const { file } = this.#options
     const fresh = (): Tokens | undefined => {
       this.#stored = file.read()
-      const tokens = this.#validBut(refused)
+      const tokens = this.#validExcept(refused)
       return tokens !== undefined && isFresh(tokens, this.#options.now()) ? tokens : undefined
     }
     let isFirst = true
     const held = await file.claimed(() => {
       const found = fresh()
-      // The first check runs before the claim is tried. Later ones mean that another process renews, and a
-      // valid token is used meanwhile.
-      const valid = isFirst || refused !== undefined ? undefined : this.#validBut(refused)
+      // `claimed` calls this before each try for the claim. From the second call on, another process has the
+      // claim and renews: a token that is still valid is used meanwhile.
+      const valid = isFirst || refused !== undefined ? undefined : this.#validExcept(refused)
       isFirst = false
       return found ?? valid
     })
@@ -143,7 +151,7 @@ export class Renewal {
     const stored = this.#stored
     const tokens = stored?.tokens
     if (stored === undefined || tokens === undefined) return undefined
-    const valid = this.#validBut(refused)
+    const valid = this.#validExcept(refused)
     if (valid !== undefined && !this.#canRenew(stored)) return valid
     const { url, tls, settings, now } = this.#options
     const { server, client, resource, dpop, requested } = stored

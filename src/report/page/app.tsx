@@ -230,13 +230,14 @@ const Empty = ({ summary: { places }, isLive }: { readonly summary: Summary; rea
       )}
       {isLive && !isOfGateway && (
         <>
-          <p>Calls show up here within a second, once a client uses a server through mcp-customs:</p>
+          <p>Nothing is wrong: either no client uses a server through mcp-customs, or no tool was called
+            {' '}since. Calls show up here within a second.</p>
           <ul class="steps">
+            <li>see which clients do: <Copied text="mcp-customs install --check" /></li>
             <li>for the servers that a client has already: <Copied text="mcp-customs install" /></li>
             <li>for one server, by hand: <Copied text="mcp-customs wrap -- COMMAND" /></li>
           </ul>
-          <p>Restart the client after that, and use a tool. If no call shows up here, see whether the client
-            {' '}starts its servers through mcp-customs: <Copied text="mcp-customs install --check" /></p>
+          <p>Restart the client after that, and use a tool.</p>
         </>
       )}
       {isLive && isOfGateway && (

@@ -22,10 +22,10 @@ interface NeedsProps {
   readonly range: Range
 }
 
-/** Reasons that are named under the sentence. Each part of the sentence has one at least. */
+/** The usual number of reasons under the heading; there are more if there are more kinds of reasons. */
 const named = 4
 
-/** Says whether anything needs the reader. */
+/** Says whether anything needs the reader's attention, and names the most urgent reasons. */
 export const Needs = ({ summary, server, range }: NeedsProps) => {
   const group = summary.servers.find(one => one.server === server) ?? summary.all
   const { all, blocked, demoted, others } = countsIn(group, range, summary)
@@ -70,42 +70,42 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
     ]),
     ...back.map(row => ofHealth(row, 'failed, and has answered since')),
   ]
-  const isBad = broken > 0 || reasons.some(({ fault }) => fault === 'server')
+  const isBad = broken > 0 || reasons.some(({ fault }) => fault?.[0] === 'server')
   const shown = firstOf(reasons)
   const more = reasons.length - shown.length
   const passed = all === 0 ? 'No call was made' : `None of ${count(all, 'call')} was held back`
   return (
     <section class={`needs ${isBad ? 'bad' : 'good'}`} aria-label="Does anything need you?">
       <h2>{said.length === 0 ? `Nothing needs you. ${passed}.` : `${sentenceOf(said)}.`}</h2>
+      {more > 0 && (
+        <p>{count(reasons.length, 'reason')}: the first {shown.length} are here, {whole(more)} more below.</p>
+      )}
       {reasons.length > 0 && (
         <ul>
           {shown.map(({ server: of, name, state, means, fault, times, next }) => (
-            <li key={`${name} ${state}`}>
-              {fault !== undefined && <strong class={`fault ${fault}`}>{faults[fault]}</strong>}{' '}
-              <b><bdi>{name}</bdi></b> {state}{times === 1 ? '' : ` ${often(state, times)}`}: {means.join(' ')}
-              {next !== undefined && <div class="next">What now: <Step text={next} server={of} /></div>}
+            <li key={`${name} ${state} ${fault?.[0] ?? ''}`}>
+              {fault !== undefined && <strong class={`fault ${fault[0]}`}>{fault[1]}</strong>}{' '}
+              <b><bdi>{name}</bdi></b> {state}{times === 1 ? '' : ` ${often(state, times)}`}: {inWords(means)}
+              {[...next].slice(0, 2).map(step => (
+                <div key={step} class="next">What now: <Step text={step} server={of} /></div>
+              ))}
             </li>
           ))}
         </ul>
       )}
-      {said.length > 0 && (
-        <p>
-          {more > 0
-            ? `${count(more, 'more reason')} below ${more === 1 ? 'needs' : 'need'} a look.`
-            : isBad ? 'Nothing else needs you.' : 'Nothing needs you.'}
-        </p>
-      )}
+      {said.length > 0 && more === 0 && <p>{isBad ? 'Nothing else needs you.' : 'Nothing needs you.'}</p>}
     </section>
   )
 }
 
 const ofHealth = (row: HealthRow & { readonly times: number }, state: string): Reason => ({
   server: row.server, name: row.server, state, times: row.times,
-  means: [[row.reason, ...row.stderr.slice(-1)].join('; its last words: ')],
-  ...(row.isDown ? { fault: 'server', next: stepsFor(row)[0] } : { fault: undefined, next: undefined }),
+  means: new Map([[[row.reason, ...row.stderr.slice(-1)].join('; its last words: '), row.times]]),
+  fault: row.isDown ? ['server', 'The server, or something it needs'] : undefined,
+  next: new Set(row.isDown ? stepsFor(row).slice(0, 1) : []),
 })
 
-/** How often something was withheld or changed is counted by lists. */
+/** A number in words: of lists for an entry that was withheld or changed, or else of times. */
 const often = (state: string, times: number): string =>
   (state === 'was withheld' || state === 'changed' ? `in ${whole(times)} lists` : `${whole(times)} times`)
 
@@ -117,14 +117,21 @@ const sentenceOf = (parts: readonly string[]): string =>
 interface Reason {
   readonly server: string
   readonly name: string
-  /** What became of it: `was blocked`. */
+  /** The predicate of a sentence about `name`, such as `was blocked`. */
   readonly state: string
-  readonly means: readonly string[]
-  readonly fault: Fault | undefined
-  readonly next: string | undefined
+  /** The explanations, each with its number of times; 0 for one without a number. */
+  readonly means: ReadonlyMap<string, number>
+  /** The side at fault, and the label that says so. */
+  readonly fault: readonly [kind: Fault, words: string] | undefined
+  readonly next: ReadonlySet<string>
   readonly times: number
 }
 
+const inWords = (means: Reason['means']): string =>
+  (means.size === 1 ? [...means.keys()].join('')
+    : [...means].map(([text, times]) => (times === 0 ? text : `${whole(times)} times: ${text}`)).join(' '))
+
+/** A row of the summary with the words for its reason. Rows of one name, state and fault become one. */
 interface Named extends Pick<HeldInRange, 'server' | 'rule' | 'fault' | 'times'>, Pick<Reason, 'state'> {
   readonly name: string
   readonly reason: string
@@ -135,24 +142,30 @@ interface Named extends Pick<HeldInRange, 'server' | 'rule' | 'fault' | 'times'>
 /** The kinds of reasons, the most urgent first. */
 const urgency: readonly string[] = ['changed', 'was withheld', 'was blocked', 'was turned into an error']
 
-/** One reason for each tool and kind; mistakes of servers come first, then the more urgent kinds. */
+/** One reason for each tool and kind: first changes, then mistakes of servers, then the more urgent kinds. */
 const reasonsOf = ({ rules }: Summary, rows: readonly Named[]): readonly Reason[] => {
   const reasons = new Map<string, Reason>()
-  for (const { server, name: subject, state, rule, fault, times, reason: words, calls } of rows) {
+  for (const { server, name: subject, state, rule, fault: kind, times, reason: words, calls } of rows) {
     const name = subject === '' || subject === '…' ? server : `${server}.${subject}`
-    const { means = words, next = [] } = rules[rule] ?? {}
-    const key = `${name} ${state} ${fault ?? ''}`
-    const reason = reasons.get(key) ?? { server, name, state, means: [], fault, next: next[0], times: 0 }
-    const all = new Set([...reason.means, means])
-    if (calls > 0) all.add(`${count(calls, 'call')} of it ${was(calls)} not sent.`)
-    reasons.set(key, { ...reason, means: [...all], times: reason.times + times })
+    const { means: text = words, next = [] } = rules[rule] ?? {}
+    const fault = state === 'changed' ? ['server', 'Changed by the server'] as const
+      : kind && [kind, faults[kind]] as const
+    const key = `${name} ${state} ${kind ?? ''}`
+    const before = reasons.get(key)
+    const means = new Map(before?.means).set(text, (before?.means.get(text) ?? 0) + times)
+    if (state === 'changed') means.set('Nothing was withheld from clients.', 0)
+    if (calls > 0) means.set(`${count(calls, 'call')} of it ${was(calls)} not sent.`, 0)
+    reasons.set(key, {
+      server, name, state, fault, means,
+      next: new Set([...before?.next ?? [], ...next.slice(0, 1)]), times: (before?.times ?? 0) + times,
+    })
   }
-  return [...reasons.values()].sort((a, b) =>
-    Number(b.fault === 'server') - Number(a.fault === 'server') ||
-    urgency.indexOf(a.state) - urgency.indexOf(b.state) || b.times - a.times)
+  const rank = ({ state, fault }: Reason) =>
+    (state === 'changed' ? -1 : (fault?.[0] === 'server' ? 0 : 10) + urgency.indexOf(state))
+  return [...reasons.values()].sort((a, b) => rank(a) - rank(b) || b.times - a.times)
 }
 
-/** The first reason of each kind, and then the others in their order. */
+/** The first reason of each kind, and as many others as there is room for, in the order of `reasons`. */
 const firstOf = (reasons: readonly Reason[]): readonly Reason[] => {
   const first = new Map(reasons.toReversed().map(reason => [reason.state, reason]))
   const kinds = new Set(first.values())

@@ -121,8 +121,8 @@ export const Health = ({ summary, server, range }: StateProps) => {
 export const stepsFor = ({ health, isDown, stderr }: HealthRow): readonly string[] => [
   !isDown ? 'Nothing, unless it happens again'
     : stderr.length === 0 ? 'Restart the client, which starts its servers again'
-      : 'Mend the cause that the server’s last words name, and restart the client, which starts its ' +
-        'servers again',
+      : 'Check what the server’s last words name, and its settings; then restart the client, which starts ' +
+        'the server again',
   ...(health === 'exit' || health === 'refusal'
     ? ['If it fails again, see what the server does by itself: `mcp-customs inspect COMMAND`']
     : []),

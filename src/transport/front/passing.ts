@@ -12,7 +12,7 @@ import { headerText } from './request.js'
 export interface KnownReplicas {
   /** Of this replica. */
   readonly name: string
-  /** @returns undefined for a replica that is gone; rejects when that is not known */
+  /** @returns the replica's URL; undefined when it is gone; rejects when the state cannot be reached */
   addressOf(name: string): Promise<string | undefined>
   readonly proofs: {
     proofOf(facts: readonly string[]): string
@@ -53,13 +53,13 @@ interface Passed {
   readonly home: string
   /** Its replica is gone. */
   fail(): void
-  /** This replica stops: a stream has to end by itself. */
+  /** This replica stops: ends a stream of GET, so that the client resumes it at another replica. */
   finish(): void
 }
 
 /**
- * Passes the requests of sessions in front of a process on to the replica that runs the process, once: a
- * replica that gets such a request answers it.
+ * Passes a request on to the replica that runs the process of its session. A request is passed on once: a
+ * replica that gets a passed request serves the request or refuses it.
  */
 export class Passing implements FrontBackend {
   readonly #options: PassingOptions
@@ -91,11 +91,11 @@ export class Passing implements FrontBackend {
   serve(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
     const { path, modern, sessionId } = arrival
     const isPassed = this.#isPassed(request, arrival)
-    // An HTTP server's own ids may look like ours, where it is a gateway itself.
+    // Only in front of a process are session ids ours. An HTTP server that is a gateway makes similar ones.
     const home = modern || !this.#inner.runsProcess(path) ? undefined : homeIn(sessionId)
     if (home === undefined || home === this.#replicas.name)
       return this.#inner.serve(request, response, arrival)
-    // The replica that passed it on knew an address that is another replica's now.
+    // The other replica used an address that was the home's, and is this replica's now.
     if (isPassed) return this.#refuse(request, response, arrival, refusals.noSession)
     this.#replicas.addressOf(home).then(
       url => {
@@ -108,7 +108,7 @@ export class Passing implements FrontBackend {
     )
   }
 
-  /** Streams of other replicas end here, and go on by another one. */
+  /** Ends the open streams, also those that were passed on: clients resume them at another replica. */
   endStreams(): void {
     for (const passed of this.#open) passed.finish()
     this.#inner.endStreams()
@@ -130,7 +130,10 @@ export class Passing implements FrontBackend {
     refuse(request, response, reason, this.#timers)
   }
 
-  /** Whether another replica passes the request on; what only replicas say is not for servers to see. */
+  /**
+   * Whether another replica has passed this request on: then the client's address is the one in its header.
+   * Removes the headers between replicas, because servers must not see them.
+   */
   #isPassed(request: IncomingMessage, arrival: Arrival): boolean {
     const { headers } = request
     const [proof, client] = [headerText(headers[proofHeader]), headerText(headers[clientHeader])]
@@ -202,7 +205,7 @@ export class Passing implements FrontBackend {
     request.pipe(onward)
   }
 
-  /** A replica may vanish without a word on its connections: its name expires then. */
+  /** A replica may vanish without closing connections; its address then expires in the shared state. */
   #watch(passed: Passed): void {
     this.#open.add(passed)
     this.#stopWatch ??= this.#timers.every(watchMs, () => {
