@@ -69,7 +69,8 @@ const linesOf = (file: string): string[] => {
 /** A directory of the test's own, gone when it ends. */
 export const scratch = (t: Test): string => {
   const directory = mkdtempSync(join(tmpdir(), 'mcp-customs-'))
-  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  // Processes that were just killed may still write.
+  t.teardown(() => rmSync(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }))
   return directory
 }
 

@@ -42,7 +42,7 @@ const patience = 15_000
  */
 /** In place of the user's own folder: relays write logs there. */
 const state = join(tmpdir(), `mcp-customs-state-${process.pid}`)
-process.once('exit', () => rmSync(state, { recursive: true, force: true }))
+process.once('exit', () => rmSync(state, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }))
 
 export const start = (
   t: Test, command: string, args: readonly string[], env: NodeJS.ProcessEnv = {},

@@ -176,7 +176,7 @@ const ordinary = async (t: Test, folder: string): Promise<string> => {
 
 t.test('ordinary servers of npm give no alert that something was blocked', async t => {
   const scratch = mkdtempSync(join(tmpdir(), 'mcp-customs-'))
-  t.teardown(() => rmSync(scratch, { recursive: true, force: true }))
+  t.teardown(() => rmSync(scratch, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }))
   const text = await ordinary(t, scratch)
   const counted = [...text.matchAll(/^(mcp_customs_(?:answers|findings)_total)\{(.*)\} (\d+)$/gm)]
   t.ok(counted.some(([, , labels = '']) => /verdict="mend"/.test(labels)), 'annotations were removed')
