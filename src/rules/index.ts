@@ -75,7 +75,7 @@ const onceLocked = { locked: 'block', otherwise: 'log' } as const
 const checked = { needsCheck: true } as const
 const nobody = { fault: 'nobody' } as const
 const accept =
-  'Accept what the server offers, once you have read it: `mcp-customs lock --server SERVER` (of a gateway: ' +
+  'See what the server offers now, and accept it or not: `mcp-customs lock --server SERVER` (of a gateway: ' +
   '`mcp-customs lock --config FILE --server SERVER`)'
 const beware = {
   steps: [

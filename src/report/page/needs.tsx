@@ -127,9 +127,11 @@ interface Reason {
   readonly times: number
 }
 
-const inWords = (means: Reason['means']): string =>
-  (means.size === 1 ? [...means.keys()].join('')
-    : [...means].map(([text, times]) => (times === 0 ? text : `${whole(times)} times: ${text}`)).join(' '))
+const inWords = (means: Reason['means']): string => {
+  const isOne = [...means.values()].filter(times => times > 0).length < 2
+  return [...means]
+    .map(([text, times]) => (isOne || times === 0 ? text : `${whole(times)} times: ${text}`)).join(' ')
+}
 
 /** A row of the summary with the words for its reason. Rows of one name, state and fault become one. */
 interface Named extends Pick<HeldInRange, 'server' | 'rule' | 'fault' | 'times'>, Pick<Reason, 'state'> {
