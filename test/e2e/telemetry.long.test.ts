@@ -205,8 +205,8 @@ t.test('where OpenTelemetry is not installed, what configures it is told the com
   const run = async (telemetry: object, env: NodeJS.ProcessEnv) => {
     writeFileSync(config, JSON.stringify({ version: 1, telemetry }))
     const relay = start(t, process.execPath, [
-      join(folder, 'dist/cli.js'), 'wrap', '--config', config, '--audit', 'none', '--', process.execPath,
-      demo,
+      join(folder, 'dist/cli.js'), 'wrap', '--config', config, '--audit', 'none', '--grace', '60', '--',
+      process.execPath, demo,
     ], env)
     relay.closeInput()
     return { exit: (await relay.exit).code, stderr: relay.stderr() }
