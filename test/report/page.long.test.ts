@@ -159,7 +159,7 @@ t.test('the page in a browser', { skip }, async t => {
     const text = (await page.locator('.needs').innerText()).replace(/\s+/g, ' ')
     t.match(text, /^1 server is down, 1 tool was withheld and 1 call was blocked\. The server, or something it needs tickets is down: /)
     t.match(text, /exit code 3; its last words: No module named requests What now: Check what/)
-    t.match(text, /The server’s fault evil\.add was withheld: .*hidden instructions.* 1 call of it was not sent\./)
+    t.match(text, /The server’s fault evil\.add was withheld: .*hidden instructions.* 1 call of it was blocked\./)
     t.notMatch(text, /client’s mistake/, 'a call of a withheld tool is no reason of its own')
     t.match(await textsOf(page, '.card h2'), ['Servers that failed', 'Withheld tools', 'Held back'])
     await page.locator('.held summary').first().press('Enter')

@@ -155,8 +155,8 @@ const reasonsOf = ({ rules }: Summary, rows: readonly Named[]): readonly Reason[
     const key = `${name} ${state} ${kind ?? ''}`
     const before = reasons.get(key)
     const means = new Map(before?.means).set(text, (before?.means.get(text) ?? 0) + times)
-    if (state === 'changed') means.set('Nothing was withheld from clients.', 0)
-    if (calls > 0) means.set(`${count(calls, 'call')} of it ${was(calls)} not sent.`, 0)
+    if (state === 'changed') means.set('Clients still get it.', 0)
+    if (calls > 0) means.set(`${count(calls, 'call')} of it ${was(calls)} blocked.`, 0)
     reasons.set(key, {
       server, name, state, fault, means,
       next: new Set([...before?.next ?? [], ...next.slice(0, 1)]), times: (before?.times ?? 0) + times,
