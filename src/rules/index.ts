@@ -75,8 +75,8 @@ const onceLocked = { locked: 'block', otherwise: 'log' } as const
 const checked = { needsCheck: true } as const
 const nobody = { fault: 'nobody' } as const
 const accept =
-  '`mcp-customs lock --server SERVER` shows the change, and asks whether you accept it; or else remove the ' +
-  'server (of a gateway: `mcp-customs lock --config FILE --server SERVER`)'
+  '`mcp-customs lock --server SERVER` (shows the change, and asks whether you accept it; of a gateway: ' +
+  '`mcp-customs lock --config FILE --server SERVER`), or else remove the server'
 const beware = {
   steps: [
     'Ask the author of the server why the characters are there before you use it, or remove the server ' +
