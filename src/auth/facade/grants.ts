@@ -256,8 +256,9 @@ export class Grants {
     return held.grant
   }
 
-  #makeRoom({ subject }: Grant): void {
-    const ofSubject = [...this.#held.values()].filter(({ grant }) =>
+  #makeRoom({ id, subject }: Grant): void {
+    // A user who is not known is a subject of this grant alone.
+    const ofSubject = subject.subject === id ? [] : [...this.#held.values()].filter(({ grant }) =>
       grant.subject.issuer === subject.issuer && grant.subject.subject === subject.subject)
     for (const { grant } of ofSubject.slice(0, -maxOfSubject)) this.revoke(grant)
     for (const held of this.#held.values()) {

@@ -53,7 +53,7 @@ export const App = ({ summary, connection, reading }: AppProps) => {
           <Needs summary={summary} server={server} range={range} />
           <Health {...{ summary, server, range }} />
           <Withheld {...{ summary, server, range }} />
-          <Changed rows={of(offers.rows)} />
+          <Changed {...{ summary, server, range }} />
           <Tiles {...{ group, summary, range, filter, change }} />
           {held > 0 && <HeldBack {...{ summary, range, change }} filter={{ ...filter, server }} />}
           <div class={held > 0 ? 'pair' : ''}>

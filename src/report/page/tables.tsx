@@ -4,7 +4,7 @@ import type {
 } from '../summary.js'
 import { count, duration, size, sumOf, whole } from '../units.js'
 import { Card, type Column, dash, Sortable, When } from './card.js'
-import { type Change, countsIn, type Range } from './filter.js'
+import { type Change, countsIn, inRange, type Range } from './filter.js'
 
 /** How many calls were blocked or demoted. */
 const heldOf = (counts: Counts, verdicts: readonly string[]): number =>
@@ -165,9 +165,16 @@ const ofOffer: readonly Column<OfferRow>[] = [
 const keyOfOffer = ({ server, name, rule, path, message }: OfferRow) =>
   [server, name, rule, path, message].join(' ')
 
-/** Definitions that servers have changed. */
-export const Changed = ({ rows }: { readonly rows: readonly OfferRow[] }) => {
-  const changed = rows.filter(isChange)
+interface ChangedProps {
+  readonly summary: Summary
+  readonly server: string | undefined
+  readonly range: Range
+}
+
+/** Definitions that servers have changed, and that clients still get. */
+export const Changed = ({ summary, server, range }: ChangedProps) => {
+  const own = summary.offers.rows.filter(row => isChange(row) && !row.isMissing)
+  const changed = inRange(own, server, range).map(row => ({ ...row, count: row.times }))
   if (changed.length === 0) return null
   return (
     <Card title="Changed definitions" note="Other than accepted, or first listed in the session">
