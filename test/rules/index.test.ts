@@ -12,7 +12,7 @@ t.test('every rule stands in the table once, looks for something, and says so', 
     t.match(means, /^(?:The|An?) [^`]{20,200}[.]$/, `${name} has a plain sentence`)
     t.notMatch(means, /JSON Pointer|#\/|\b(?:null|array)\b/, `${name} needs no knowledge of JSON`)
     t.ok(next.length > 0, `${name} has a next step`)
-    for (const step of next) t.match(step, /^[A-Z].*[^.]$/, `${name}: ${step}`)
+    for (const step of next) t.match(step, /^(?:[A-Z]|`mcp-customs ).*[^.]$/, `${name}: ${step}`)
     for (const flag of next.flatMap(step => step.match(/`--[^`]*`/g) ?? [])) {
       t.match(flag, /^`--(?:trust|rule [a-z]+\/[a-z0-9-]+=(?:off|log|demote|mend|block))`$/)
     }
