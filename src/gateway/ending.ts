@@ -101,6 +101,8 @@ export class Ending {
   /** Closes both transports after the session's last event, then resolves the outcome. */
   finish(reason: string): void {
     clearTimeout(this.#grace)
+    // The outbox may wait for records. A request that arrives meanwhile would have no session to judge it.
+    this.#ends.client.leave?.()
     this.stop()
     this.#outbox.do(() => {
       const clientClosed = this.#ends.client.close()

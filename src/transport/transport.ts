@@ -102,6 +102,11 @@ export interface Transport {
   pause(exchange: Exchange): void
   resume(exchange: Exchange): void
   /**
+   * Takes no more requests: the session has ended. Its last responses are sent before `close`, when their
+   * audit records are written (client-facing HTTP).
+   */
+  leave?(): void
+  /**
    * Ends politely, then by force; resolves when no process or connection is left.
    * @param urgency 1 (the default) is polite; each further number skips one step. Of several calls, the
    * greatest applies

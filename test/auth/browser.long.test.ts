@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { cli, scratch } from '../e2e/bridge.js'
@@ -12,9 +12,20 @@ t.test('a real browser logs in, from wrap to the result of a tool without a hand
   skip: chromium === undefined && 'no Chromium is installed',
 }, async t => {
   const [one, folder] = [await openProtected(t), scratch(t)]
+  const [script, group] = [join(folder, 'browser.sh'), join(folder, 'browser.pid')]
+  writeFileSync(script, `echo $$ > '${group}'\nexec "$@"\n`)
+  // The relay starts the browser in a process group of its own, which outlives the relay and may outlive the
+  // page. The browser writes into the folder until it ends: it is killed before the folder is removed.
+  t.teardown(() => {
+    try {
+      process.kill(-Number(readFileSync(group, 'utf8')), 'SIGKILL')
+    } catch {
+      // It did not start, or it has ended.
+    }
+  })
   const browser = [
-    chromium, '--headless=new', '--no-sandbox', '--disable-gpu', '--virtual-time-budget=10000', '--dump-dom',
-    `--user-data-dir=${join(folder, 'browser')}`,
+    '/bin/sh', script, chromium, '--headless=new', '--no-sandbox', '--disable-gpu',
+    '--virtual-time-budget=10000', '--dump-dom', `--user-data-dir=${join(folder, 'browser')}`,
   ]
   const relay = start(t, process.execPath, [cli, 'wrap', one.url], {
     XDG_STATE_HOME: join(folder, 'state'), BROWSER: browser.join(' '),

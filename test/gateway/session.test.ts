@@ -17,6 +17,7 @@ const frame = (message: object) =>
 class End implements Transport {
   tell: (event: TransportEvent) => void = () => {}
   readonly log: string[] = []
+  hasLeft = false
   closed = 0
   isFull = false
   isBroken = false
@@ -47,6 +48,10 @@ class End implements Transport {
 
   resume(): void {
     this.paused = false
+  }
+
+  leave(): void {
+    this.hasLeft = true
   }
 
   close(): Promise<void> {
@@ -215,6 +220,17 @@ t.test('a frame whose record could not be written is not sent, in both direction
   for (const id of [1, 2, 3])
     t.equal(client.log.filter(line => line.includes(`"id":${id},"error"`)).length, 1)
   t.equal(server.closed, 1)
+})
+
+t.test('a session that has ended takes no request, while its last records wait to be written', async t => {
+  let write: (() => void) | undefined
+  const { client, server, asks, session } = begin(() => write ??= () => client.log.push('written'))
+  asks('x', 1, 'tools/call')
+  server.tell({ type: 'ended', reason: 'gone' })
+  t.same([client.hasLeft, client.log, client.closed], [true, [], 0])
+  await session.ended
+  t.match(client.log, ['written', /^x \{.*-31001/])
+  t.equal(client.closed, 1)
 })
 
 t.test('every request in a batch that is not sent gets an error', async t => {

@@ -217,7 +217,7 @@ t.test('the page in a browser', { skip }, async t => {
     const header = page.getByRole('button', { name: 'Findings' }).first()
     await header.focus()
     await page.keyboard.press('Enter')
-    t.equal(await page.locator('th[aria-sort="descending"]').first().textContent(), 'Findings')
+    await page.locator('th[aria-sort="descending"]', { hasText: 'Findings' }).first().waitFor()
     const details = page.getByText('As a table').nth(1)
     await details.focus()
     await page.keyboard.press('Enter')

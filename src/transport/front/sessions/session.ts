@@ -168,16 +168,20 @@ export class FrontSession implements Transport {
   /** Takes no more requests. The gateway closes the session after its last messages. */
   end(reason: string): void {
     if (this.#ended) return
+    this.leave()
+    this.#report({ type: 'ended', reason })
+  }
+
+  leave(): void {
+    if (this.#ended) return
     this.#ended = true
     this.#hooks.ended()
-    this.#report({ type: 'ended', reason })
   }
 
   close(): Promise<void> {
     if (this.#closed) return Promise.resolve()
     this.#closed = true
-    if (!this.#ended) this.#hooks.ended()
-    this.#ended = true
+    this.leave()
     this.resume()
     for (const { reply } of this.#routes.open()) reply.finish()
     this.#settleClosed()

@@ -37,6 +37,28 @@ t.test('a session of our own begins with initialize and ends with DELETE', async
   t.equal(sessions.length, 1)
 })
 
+t.test('a session that takes no more requests answers those that it has', async t => {
+  let arrived = (_answer: () => void): void => {}
+  const waiting = new Promise<() => void>(resolve => {
+    arrived = resolve
+  })
+  const { port, session } = await start(t, {
+    act: (event, opened) => {
+      const isLate = event.type === 'frame' && event.frame.bytes.includes('"late"')
+      if (isLate) arrived(() => echo(event, opened))
+      else echo(event, opened)
+    },
+  })
+  const headers = { ...post, 'mcp-session-id': await handshake(port) }
+  const late = ask(port, { headers, body: ping('late') })
+  const answer = await waiting
+  const { transport } = await session(0)
+  transport.leave?.()
+  t.equal((await ask(port, { headers, body: ping() })).status, 404)
+  answer()
+  t.equal((await late).status, 200)
+})
+
 t.test('an unknown session id is answered with 404', async t => {
   const { port, sessions } = await start(t, { act: echo })
   for (const id of ['constructor', '__proto__', 'toString', 'x'.repeat(1000), '%00', ' ']) {
