@@ -172,12 +172,12 @@ t.test('the page in a browser', { skip }, async t => {
       record({ server: 'py', tool, verdict: 'block', findings: [finding('result/schema')] })
     const changed = record({
       event: 'tools/list', tool: undefined, verdict: 'log', server: 'files',
-      findings: [{ ...finding('tool/drift', '/description'), tool: 'read' }],
+      findings: [{ ...finding('tool/drift', '/description', 'its text changed'), tool: 'read' }],
     })
     const { page } = await open(t, browser, [...['a', 'b', 'c', 'd', 'e'].map(schema), changed, poisoned])
     const text = (await page.locator('.needs').innerText()).replace(/\s+/g, ' ')
     t.match(text, /^1 tool was withheld, 1 definition changed and 5 calls were blocked\./)
-    for (const reason of [/files\.read changed: /, /evil\.add was withheld: /, /py\.a was blocked: /]) t.match(text, reason)
+    for (const reason of [/files\.read changed: .*\(its text changed\) Clients still get it\./, /evil\.add was withheld: /, /py\.a was blocked: /]) t.match(text, reason)
     t.match(text, /blocked\. 7 reasons: the first 4 are here, 3 more below\. Changed by the server files\.read changed: /)
     t.match(await textsOf(page, '.card h2'), ['Withheld tools', 'Changed definitions', 'Held back'])
   })

@@ -85,7 +85,7 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
           {shown.map(({ server: of, name, state, means, fault, times, next }) => (
             <li key={`${name} ${state} ${fault?.[0] ?? ''}`}>
               {fault !== undefined && <strong class={`fault ${fault[0]}`}>{fault[1]}</strong>}{' '}
-              <b><bdi>{name}</bdi></b> {state}{times === 1 ? '' : ` ${often(state, times)}`}: {inWords(means)}
+              <b><bdi>{name}</bdi></b> {state}{times === 1 ? '' : ` ${whole(times)} times`}: {inWords(means)}
               {[...next].slice(0, 2).map(step => (
                 <div key={step} class="next">What now: <Step text={step} server={of} /></div>
               ))}
@@ -104,10 +104,6 @@ const ofHealth = (row: HealthRow & { readonly times: number }, state: string): R
   fault: row.isDown ? ['server', 'The server, or something it needs'] : undefined,
   next: new Set(row.isDown ? stepsFor(row).slice(0, 1) : []),
 })
-
-/** A number in words: of lists for an entry that was withheld or changed, or else of times. */
-const often = (state: string, times: number): string =>
-  (state === 'was withheld' || state === 'changed' ? `in ${whole(times)} lists` : `${whole(times)} times`)
 
 const was = (number: number): string => (number === 1 ? 'was' : 'were')
 
@@ -149,7 +145,9 @@ const reasonsOf = ({ rules }: Summary, rows: readonly Named[]): readonly Reason[
   const reasons = new Map<string, Reason>()
   for (const { server, name: subject, state, rule, fault: kind, times, reason: words, calls } of rows) {
     const name = subject === '' || subject === '…' ? server : `${server}.${subject}`
-    const { means: text = words, next = [] } = rules[rule] ?? {}
+    const { means: plain, next = [] } = rules[rule] ?? {}
+    // Only the finding's own words tell which part of the definition changed.
+    const text = plain === undefined || rule !== 'tool/drift' ? plain ?? words : `${plain} (${words})`
     const fault = state === 'changed' ? ['server', 'Changed by the server'] as const
       : kind && [kind, faults[kind]] as const
     const key = `${name} ${state} ${kind ?? ''}`
