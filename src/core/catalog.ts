@@ -160,8 +160,9 @@ export class Catalog {
     return this.#first.get(name)
   }
 
-  firstDigests(digestOf: (definition: JsonObject) => string): readonly (readonly [string, string])[] {
-    return [...this.#first].map(([name, definition]) => [name, digestOf(definition)])
+  /** The first definitions of all names in this session. */
+  get first(): ReadonlyMap<string, JsonObject> {
+    return this.#first
   }
 
   /** True once a whole list was seen. A name that first appears later was added by the server. */

@@ -7,6 +7,9 @@ import type { Flow } from './flow.js'
 /** A call that nothing refuses asks for another replica's newer list once in this time, in milliseconds. */
 const askMs = 5000
 
+/** What the digest of a definition costs: about a thousand of them in a turn of the event loop. */
+const perDigest = 400
+
 /**
  * What replicas tell one another of a session's list of tools: a mark for the newest `list_changed`, a digest
  * of the newest list, and the digests of the first definitions.
@@ -68,7 +71,8 @@ export class SharedLists {
     yield* this.#shareFirst(exchange, meter)
     if (!isLast || !listing.whole) return
     this.#askedAt = output.now
-    const tools = [...listing.tools].map(([name, { definition }]) => [name, shared.digestOf(definition)])
+    const definitions = [...listing.tools].map(([name, { definition }]) => [name, definition] as const)
+    const tools = yield* this.#digests(definitions, exchange, meter)
     this.#ownDigest = shared.digestOf({ tools: tools.sort() })
     if (this.#ownDigest === this.#sharedDigest) return
     this.#sharedDigest = this.#ownDigest
@@ -88,14 +92,27 @@ export class SharedLists {
     const { shared } = this.#core
     const known = this.#catalog.firstElsewhere
     if (known === undefined) return
-    const own = this.#catalog.firstDigests(shared.digestOf)
-    if (own.every(([name]) => member(known, name) !== undefined)) return
+    const missing = [...this.#catalog.first].filter(([name]) => member(known, name) === undefined)
+    if (missing.length === 0) return
+    const own = yield* this.#digests(missing, exchange, meter)
     // Another replica may have added some since: they stay the first.
     const newest = (yield* this.#firstElsewhere(exchange)) ?? known
     const added = own.filter(([name]) => member(newest, name) === undefined)
     const value = withMembers(newest, Object.fromEntries(added), meter)
     this.#catalog.firstElsewhere = value
     if (added.length > 0) yield* shared.keep('tools', '', value, exchange)
+  }
+
+  *#digests(
+    definitions: readonly (readonly [string, JsonObject])[], exchange: Exchange, meter: Meter,
+  ): Flow<(readonly [string, string])[]> {
+    const digests: [string, string][] = []
+    for (const [name, definition] of definitions) {
+      meter.pay(perDigest)
+      if (meter.isTurnSpent) yield* this.#core.yieldToLoop(meter, exchange)
+      digests.push([name, this.#core.shared.digestOf(definition)])
+    }
+    return digests
   }
 
   /** @returns undefined when the shared state cannot be reached */
