@@ -80,7 +80,9 @@ export class Login implements Authorizer {
     if (reply.status === 403) return wanted.error === 'insufficient_scope' && this.#steppedUp(wanted, tokens)
     if (tokens !== undefined && this.#changedProof(reply, wanted, tokens)) return true
     if (tokens?.access === this.#newestToken) this.#throwIfFailed()
-    if (tokens !== undefined && tries === 0) {
+    // A token that has expired by now may have been refused for that alone.
+    const hasExpired = (tokens?.expiresAt ?? Infinity) <= this.#now()
+    if (tokens !== undefined && (tries === 0 || hasExpired)) {
       if ((await this.#renewal.renewed(tokens.access)) !== undefined) return true
     } else if (tokens !== undefined && tokens.access === this.#newestToken) {
       // Only a second refusal in one request is final. At the first, the server may have revoked a token

@@ -90,6 +90,23 @@ void t.test('a server that refuses every token gets one login, and the next requ
   t.equal(warned.length, 1)
 })
 
+void t.test('a token that expires on its way to the server is renewed, and nobody is asked', async t => {
+  let [calls, granted] = [0, 0]
+  const lives = { token_type: 'Bearer', expires_in: 2, refresh_token: 'next' }
+  const one = await severalIssuers(t, {
+    call: (_, json) => {
+      calls += 1
+      if (calls > 2) return json(200, {})
+      later(3000)
+      json(401, {}, { 'www-authenticate': 'Bearer error="invalid_token"' })
+    },
+    token: (_, json) => json(200, { access_token: `token-${++granted}`, ...lives }),
+  })
+  const { ask, shown, later } = await relayOf(t, one, { tokens: soon() })
+  t.equal(await ask(), 200)
+  t.same([calls, shown], [3, []])
+})
+
 void t.test('requests that need the same scope at once are one step-up', async t => {
   let granted = 'base'
   const one = await severalIssuers(t, {
