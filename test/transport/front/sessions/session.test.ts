@@ -38,7 +38,7 @@ t.test('a session of our own begins with initialize and ends with DELETE', async
 })
 
 t.test('a session that takes no more requests answers those that it has', async t => {
-  let arrived = (_answer: () => void): void => {}
+  let arrived: (answer: () => void) => void = () => {}
   const waiting = new Promise<() => void>(resolve => {
     arrived = resolve
   })
