@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { stripHidden } from '#protocol/text/hidden.js'
 import { hidden, isSecretCompound, isSecretKey, nameNames, normal } from './secret-names.js'
 
@@ -32,7 +33,7 @@ export const secretPrefixes: readonly string[] = [
 
 const prefixPattern = secretPrefixes.map(prefix => prefix.replace('.', '\\.')).join('|')
 
-const pem = '[A-Z0-9 ]{0,40}PRIVATE KEY[^-]{0,20}-----'
+const pem = '[A-Z0-9 +]{0,40}PRIVATE[ +]KEY[^-]{0,20}-{4,5}'
 
 const webhooks = [
   'hooks\\.slack\\.com\\/(?:services|workflows|triggers)\\/', 'discord(?:app)?\\.com\\/api\\/webhooks\\/',
@@ -43,7 +44,9 @@ type Pattern = readonly [RegExp, string | ((found: string, before: string, secre
 
 // Each pattern can match only at the beginning of a run of its letters: the search takes linear time.
 const patterns: readonly Pattern[] = [
-  [new RegExp(`-----BEGIN ${pem}[\\s\\S]*?(?:-----END ${pem}|$)`, 'g'), hidden],
+  // RFC 7468, RFC 4716 (`---- BEGIN`), and the files of PuTTY.
+  [new RegExp(`-{4,5} ?BEGIN[ +]${pem}[\\s\\S]*?(?:-{4,5} ?END[ +]${pem}|$)`, 'gi'), hidden],
+  [/(Private-Lines:)[\s\S]*?(?=\sPrivate-MAC|$)/g, `$1${hidden}`],
   [new RegExp(`(?<![\\w-])(?:${prefixPattern})[\\w-]{8,}[\\w.-]*`, 'g'), hidden],
   [/(?<!\w)(?:AKIA|ASIA|ABIA|ACCA|LTAI)[A-Za-z0-9]{12,}/g, hidden],
   [/(?<![\w-])(?:key-[0-9a-f]{32}|SK[0-9a-f]{32}|[0-9a-f]{32}-us\d{1,2})(?![\w-])/g, hidden],
@@ -53,14 +56,32 @@ const patterns: readonly Pattern[] = [
     /(?<!\w)(basic\s+)([\w+/-]{4,}={0,2})/gi,
     (found, before, secret) => (isBasic(secret) ? before + hidden : found),
   ],
+  // A Discord bot's token, and hashes of passwords (crypt(5)).
+  [/(?<![\w-])[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{25,}/g, hidden],
+  [/(?<![\w$])\$(?:apr1|[1567y]|2[abxy]|argon2\w{1,2}|scrypt)\$[\w./$,=+-]{10,}/g, hidden],
   // A Telegram bot's number and token.
   [/(?<![A-Za-z0-9_-])((?:bot)?\d{3,12}:)AA[\w-]{10,}/g, `$1${hidden}`],
   // Anyone who knows the URL of a webhook may post to it.
   [new RegExp(`(${webhooks})[^\\s"'<>]{1,512}`, 'gi'), `$1${hidden}`],
   [/([?&#;](?:key|code)=)[^\s&#"'<>]{1,4096}/gi, `$1${hidden}`],
-  // curl -u NAME:PASSWORD
-  [/(?<!\S)(-u\s*|--(?:proxy-)?user(?:\s+|=))([^\s:"']{1,256}):\S+/g, `$1$2:${hidden}`],
+  // curl -u NAME:PASSWORD, docker login -p PASSWORD
+  [/(?<!\S)(-u\s*|--(?:proxy-)?user(?:\s+|=))(["']?[^\s:"']{1,256}):[^\s"']+/g, `$1$2:${hidden}`],
+  [
+    /(?<!\w)((?:sshpass|login)\s(?:[^|&;\n]{0,200}?\s)??-p\s*)(?:"[^"]*"?|'[^']*'?|[^\s|&;"']+)/g,
+    `$1${hidden}`,
+  ],
+  [/(?<!\w)(identified\s+by\s+)(?:'[^']*'?|"[^"]*"?)/gi, `$1${hidden}`],
+  // A data: URI, a blob or a Kubernetes secret may be the base64 of a text.
+  [
+    /(?<![\w+/=-])[\w+/-]{24,}={0,2}/g,
+    found => (isSecretText(Buffer.from(found, 'base64')) ? hidden : found),
+  ],
 ]
+
+const isSecretText = (bytes: Buffer): boolean => {
+  const text = isUtf8(bytes) ? bytes.toString() : ''
+  return scrub(text) !== text
+}
 
 /** Credentials (RFC 7617), not a word of prose: long, padded, or a name and a password when decoded. */
 const isBasic = (text: string): boolean =>
@@ -79,13 +100,22 @@ export const withoutSecrets = (text: string): string => {
  * their escapes undone; below them a whole text is hidden.
  */
 export const maxLevels = 3
-/** Those of JSON, and those of a JSON Pointer. */
-const escape = /\\u([\da-f]{4})|\\(["\\/bfnrt])|(~[01])/gi
-const escapes: ReadonlyMap<string, string> =
-  new Map([['~0', '~'], ['~1', '/'], ['b', '\b'], ['f', '\f'], ['n', '\n'], ['r', '\r'], ['t', '\t']])
+/** Those of JSON and of programs, of addresses, of HTML, and those of a JSON Pointer. */
+const escape = new RegExp(
+  '\\\\u([\\da-f]{4})|(?:%|\\\\x)([\\da-f]{2})|(?:\\\\u\\{|&#x)([\\da-f]{1,6})[};]|&#(\\d{1,7});|' +
+    '\\\\(["\\\\/bfnrt])|(~[01]|&(?:quot|apos|amp|lt|gt);)', 'gi',
+)
+const escapes: ReadonlyMap<string, string> = new Map([
+  ['~0', '~'], ['~1', '/'], ['b', '\b'], ['f', '\f'], ['n', '\n'], ['r', '\r'], ['t', '\t'],
+  ['&quot;', '"'], ['&apos;', '\''], ['&amp;', '&'], ['&lt;', '<'], ['&gt;', '>'],
+])
 
-const unescaped = (_: string, code?: string, letter = '', step = letter): string =>
-  (code === undefined ? escapes.get(step) ?? step : String.fromCharCode(parseInt(code, 16)))
+const unescaped = (
+  _: string, four?: string, two = four, hex = two, decimal?: string, letter = '', step = letter,
+): string => {
+  const code = hex === undefined ? Number(decimal) : parseInt(hex, 16)
+  return code <= 0x10ffff ? String.fromCodePoint(code) : (escapes.get(step) ?? step)
+}
 
 /** The other texts that a reader may take it for. */
 const readingsOf = (text: string): readonly string[] => {
@@ -102,20 +132,51 @@ const scrub = (text: string): string =>
   patterns.reduce((rest, [pattern, instead]) => {
     // TypeScript resolves the overloads of `replace` only for one of the two types.
     return typeof instead === 'string' ? rest.replace(pattern, instead) : rest.replace(pattern, instead)
-  }, scrubUrls(scrubAssignments(scrubTags(text))))
+  }, scrubUrls(scrubAssignments(scrubTags(scrubTables(text)))))
+
+/** The name of a column. */
+const columnName = /^["']?[\w.-]{0,40}(?: [\w.-]{1,20})?["']?$/
+
+/** The columns with secret names in a table of text: Markdown, CSV, or what a database's shell prints. */
+const scrubTables = (text: string): string => {
+  let [delimiter, secret]: readonly [string, readonly boolean[]] = ['', []]
+  const rows = text.split('\n')
+  return rows.length < 2 ? text : rows.map(row => {
+    if (/^[-+|:=\s]+$/.test(row)) return row
+    const cells = secret.length === 0 ? [] : row.split(delimiter)
+    if (cells.length > 0 && cells.length === secret.length) {
+      const hide = (cell: string) => cell.replace(/\S.*\S|\S/, hidden)
+      return cells.map((cell, index) => (secret[index] === true ? hide(cell) : cell)).join(delimiter)
+    }
+    secret = []
+    for (delimiter of ['|', '\t', ',']) {
+      const names = row.split(delimiter).map(name => name.trim())
+      if (names.filter(name => name !== '').length < 2 || !names.every(name => columnName.test(name))) continue
+      secret = names.map(isSecretKey)
+      if (secret.includes(true)) break
+      secret = []
+    }
+    return row
+  }).join('\n')
+}
 
 const tag = /<([\w:.-]+)([^<>]*)>(<!\[CDATA\[)?([^<]*)/g
 const nameAttribute = /(?<![\w-])(?:name|key|id|type|field|label)\s*=\s*["']?([^\s"'>]{1,100})/gi
 const valueAttribute = /((?<![\w-])(?:value|content|data|default)\s*=\s*)(?:"[^"]*"?|'[^']*'?|[^\s>]+)/gi
 
 /** `<password>…</password>`, `<entry key="password">…</entry>`, `<input name="password" value="…">` */
-const scrubTags = (text: string): string =>
-  text.replace(tag, (found, name: string, attributes: string, data = '', content: string) => {
+const scrubTags = (text: string): string => {
+  let isOuterSecret = false
+  return text.replace(tag, (found, name: string, attributes: string, data = '', content: string) => {
     const names = [name, ...[...attributes.matchAll(nameAttribute)].map(([, value = '']) => value)]
-    if (!names.some(isSecretKey)) return found
+    const isSecret = names.some(isSecretKey) || (isOuterSecret && /^(?:value|string|data)$/i.test(name))
+    // `<setting name="password"><value>…`; in a property list `<key>password</key><string>…`
+    isOuterSecret = (isSecret && content.trim() === '') || (name === 'key' && isSecretKey(content))
+    if (!isSecret) return found
     const shownAttributes = attributes.replace(valueAttribute, `$1"${hidden}"`)
     return `<${name}${shownAttributes}>${data}${content.trim() === '' ? content : hidden}`
   })
+}
 
 /**
  * scheme://user:password@host; the password may contain characters that should have been escaped. An address
@@ -136,22 +197,32 @@ const scrubUrls = (text: string): string =>
     }).join('')
   })
 
-const assignment = /(?<![\w.-])([\w.-]+)(?:(?:\\*["'`]|%(?:25)*2[27])?\s*(=>|:=|[:=]|%(?:25)*3[AD])\s*|\s+)/gi
-/** After `name: `, a name and then `value:`. */
-const pair = new RegExp(
-  '["\'`]?([\\w.-]{1,100})["\'`]?[\\s,;]{1,64}' +
-    '["\'`]?(?:value|val|content|data|default)["\'`]?\\s{0,64}(?:=>|:=|[:=])\\s{0,64}', 'iy',
+/** A name with what closes its quotation, its brackets or its emphasis, and what stands before the value. */
+const assignment = new RegExp(
+  '(?<![\\w.-])([\\w.-]+)(?:(?:\\\\*["\'`*]|%(?:25)*2[27]|\\[?\\]|%(?:25)*5[BD]){0,4}\\s*' +
+    '(=>|->|:=|[?+!]?={1,3}|\\|\\||\\?\\?|:|%(?:25)*3[AD])\\s*|' +
+    // The first argument of a call, and the second: `setenv("PASSWORD", "…")`
+    '(?<=\\w\\(["\'`][\\w.-]{1,100})["\'`]\\s*,\\s*(?=["\'`])|\\s+)', 'gi',
 )
-// The second alternative is a quotation in a quotation: it ends as it began, or with the outer one. Python
-// writes b'…', C# @"…".
-const quoted =
-  /[bru@$]{0,2}(?:"(?:[^"\\]|\\[\s\S])*(?:"|$)|(\\+)"[\s\S]*?(?:(?<!\\)\1?"|$)|'[^']*(?:'|$)|`[^`]*(?:`|$))/iy
-/** A YAML block scalar: every indented line. */
-const block = /[|>][-+\d]{0,2}[ \t]*(?:\r?\n(?:[ \t]+[^\r\n]*|(?=\r?\n)))+/y
+/** After `name: `, a name and then `value:`, or the empty line before a part of a form (RFC 7578). */
+const pair = new RegExp(
+  '["\'`]?([\\w.-]{1,100})["\'`]?(?:[\\s,;]{1,64}' +
+    '["\'`]?(?:value|val|content|data|default)["\'`]?\\s{0,64}(?:=>|:=|[:=])\\s{0,64}|' +
+    '(?:;[^\\r\\n]{0,200})?\\r?\\n(?:[\\w-]+:[^\\r\\n]*\\r?\\n){0,4}\\r?\\n|(?<=["\'`])(?=\\w))', 'iy',
+)
+// Three quotation marks are Python's. The third alternative is a quotation in a quotation: it ends as it
+// began, or with the outer one. Python writes b'…', C# @"…", SQL N'…'.
+const quoted = new RegExp(
+  '[bru@$n]{0,2}(?:((\\\\*)(["\'])\\2\\3\\2\\3)[\\s\\S]*?(?:\\1|$)|"(?:[^"\\\\]|\\\\[\\s\\S])*(?:"|$)|' +
+    '(\\\\+)"[\\s\\S]*?(?:(?<!\\\\)\\4?"|$)|\'[^\']*(?:\'|$)|`[^`]*(?:`|$))', 'iy',
+)
+/** Of shells and Terraform. */
+const hereDocument = /<<[-~]?["']?(\w{1,40})["']?[\s\S]*?(?:\n[ \t]*\1(?!\w)|$)/y
 /** RFC 9110, section 11.4: a list of parameters follows the scheme. */
 const scheme = /(?:digest|negotiate|ntlm|hawk|oauth|aws4-hmac-sha256|signature)\s[^\r\n]*/iy
 const line = /[^\r\n]+/y
-const word = /[^\s"'&<>]+/y
+/** A backslash before the line end continues it; both may be escaped themselves. */
+const word = /(?:\\(?:\r?\n|\\\\n)[ \t]*|[^\s"'&<>])+/y
 // Prose such as "password expired" has no digits; a secret has letters and digits.
 const mixed =
   /(?:(?:is|was)\s+)?(?=[^\s"'&<>,;\d]{0,200}\d)(?=[^\s"'&<>,;A-Za-z]{0,200}[A-Za-z])[^\s"'&<>,;]{6,}/y
@@ -169,16 +240,18 @@ const scrubAssignments = (text: string): string => {
     let start = assignment.lastIndex
     const isAssigned = separator !== undefined || key.startsWith('-')
     // Tested first, because few words of prose have such a neighbour.
-    const neighbour = isAssigned ? undefined : endOf(quoted, text, start) ?? endOf(mixed, text, start)
+    const quotation = isAssigned ? undefined : endOf(quoted, text, start)
+    const neighbour = isAssigned ? undefined : quotation ?? endOf(mixed, text, start)
     const previous = before.end === found.index ? before.word : ''
     before = { word: key, end: start }
     if (!isAssigned && neighbour === undefined) continue
     const isName = separator !== undefined && nameNames.has(key.toLowerCase())
     const paired = isName ? pairAt(text, start) : undefined
     start = paired ?? start
-    const isSecret = isSecretKey(key) || (separator !== undefined && isSecretPhrase(previous, key))
+    const isPhrase = separator !== undefined || quotation !== undefined
+    const isSecret = isSecretKey(key) || (isPhrase && isSecretPhrase(previous, key))
     if (paired === undefined && !isSecret) continue
-    const end = neighbour ?? valueEnd(text, start, separator, key)
+    const end = neighbour ?? valueEnd(text, start, separator, key, found.index)
     if (end === undefined) continue
     pieces.push(text.slice(done, start), hidden)
     done = end
@@ -202,12 +275,27 @@ const pairAt = (text: string, start: number): number | undefined => {
 }
 
 const valueEnd = (
-  text: string, start: number, separator: string | undefined, key: string,
+  text: string, start: number, separator: string | undefined, key: string, keyAt: number,
 ): number | undefined =>
-  endOf(quoted, text, start) ?? endOf(block, text, start) ??
+  endOf(quoted, text, start) ?? endOf(hereDocument, text, start) ??
   bracketEnd(text, start, separator === ':' ? '[{' : '[{(') ??
-  (/auth/i.test(key) ? endOf(scheme, text, start) : undefined) ??
-  endOf(separator === ':' ? line : word, text, start)
+  (/auth/i.test(key) && separator !== ':' ? endOf(scheme, text, start) : undefined) ??
+  (separator === ':' ? lineEnd(text, start, keyAt) : endOf(word, text, start))
+
+/**
+ * The end of a line, with the lines after it that are indented deeper than the line of the name: a scalar of
+ * YAML, or a folded header.
+ */
+const lineEnd = (text: string, start: number, keyAt: number): number | undefined => {
+  const end = endOf(line, text, start)
+  if (end === undefined) return undefined
+  const before = text.slice(text.lastIndexOf('\n', keyAt) + 1, keyAt)
+  const indentation = Math.min(/^[ \t]*(?:- +)*/.exec(before)?.[0].length ?? 0, 200)
+  return endOf(deeperLines(indentation), text, end) ?? end
+}
+
+const deeperLines = (indentation: number): RegExp =>
+  new RegExp(`(?:(?:\\r?\\n[ \\t]*)*\\r?\\n[ \\t]{${indentation + 1}}[ \\t]*[^\\s][^\\r\\n]*)+`, 'y')
 
 /** The position after the closing bracket, or the end of the text if it is never closed. */
 const bracketEnd = (text: string, start: number, opening: string): number | undefined => {
