@@ -8,28 +8,25 @@ import { hidden, isSecretCompound, isSecretKey, nameNames, normal } from './secr
  */
 export const secretPrefixes: readonly string[] = [
   // Models
-  'sk-', 'sk_', 'gsk_', 'xai-', 'hf_', 'pplx-', 'r8_', 'nvapi-', 'tvly-',
+  'sk- sk_ gsk_ xai- hf_ pplx- r8_ nvapi- tvly-',
   // Code, packages, images
-  'ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_', 'github_pat_', 'glpat-', 'gldt-', 'glrt-', 'glptt-', 'glcbt-',
-  'glsoat-', 'glimt-', 'glagent-', 'glffct-',
-  'ATATT3', 'ATCTT3', 'ATBB', 'npm_', 'pypi-', 'rubygems_', 'dckr_pat_', 'dckr_oat_', 'CLOJARS_', 'AKCp',
-  'sgp_', 'lin_api_', 'lin_oauth_',
-  'ntn_', 'figd_', 'PMAK-', 'rdme_', 'shpat_', 'shpca_', 'shppa_', 'shpss_',
+  'ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glptt- glcbt- glsoat- glimt- glagent-',
+  'glffct- ATATT3 ATCTT3 ATBB npm_ pypi- rubygems_ dckr_pat_ dckr_oat_ CLOJARS_ AKCp sgp_ lin_api_',
+  'lin_oauth_ ntn_ figd_ PMAK- rdme_ shpat_ shpca_ shppa_ shpss_',
   // Clouds and what runs there
-  'AIza', 'ya29.', 'GOCSPX-', 'dop_v1_', 'doo_v1_', 'dor_v1_', 'hvs.', 'hvb.', 'hvr.', 'pul-', 'dapi',
-  'dp.pt.', 'dp.st.', 'fo1_', 'fm1_', 'fm2_',
-  'HRKU-', 'pscale_tkn_', 'pscale_pw_', 'pscale_oauth_', 'sbp_', 'sb_secret_', 'tskey-', 'nfp_',
+  'AIza ya29. GOCSPX- dop_v1_ doo_v1_ dor_v1_ hvs. hvb. hvr. pul- dapi dp.pt. dp.st. fo1_ fm1_ fm2_',
+  'HRKU- pscale_tkn_ pscale_pw_ pscale_oauth_ sbp_ sb_secret_ tskey- nfp_',
   // Watching
-  'glsa_', 'glc_', 'sntrys_', 'sntryu_', 'NRAK-', 'NRII-', 'phx_',
+  'glsa_ glc_ sntrys_ sntryu_ NRAK- NRII- phx_',
   // Messages and mail
-  'xoxa-', 'xoxb-', 'xoxc-', 'xoxd-', 'xoxe-', 'xoxe.', 'xoxo-', 'xoxp-', 'xoxr-', 'xoxs-', 'xapp-', 'SG.',
-  'xkeysib-', 'xsmtpsib-', 'pat-na1-', 'pat-eu1-',
+  'xoxa- xoxb- xoxc- xoxd- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp- SG. xkeysib- xsmtpsib- pat-na1-',
+  'pat-eu1-',
   // Money
-  'rk_', 'rk-', 'pk_live_', 'pk_test_', 'whsec_', 'sq0atp-', 'sq0csp-', 'EAAA', 'shippo_live_',
-  'shippo_test_', 'duffel_live_', 'FLWSECK_TEST-',
+  'rk_ rk- pk_live_ pk_test_ whsec_ sq0atp- sq0csp- EAAA shippo_live_ shippo_test_ duffel_live_',
+  'FLWSECK_TEST-',
   // Keys themselves
-  'AGE-SECRET-KEY-', 'ops_eyJ',
-]
+  'AGE-SECRET-KEY- ops_eyJ',
+].flatMap(prefixes => prefixes.split(' '))
 
 const prefixPattern = secretPrefixes.map(prefix => prefix.replace('.', '\\.')).join('|')
 
@@ -314,12 +311,15 @@ const endOf = (pattern: RegExp, text: string, start: number): number | undefined
   return pattern.test(text) ? pattern.lastIndex : undefined
 }
 
-/** Longest text of a client or server, in characters, as in a record. */
-const longestShown = 256
+/** Longest text of a client or server outside of payloads (names, ids, methods), in characters. */
+const longestName = 256
+
+export const cut = (text: string, length = longestName): string =>
+  (text.length <= length ? text : `${text.slice(0, length)}…`)
 
 /** A text from the wire for messages and telemetry: cut, without secrets, control or invisible characters. */
 export const shown = (text: string): string => {
-  const short = text.length <= longestShown ? text : `${text.slice(0, longestShown)}…`
+  const short = cut(text)
   return withoutSecrets(plain.test(short) ? short : stripHidden(short.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '')))
 }
 
