@@ -3,7 +3,7 @@ import type { Entry, Identity } from '#core/event.js'
 import type { Finding } from '#core/rule.js'
 import { canonical } from '#canonical.js'
 import { type Payloads, payloadsOf, wellFormed } from './redact.js'
-import { withoutSecrets } from './secrets.js'
+import { cut, withoutSecrets } from './secrets.js'
 
 /** The end of a chain of records. */
 export interface Position {
@@ -32,8 +32,6 @@ export const sealed = (before: string, after: string, last: Position): Line => {
   return { text: `{${before}"hash":"${hash}",${after}}\n`, position: { seq: last.seq + 1, hash } }
 }
 
-/** Longest text of a client or server outside of payloads (names, ids, methods), in characters. */
-const longest = 256
 /** Searched before the text is cut: the `@` of an address, which makes its password known, may come later. */
 const maxSearched = 4096
 
@@ -150,9 +148,6 @@ export const isoTime = (now: Date): string => {
 // A number beyond a double is Infinity, which JSON cannot write.
 const idText = (id: string | number, text: (value: string) => string): string =>
   typeof id === 'string' ? text(id) : Number.isFinite(id) ? String(id) : `"${id}"`
-
-const cut = (text: string, length = longest): string =>
-  (text.length <= length ? text : `${text.slice(0, length)}…`)
 
 const scrubbed = (text: string): string => wellFormed(withoutSecrets(text))
 

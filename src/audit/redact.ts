@@ -67,10 +67,14 @@ const redactElements = (elements: readonly Json[], depth: number): Json =>
     if (!isString(before) || !isString(element)) return redactAt(element, depth)
     // The elements may be words of a command line, with an option before its value, or one pair of a name and
     // a value.
-    if ((before.startsWith('-') || elements.length === 2) && isSecretKey(before)) return hidden
+    const isName = before.startsWith('-') || elements.length === 2 || headerNames.test(before)
+    if (isName && isSecretKey(before)) return hidden
     if (/^(?:-u|--(?:proxy-)?user)$/.test(before)) return element.replace(/:.*$/s, `:${hidden}`)
     return redactAt(element, depth)
   })
+
+/** Node.js lists the names of headers and their values in turn. */
+const headerNames = /^(?:(?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]+)$/i
 
 const redactMembers = (object: JsonObject, depth: number, outer = ''): Json => {
   const named = namesSecret(object)
@@ -89,7 +93,7 @@ const redactMembers = (object: JsonObject, depth: number, outer = ''): Json => {
 }
 
 const valueNames: ReadonlySet<string> = new Set([
-  'value', 'values', 'val', 'content', 'contents', 'data', 'default', 'text', 'plaintext',
+  'value', 'values', 'val', 'v', 'content', 'contents', 'data', 'default', 'text', 'plaintext',
 ])
 const columnNames: ReadonlySet<string> =
   new Set(['columns', 'fields', 'header', 'headers', 'columnnames', 'names'])

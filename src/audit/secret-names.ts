@@ -2,8 +2,9 @@
 export const hidden = '[redacted]'
 
 const secretWords = new RegExp(
-  'passw(?:or)?d|passphrase|passcode|pwd|secret|token|authori[sz]ation|credential|cookie|bearer|jwt|' +
-    'sess(?:ion)?id|connectionstring|webhookurl|' +
+  'passw(?:or[dt]|d)|kennwort|motdepasse|contrasena|passphrase|passcode|pwd|secret|token|credential|' +
+    'authori[sz]ation|cookie|bearer|jwt|sess(?:ion)?id|connectionstring|webhookurl|securestring|' +
+    'clientassertion|codeverifier|' +
     '(?:api|access|private|signing|encryption|shared|account|master|service)key|' +
     // `dbpass`, but not compass.
     '(?<!com|by|over|under|tres|sur)pass$|pw$',
@@ -22,7 +23,7 @@ const plainKeys: ReadonlySet<string> = new Set([
 
 /** Members that hold a name whose value is in another one: `{ "name": "Authorization", "value": "…" }`. */
 export const nameNames: ReadonlySet<string> =
-  new Set(['name', 'key', 'header', 'field', 'id', 'label', 'type', 'title'])
+  new Set(['name', 'key', 'k', 'header', 'field', 'id', 'label', 'type', 'title', 'variable'])
 
 /**
  * Caches the results of a function for texts that recur.

@@ -1,5 +1,7 @@
+import { isUtf8 } from 'node:buffer'
 import { stripHidden } from '#protocol/text/hidden.js'
-import { hidden, isSecretCompound, isSecretKey, nameNames, normal } from './secret-names.js'
+import { scrubAssignments } from './assignments.js'
+import { hidden, isSecretKey, normal } from './secret-names.js'
 
 /**
  * How published kinds of secrets begin; letters, digits, `_` and `-` follow. The issuers document them, and
@@ -7,32 +9,29 @@ import { hidden, isSecretCompound, isSecretKey, nameNames, normal } from './secr
  */
 export const secretPrefixes: readonly string[] = [
   // Models
-  'sk-', 'sk_', 'gsk_', 'xai-', 'hf_', 'pplx-', 'r8_', 'nvapi-', 'tvly-',
+  'sk- sk_ gsk_ xai- hf_ pplx- r8_ nvapi- tvly-',
   // Code, packages, images
-  'ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_', 'github_pat_', 'glpat-', 'gldt-', 'glrt-', 'glptt-', 'glcbt-',
-  'glsoat-', 'glimt-', 'glagent-', 'glffct-',
-  'ATATT3', 'ATCTT3', 'ATBB', 'npm_', 'pypi-', 'rubygems_', 'dckr_pat_', 'dckr_oat_', 'CLOJARS_', 'AKCp',
-  'sgp_', 'lin_api_', 'lin_oauth_',
-  'ntn_', 'figd_', 'PMAK-', 'rdme_', 'shpat_', 'shpca_', 'shppa_', 'shpss_',
+  'ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glptt- glcbt- glsoat- glimt- glagent-',
+  'glffct- ATATT3 ATCTT3 ATBB npm_ pypi- rubygems_ dckr_pat_ dckr_oat_ CLOJARS_ AKCp sgp_ lin_api_',
+  'lin_oauth_ ntn_ figd_ PMAK- rdme_ shpat_ shpca_ shppa_ shpss_',
   // Clouds and what runs there
-  'AIza', 'ya29.', 'GOCSPX-', 'dop_v1_', 'doo_v1_', 'dor_v1_', 'hvs.', 'hvb.', 'hvr.', 'pul-', 'dapi',
-  'dp.pt.', 'dp.st.', 'fo1_', 'fm1_', 'fm2_',
-  'HRKU-', 'pscale_tkn_', 'pscale_pw_', 'pscale_oauth_', 'sbp_', 'sb_secret_', 'tskey-', 'nfp_',
+  'AIza ya29. GOCSPX- dop_v1_ doo_v1_ dor_v1_ hvs. hvb. hvr. pul- dapi dp.pt. dp.st. fo1_ fm1_ fm2_',
+  'HRKU- pscale_tkn_ pscale_pw_ pscale_oauth_ sbp_ sb_secret_ tskey- nfp_',
   // Watching
-  'glsa_', 'glc_', 'sntrys_', 'sntryu_', 'NRAK-', 'NRII-', 'phx_',
+  'glsa_ glc_ sntrys_ sntryu_ NRAK- NRII- phx_',
   // Messages and mail
-  'xoxa-', 'xoxb-', 'xoxc-', 'xoxd-', 'xoxe-', 'xoxe.', 'xoxo-', 'xoxp-', 'xoxr-', 'xoxs-', 'xapp-', 'SG.',
-  'xkeysib-', 'xsmtpsib-', 'pat-na1-', 'pat-eu1-',
+  'xoxa- xoxb- xoxc- xoxd- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp- SG. xkeysib- xsmtpsib- pat-na1-',
+  'pat-eu1-',
   // Money
-  'rk_', 'rk-', 'pk_live_', 'pk_test_', 'whsec_', 'sq0atp-', 'sq0csp-', 'EAAA', 'shippo_live_',
-  'shippo_test_', 'duffel_live_', 'FLWSECK_TEST-',
+  'rk_ rk- pk_live_ pk_test_ whsec_ sq0atp- sq0csp- EAAA shippo_live_ shippo_test_ duffel_live_',
+  'FLWSECK_TEST-',
   // Keys themselves
-  'AGE-SECRET-KEY-', 'ops_eyJ',
-]
+  'AGE-SECRET-KEY- ops_eyJ',
+].flatMap(prefixes => prefixes.split(' '))
 
 const prefixPattern = secretPrefixes.map(prefix => prefix.replace('.', '\\.')).join('|')
 
-const pem = '[A-Z0-9 ]{0,40}PRIVATE KEY[^-]{0,20}-----'
+const pem = '[A-Z0-9 +]{0,40}PRIVATE[ +]KEY[^-]{0,20}-{4,5}'
 
 const webhooks = [
   'hooks\\.slack\\.com\\/(?:services|workflows|triggers)\\/', 'discord(?:app)?\\.com\\/api\\/webhooks\\/',
@@ -43,7 +42,9 @@ type Pattern = readonly [RegExp, string | ((found: string, before: string, secre
 
 // Each pattern can match only at the beginning of a run of its letters: the search takes linear time.
 const patterns: readonly Pattern[] = [
-  [new RegExp(`-----BEGIN ${pem}[\\s\\S]*?(?:-----END ${pem}|$)`, 'g'), hidden],
+  // RFC 7468, RFC 4716 (`---- BEGIN`), and the files of PuTTY.
+  [new RegExp(`-{4,5} ?BEGIN[ +]${pem}[\\s\\S]*?(?:-{4,5} ?END[ +]${pem}|$)`, 'gi'), hidden],
+  [/(Private-Lines:)[\s\S]*?(?=\sPrivate-MAC|$)/g, `$1${hidden}`],
   [new RegExp(`(?<![\\w-])(?:${prefixPattern})[\\w-]{8,}[\\w.-]*`, 'g'), hidden],
   [/(?<!\w)(?:AKIA|ASIA|ABIA|ACCA|LTAI)[A-Za-z0-9]{12,}/g, hidden],
   [/(?<![\w-])(?:key-[0-9a-f]{32}|SK[0-9a-f]{32}|[0-9a-f]{32}-us\d{1,2})(?![\w-])/g, hidden],
@@ -53,14 +54,32 @@ const patterns: readonly Pattern[] = [
     /(?<!\w)(basic\s+)([\w+/-]{4,}={0,2})/gi,
     (found, before, secret) => (isBasic(secret) ? before + hidden : found),
   ],
+  // A Discord bot's token, and hashes of passwords (crypt(5)).
+  [/(?<![\w-])[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{25,}/g, hidden],
+  [/(?<![\w$])\$(?:apr1|[1567y]|2[abxy]|argon2\w{1,2}|scrypt)\$[\w./$,=+-]{10,}/g, hidden],
   // A Telegram bot's number and token.
   [/(?<![A-Za-z0-9_-])((?:bot)?\d{3,12}:)AA[\w-]{10,}/g, `$1${hidden}`],
   // Anyone who knows the URL of a webhook may post to it.
   [new RegExp(`(${webhooks})[^\\s"'<>]{1,512}`, 'gi'), `$1${hidden}`],
   [/([?&#;](?:key|code)=)[^\s&#"'<>]{1,4096}/gi, `$1${hidden}`],
-  // curl -u NAME:PASSWORD
-  [/(?<!\S)(-u\s*|--(?:proxy-)?user(?:\s+|=))([^\s:"']{1,256}):\S+/g, `$1$2:${hidden}`],
+  // curl -u NAME:PASSWORD, docker login -p PASSWORD
+  [/(?<!\S)(-u\s*|--(?:proxy-)?user(?:\s+|=))(["']?[^\s:"']{1,256}):[^\s"']+/g, `$1$2:${hidden}`],
+  [
+    /(?<!\w)((?:sshpass|login)\s(?:[^|&;\n]{0,200}?\s)??-p\s*)(?:"[^"]*"?|'[^']*'?|[^\s|&;"']+)/g,
+    `$1${hidden}`,
+  ],
+  [/(?<!\w)(identified\s+by\s+)(?:'[^']*'?|"[^"]*"?)/gi, `$1${hidden}`],
+  // A data: URI, a blob or a Kubernetes secret may be the base64 of a text.
+  [
+    /(?<![\w+/=-])[\w+/-]{24,}={0,2}/g,
+    found => (isSecretText(Buffer.from(found, 'base64')) ? hidden : found),
+  ],
 ]
+
+const isSecretText = (bytes: Buffer): boolean => {
+  const text = isUtf8(bytes) ? bytes.toString() : ''
+  return scrub(text) !== text
+}
 
 /** Credentials (RFC 7617), not a word of prose: long, padded, or a name and a password when decoded. */
 const isBasic = (text: string): boolean =>
@@ -79,13 +98,22 @@ export const withoutSecrets = (text: string): string => {
  * their escapes undone; below them a whole text is hidden.
  */
 export const maxLevels = 3
-/** Those of JSON, and those of a JSON Pointer. */
-const escape = /\\u([\da-f]{4})|\\(["\\/bfnrt])|(~[01])/gi
-const escapes: ReadonlyMap<string, string> =
-  new Map([['~0', '~'], ['~1', '/'], ['b', '\b'], ['f', '\f'], ['n', '\n'], ['r', '\r'], ['t', '\t']])
+/** Those of JSON and of programs, of addresses, of HTML, and those of a JSON Pointer. */
+const escape = new RegExp(
+  '\\\\u([\\da-f]{4})|(?:%|\\\\x)([\\da-f]{2})|(?:\\\\u\\{|&#x)([\\da-f]{1,6})[};]|&#(\\d{1,7});|' +
+    '\\\\(["\\\\/bfnrt])|(~[01]|&(?:quot|apos|amp|lt|gt);)', 'gi',
+)
+const escapes: ReadonlyMap<string, string> = new Map([
+  ['~0', '~'], ['~1', '/'], ['b', '\b'], ['f', '\f'], ['n', '\n'], ['r', '\r'], ['t', '\t'],
+  ['&quot;', '"'], ['&apos;', '\''], ['&amp;', '&'], ['&lt;', '<'], ['&gt;', '>'],
+])
 
-const unescaped = (_: string, code?: string, letter = '', step = letter): string =>
-  (code === undefined ? escapes.get(step) ?? step : String.fromCharCode(parseInt(code, 16)))
+const unescaped = (
+  _: string, four?: string, two = four, hex = two, decimal?: string, letter = '', step = letter,
+): string => {
+  const code = hex === undefined ? Number(decimal) : parseInt(hex, 16)
+  return code <= 0x10ffff ? String.fromCodePoint(code) : (escapes.get(step) ?? step)
+}
 
 /** The other texts that a reader may take it for. */
 const readingsOf = (text: string): readonly string[] => {
@@ -102,20 +130,51 @@ const scrub = (text: string): string =>
   patterns.reduce((rest, [pattern, instead]) => {
     // TypeScript resolves the overloads of `replace` only for one of the two types.
     return typeof instead === 'string' ? rest.replace(pattern, instead) : rest.replace(pattern, instead)
-  }, scrubUrls(scrubAssignments(scrubTags(text))))
+  }, scrubUrls(scrubAssignments(scrubTags(scrubTables(text)))))
+
+/** The name of a column. */
+const columnName = /^["']?[\w.-]{0,40}(?: [\w.-]{1,20})?["']?$/
+
+/** The columns with secret names in a table of text: Markdown, CSV, or what a database's shell prints. */
+const scrubTables = (text: string): string => {
+  let [delimiter, secret]: readonly [string, readonly boolean[]] = ['', []]
+  const rows = text.split('\n')
+  return rows.length < 2 ? text : rows.map(row => {
+    if (/^[-+|:=\s]+$/.test(row)) return row
+    const cells = secret.length === 0 ? [] : row.split(delimiter)
+    if (cells.length > 0 && cells.length === secret.length) {
+      const hide = (cell: string) => cell.replace(/\S.*\S|\S/, hidden)
+      return cells.map((cell, index) => (secret[index] === true ? hide(cell) : cell)).join(delimiter)
+    }
+    secret = []
+    for (delimiter of ['|', '\t', ',']) {
+      const names = row.split(delimiter).map(name => name.trim())
+      if (names.filter(name => name !== '').length < 2 || !names.every(name => columnName.test(name))) continue
+      secret = names.map(isSecretKey)
+      if (secret.includes(true)) break
+      secret = []
+    }
+    return row
+  }).join('\n')
+}
 
 const tag = /<([\w:.-]+)([^<>]*)>(<!\[CDATA\[)?([^<]*)/g
 const nameAttribute = /(?<![\w-])(?:name|key|id|type|field|label)\s*=\s*["']?([^\s"'>]{1,100})/gi
 const valueAttribute = /((?<![\w-])(?:value|content|data|default)\s*=\s*)(?:"[^"]*"?|'[^']*'?|[^\s>]+)/gi
 
 /** `<password>…</password>`, `<entry key="password">…</entry>`, `<input name="password" value="…">` */
-const scrubTags = (text: string): string =>
-  text.replace(tag, (found, name: string, attributes: string, data = '', content: string) => {
+const scrubTags = (text: string): string => {
+  let isOuterSecret = false
+  return text.replace(tag, (found, name: string, attributes: string, data = '', content: string) => {
     const names = [name, ...[...attributes.matchAll(nameAttribute)].map(([, value = '']) => value)]
-    if (!names.some(isSecretKey)) return found
+    const isSecret = names.some(isSecretKey) || (isOuterSecret && /^(?:value|string|data)$/i.test(name))
+    // `<setting name="password"><value>…`; in a property list `<key>password</key><string>…`
+    isOuterSecret = (isSecret && content.trim() === '') || (name === 'key' && isSecretKey(content))
+    if (!isSecret) return found
     const shownAttributes = attributes.replace(valueAttribute, `$1"${hidden}"`)
     return `<${name}${shownAttributes}>${data}${content.trim() === '' ? content : hidden}`
   })
+}
 
 /**
  * scheme://user:password@host; the password may contain characters that should have been escaped. An address
@@ -136,102 +195,15 @@ const scrubUrls = (text: string): string =>
     }).join('')
   })
 
-const assignment = /(?<![\w.-])([\w.-]+)(?:(?:\\*["'`]|%(?:25)*2[27])?\s*(=>|:=|[:=]|%(?:25)*3[AD])\s*|\s+)/gi
-/** After `name: `, a name and then `value:`. */
-const pair = new RegExp(
-  '["\'`]?([\\w.-]{1,100})["\'`]?[\\s,;]{1,64}' +
-    '["\'`]?(?:value|val|content|data|default)["\'`]?\\s{0,64}(?:=>|:=|[:=])\\s{0,64}', 'iy',
-)
-// The second alternative is a quotation in a quotation: it ends as it began, or with the outer one. Python
-// writes b'…', C# @"…".
-const quoted =
-  /[bru@$]{0,2}(?:"(?:[^"\\]|\\[\s\S])*(?:"|$)|(\\+)"[\s\S]*?(?:(?<!\\)\1?"|$)|'[^']*(?:'|$)|`[^`]*(?:`|$))/iy
-/** A YAML block scalar: every indented line. */
-const block = /[|>][-+\d]{0,2}[ \t]*(?:\r?\n(?:[ \t]+[^\r\n]*|(?=\r?\n)))+/y
-/** RFC 9110, section 11.4: a list of parameters follows the scheme. */
-const scheme = /(?:digest|negotiate|ntlm|hawk|oauth|aws4-hmac-sha256|signature)\s[^\r\n]*/iy
-const line = /[^\r\n]+/y
-const word = /[^\s"'&<>]+/y
-// Prose such as "password expired" has no digits; a secret has letters and digits.
-const mixed =
-  /(?:(?:is|was)\s+)?(?=[^\s"'&<>,;\d]{0,200}\d)(?=[^\s"'&<>,;A-Za-z]{0,200}[A-Za-z])[^\s"'&<>,;]{6,}/y
+/** Longest text of a client or server outside of payloads (names, ids, methods), in characters. */
+const longestName = 256
 
-/**
- * `password: …`, `token=…`, `--api-key …`, `Cookie: …`. The value is a quotation, a bracketed part, a word
- * or, after a colon, the rest of the line; after only a space, a quotation or a mix of letters and digits.
- */
-const scrubAssignments = (text: string): string => {
-  const pieces: string[] = []
-  let done = 0
-  let before = { word: '', end: -1 }
-  for (let found = assignment.exec(text); found; found = assignment.exec(text)) {
-    const [, key = '', separator] = found
-    let start = assignment.lastIndex
-    const isAssigned = separator !== undefined || key.startsWith('-')
-    // Tested first, because few words of prose have such a neighbour.
-    const neighbour = isAssigned ? undefined : endOf(quoted, text, start) ?? endOf(mixed, text, start)
-    const previous = before.end === found.index ? before.word : ''
-    before = { word: key, end: start }
-    if (!isAssigned && neighbour === undefined) continue
-    const isName = separator !== undefined && nameNames.has(key.toLowerCase())
-    const paired = isName ? pairAt(text, start) : undefined
-    start = paired ?? start
-    const isSecret = isSecretKey(key) || (separator !== undefined && isSecretPhrase(previous, key))
-    if (paired === undefined && !isSecret) continue
-    const end = neighbour ?? valueEnd(text, start, separator, key)
-    if (end === undefined) continue
-    pieces.push(text.slice(done, start), hidden)
-    done = end
-    assignment.lastIndex = end
-  }
-  return pieces.length === 0 ? text : pieces.join('') + text.slice(done)
-}
-
-/** `The API key: …`, `the password is: …`; but not `token count: …`. */
-const isSecretPhrase = (previous: string, key: string): boolean => {
-  if (previous === '') return false
-  if (/^(?:is|was)$/i.test(key)) return isSecretKey(previous)
-  return !isSecretKey(previous) && isSecretCompound(previous, key)
-}
-
-/** Where the value of the secret begins whose name stands at `start`; undefined when there is none. */
-const pairAt = (text: string, start: number): number | undefined => {
-  pair.lastIndex = start
-  const [, name] = pair.exec(text) ?? []
-  return name !== undefined && isSecretKey(name) ? pair.lastIndex : undefined
-}
-
-const valueEnd = (
-  text: string, start: number, separator: string | undefined, key: string,
-): number | undefined =>
-  endOf(quoted, text, start) ?? endOf(block, text, start) ??
-  bracketEnd(text, start, separator === ':' ? '[{' : '[{(') ??
-  (/auth/i.test(key) ? endOf(scheme, text, start) : undefined) ??
-  endOf(separator === ':' ? line : word, text, start)
-
-/** The position after the closing bracket, or the end of the text if it is never closed. */
-const bracketEnd = (text: string, start: number, opening: string): number | undefined => {
-  if (start >= text.length || !opening.includes(text.charAt(start))) return undefined
-  let depth = 0
-  for (let at = start; at < text.length; at += 1) {
-    const character = text.charAt(at)
-    if ('[{('.includes(character)) depth += 1
-    else if (']})'.includes(character) && --depth === 0) return at + 1
-  }
-  return text.length
-}
-
-const endOf = (pattern: RegExp, text: string, start: number): number | undefined => {
-  pattern.lastIndex = start
-  return pattern.test(text) ? pattern.lastIndex : undefined
-}
-
-/** Longest text of a client or server, in characters, as in a record. */
-const longestShown = 256
+export const cut = (text: string, length = longestName): string =>
+  (text.length <= length ? text : `${text.slice(0, length)}…`)
 
 /** A text from the wire for messages and telemetry: cut, without secrets, control or invisible characters. */
 export const shown = (text: string): string => {
-  const short = text.length <= longestShown ? text : `${text.slice(0, longestShown)}…`
+  const short = cut(text)
   return withoutSecrets(plain.test(short) ? short : stripHidden(short.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '')))
 }
 

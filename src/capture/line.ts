@@ -55,18 +55,10 @@ const fields = <Of extends Shape>(shape: Of): Read<Values<Of>> => value => {
 const side = oneOf<Side>('client', 'server')
 
 const toolMembers = fields({
-  denied: flag,
-  outputSchema: maybe(schema),
-  resultSchema: maybe(schema),
-  structured: maybe(oneOf('from-text')),
-  annotations: maybe(object),
-  scopes: maybe(list(text)),
-  title: maybe(text),
-  description: maybe(text),
-  inputSchema: maybe(fields({ properties: record(record(json)) })),
-  timeoutMs: maybe(number),
-  callsPerMinute: maybe(number),
-  resultBytes: maybe(number),
+  denied: flag, title: maybe(text), description: maybe(text), annotations: maybe(object),
+  scopes: maybe(list(text)), structured: maybe(oneOf('from-text')), outputSchema: maybe(schema),
+  resultSchema: maybe(schema), inputSchema: maybe(fields({ properties: record(record(json)) })),
+  timeoutMs: maybe(number), callsPerMinute: maybe(number), resultBytes: maybe(number),
 })
 
 const revision: Read<Revision> = value => (isString(value) && isRevision(value) ? value : misshapen())
@@ -91,15 +83,8 @@ const ruling = fields(changing)
 
 /** The limits of messages and schemas that applied to a session. */
 const limits = fields({
-  messageBytes: number,
-  depth: number,
-  schemaBytes: number,
-  schemaDepth: number,
-  subschemas: number,
-  validationMs: number,
-  listMs: number,
-  requestMs: number,
-  tools: number,
+  messageBytes: number, depth: number, schemaBytes: number, schemaDepth: number, subschemas: number,
+  validationMs: number, listMs: number, requestMs: number, tools: number,
 })
 
 const lock = fields({
@@ -194,9 +179,7 @@ const sent = fields({ to: side, exchange: text, number: maybe(number), ...bytes 
 
 /** A decision as in the audit log. Another version may have had other rules. */
 const decision = fields({
-  event: text,
-  tool: maybe(text),
-  id: maybe(id),
+  event: text, tool: maybe(text), id: maybe(id),
   verdict: oneOf<Verdict>('pass', 'log', 'mend', 'demote', 'block'),
   findings: list(fields({
     rule: text, path: text, message: text, mended: maybe(text), tool: maybe(text), prompt: maybe(text),

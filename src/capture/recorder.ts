@@ -23,25 +23,17 @@ export class Recorder {
   readonly #now: () => Date
   readonly #redaction: Redaction
   readonly #numbers = new WeakMap<Buffer, number>()
-  /** The ruling of the last event. */
-  #policy: RelayOptions['policy']
-  #tools: RelayOptions['tools']
-  #names: RelayOptions['names']
-  #shapes: RelayOptions['shapes']
+  /** What the ruling of the last event was made of. */
+  #parts: readonly unknown[]
   #number = 0
   #asked = 0
   #late: number[] = []
 
   constructor(options: RelayOptions, { payloads, limits, write, now }: RecorderOptions) {
-    const {
-      server, session, nonce, stateless, joined, shared, policy, trusted, tools, accepted, intent,
-      maxFindings, minRevision,
-    } = options
+    const { server, session, nonce, stateless, joined, shared, trusted, accepted, intent } = options
+    const { maxFindings, minRevision } = options
     this.#options = options
-    this.#policy = policy
-    this.#tools = tools
-    this.#names = options.names
-    this.#shapes = options.shapes
+    this.#parts = partsOf(options)
     this.#write = write
     this.#now = now
     this.#redaction = redactionOf(payloads)
@@ -70,9 +62,10 @@ export class Recorder {
     const decisions =
       effects.flatMap(effect => (effect.type === 'audit' ? [decisionOf(effect.entry, this.#redaction)] : []))
     const line: Captured = {
-      session: this.#options.session, time: this.#now()
-        .toISOString(), number, at: now, ruling: this.#changed(), event: this.#happened(event),
-      late: listed(this.#late), checks: listed(checks), sent: listed(sent), decisions: listed(decisions),
+      session: this.#options.session, time: this.#now().toISOString(), number, at: now,
+      ruling: this.#changed(), event: this.#happened(event),
+      late: listed(this.#late),
+      checks: listed(checks), sent: listed(sent), decisions: listed(decisions),
     }
     this.#asked = 0
     this.#late = []
@@ -80,13 +73,9 @@ export class Recorder {
   }
 
   #changed(): Ruling | undefined {
-    const { policy, tools, names, shapes } = this.#options
-    const isSame = policy === this.#policy && tools === this.#tools && names === this.#names
-    if (isSame && shapes === this.#shapes) return undefined
-    this.#policy = policy
-    this.#tools = tools
-    this.#names = names
-    this.#shapes = shapes
+    const parts = partsOf(this.#options)
+    if (parts.every((part, index) => part === this.#parts[index])) return undefined
+    this.#parts = parts
     return rulingOf(this.#options)
   }
 
@@ -120,6 +109,9 @@ export class Recorder {
     return { to, exchange, ...textOf(frame, this.#redaction) }
   }
 }
+
+const partsOf = ({ policy, tools, names, shapes }: RelayOptions): readonly unknown[] =>
+  [policy, tools, names, shapes]
 
 const rulingOf = ({ policy, tools, names, shapes }: RelayOptions): Ruling =>
   ({ policy: Object.fromEntries(policy), tools: Object.fromEntries(tools), names, profiles: shapes?.names })

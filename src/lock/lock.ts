@@ -100,13 +100,11 @@ const version = 2
  * once.
  */
 export const formatLock = (lock: Lock): string =>
-  `${withDigits(plainJson(sorted({ version, servers: Object.fromEntries(serversOf(lock)) })))}\n`
+  // Keys are in the order of RFC 8785.
+  `${withDigits(plainJson(parseJson(canonical({ version, servers: serversOf(lock) }))))}\n`
 
-const serversOf = (lock: Lock): readonly (readonly [string, JsonObject])[] =>
-  [...lock].map(([name, server]) => [name, formatServer(server)])
-
-/** Keys in the order of RFC 8785. */
-const sorted = (value: JsonObject): Json => parseJson(canonical(value)) ?? null
+const serversOf = (lock: Lock): JsonObject =>
+  Object.fromEntries([...lock].map(([name, server]) => [name, formatServer(server)]))
 
 const formatServer = ({ identity, acceptedBy, offers: { legacy, modern } }: Locked): JsonObject => {
   const isIn = (offer: Offer) =>

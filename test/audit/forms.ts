@@ -90,12 +90,73 @@ export const texts = [
   [`Bearer${' '.repeat(20)}${s}`, 'Bearer'],
   [`curl -u admin:${s} https://a.example`, 'admin'],
   [`curl --user=admin:${s} https://a.example`, 'https://a.example'],
+  // Property lists.
+  [`<setting name="password"><value>${s}</value></setting><value>bob</value>`, 'bob'],
+  [`<key>Password</key><string>${s}</string><key>User</key><string>bob</string>`, 'bob'],
+  // Programs.
+  [`password == "${s}" && user`, 'user'],
+  [`password !== '${s}' && user`, 'user'],
+  [`PASSWORD ?= ${s}\nuser`, 'user'],
+  [`password -> ${s}; user`, 'user'],
+  [`process.env.PASSWORD || '${s}', user`, 'user'],
+  [`process.env.PASSWORD ?? '${s}', user`, 'user'],
+  [`config["db"]['password'] = '${s}'; user`, 'user'],
+  [`os.environ["DB_PASSWORD"] = "${s}"\nuser`, 'user'],
+  [`setenv("DB_PASSWORD", "${s}", 1)`, ', 1)'],
+  [`define('DB_PASSWORD', '${s}');`, ');'],
+  [`password = """\n${s}\n"""\nuser`, 'user'],
+  [`PASSWORD = N'${s}' FOR bob`, 'FOR bob'],
+  [`password = <<EOT\na\n${s}\nEOT\nuser = 1`, 'user = 1'],
+  [`CREATE USER bob IDENTIFIED BY '${s}' there`, 'there'],
+  [`curl -u 'admin:${s}' https://a.example`, "'admin"],
+  [`curl --user "admin:${s}" https://a.example`, 'https://a.example'],
+  [`sshpass -p ${s} ssh a.example`, 'ssh a.example'],
+  [`docker login -u bob -p ${s} a.example`, 'a.example'],
+  // Lines that belong together.
+  [`a:\n  password: !vault |\n    a\n    ${s}\n  user: bob`, 'user: bob'],
+  [`- password: a\n    ${s}\n  user: bob`, 'user: bob'],
+  [`Cookie: a=1;\r\n b=${s}\r\nHost: a.example`, 'Host: a.example'],
+  [`name="password"\r\n\r\n${s}\r\n--b`, '--b'],
+  // Addresses, forms and prose.
+  [`user[password]=${s}&page=2`, '&page=2'],
+  [`user%5Bpassword%5D=${s}&page=2`, '&page=2'],
+  [`password[]=${s}&page=2`, '&page=2'],
+  [`**Password**: ${s}\nuser: bob`, 'user: bob'],
+  [`Your new password is "${s}", bob`, 'bob'],
+  [`Passwort: ${s}\nuser: bob`, 'user: bob'],
+  [`client_assertion=${s}&page=2`, '&page=2'],
+  // Keys and hashes.
+  [`-----begin private key-----\n${s}\n-----end private key----- after`, 'after'],
+  [`-----BEGIN+PRIVATE+KEY-----\n${s}\n-----END+PRIVATE+KEY-----`, ''],
+  [`---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\n${s}\n---- END SSH2 ENCRYPTED PRIVATE KEY ----`, ''],
+  [`Private-Lines: 1\n${s}\nPrivate-MAC: x`, 'Private-MAC: x'],
+  [`MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.${s}abcdefg there`, 'there'],
+  [`bob:$apr1$abc$${s}:1`, ':1'],
   // In disguise, the whole text goes.
+  [`https%3A%2F%2Fbob%3A${s}%40a.example%2F`, ''],
+  [`-----BEGIN%20PRIVATE%20KEY-----%0A${s}%0A-----END%20PRIVATE%20KEY-----`, ''],
+  [`%70assword=${s}`, ''],
+  [`pass\\x77ord=${s} pass\\u{77}ord=${s}`, ''],
+  [`{&quot;password&quot;:&quot;${s}&quot;}`, ''],
+  [`password&#61;${s} password&#x3d;${s}`, ''],
   [`gh\u200bp_${s}`, ''],
   [`ｓｋ-${s}`, ''],
   [`pass\u200bword=${s}`, ''],
   [`pass\u0000word=${s}`, ''],
 ] as const
+
+/** The same, if the text keeps its line ends: continued lines, and tables of Markdown, CSV and SQL shells. */
+export const lined = [
+  [`password=a\\\n  ${s}\nuser=bob`, 'user=bob'],
+  [`| user | password |\n|---|---|\n| bob | ${s} |`, '| bob |'],
+  [`user,password\nbob,${s}\n\nthere`, 'there'],
+  [`user\tpassword\nbob\t${s}`, 'bob'],
+  [` user | password\n------+---------\n bob | ${s}`, 'bob'],
+] as const
+
+/** The base64 of texts with secrets goes, in a data: URI, a blob or by itself. */
+export const encoded = [JSON.stringify({ password: s }), key, `https://bob:${s}@a.example/`]
+  .map(text => Buffer.from(text).toString('base64'))
 
 /** Values that hold the secret `s`, and what of them must stay. */
 export const values: readonly (readonly [Json, string])[] = [
@@ -104,6 +165,10 @@ export const values: readonly (readonly [Json, string])[] = [
   [{ key: 'DB_PASSWORD', val: s }, 'DB_PASSWORD'],
   [['--user', `admin:${s}`, 'bob'], 'admin'],
   [{ args: ['-u', `admin:${s}`] }, 'admin'],
+  [['Authorization', `Custom ${s}`, 'Accept', 'bob'], 'bob'],
+  [{ k: 'Authorization', v: s }, 'Authorization'],
+  [{ variable: 'DB_PASSWORD', value: s }, 'DB_PASSWORD'],
+  [{ Name: '/prod/x', Type: 'SecureString', Value: s }, '/prod/x'],
   [{ columns: ['user', 'password'], rows: [['bob', s]] }, 'bob'],
   [{ fields: [{ name: 'user' }, { name: 'api_key' }], records: [['bob', { deep: s }]] }, 'bob'],
 ]

@@ -7,7 +7,7 @@ import { beginning, nextLine } from '#audit/record.js'
 import { quote } from '#protocol/quote.js'
 import { pointer, type Json } from '#protocol/unmetered.js'
 import { entry } from './entries.js'
-import { leaks, s, texts, values } from './forms.js'
+import { encoded, leaks, lined, s, texts, values } from './forms.js'
 
 const secretKeys = [
   'password', 'Password', 'userPassword', 'user_password', 'PASSWD', 'passphrase', 'pwd', 'db.pwd', 'token',
@@ -60,12 +60,23 @@ t.test('secrets in values go, the rest stays', t => {
 })
 
 t.test('secrets in texts go, the rest stays', t => {
-  for (const [text, rest] of texts) {
+  for (const [text, rest] of [...texts, ...lined]) {
     const redacted = redact(text)
     const clean = typeof redacted === 'string' ? redacted : ''
     t.notMatch(clean, s, text)
     t.ok(clean.includes(rest), `${text} -> ${clean}`)
   }
+  t.end()
+})
+
+t.test('the base64 of a text with a secret goes, other base64 stays', t => {
+  for (const base64 of encoded) {
+    t.equal(redact(`data:text/plain;base64,${base64} there`), 'data:text/plain;base64,[redacted] there')
+    t.strictSame(redact({ mimeType: 'a/b', blob: base64 }), { mimeType: 'a/b', blob: '[redacted]' })
+    t.equal(redact(Buffer.from(`see ${base64}`).toString('base64')), '[redacted]', 'base64 of base64')
+  }
+  const harmless = Buffer.from('the quick brown fox jumps over the lazy dog').toString('base64')
+  t.equal(redact(harmless), harmless)
   t.end()
 })
 
@@ -79,7 +90,9 @@ const harmless = [
   'basic instructions', 'monkey=1', 'primary_key=id', 'bypass=yes', '12:30 AAAA', 'see 10:AAA', 'sk-1',
   'ghp_', 'https://a.example/?page=2&keyword=x',
   'const author = 1', '<b>bold</b> text', '<input name="q" value="x">', 'name: bob\nvalue: x', 'the key: x',
-  'a [b] (c)', 'token count"', 'x://y z', 'passenger: bob', '[not json',
+  'a [b] (c)', 'a == b || c', 'a, b\nc, d', '| user | city |\n| bob | Bern |', '100% of %20 &amp; &lt;b&gt;',
+  'setenv("NAME", "x")', 'one of ("token", "basic")', '[\n  "passwd",\n  "adduser"\n', 'k: v\n  w', '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----',
+  'src/audit/read/follow-and-more-of-it.ts', 'token count"', 'x://y z', 'passenger: bob', '[not json',
 ]
 
 t.test('what is no secret stays as it is', t => {
@@ -114,7 +127,7 @@ t.test('below a secret name everything is hidden, and the structure shows', t =>
 
 t.test('a secret is in no record, wherever it was put', t => {
   const plant = fc.oneof(
-    fc.constantFrom(...texts.map(([text]) => text)),
+    fc.constantFrom(...[...texts, ...lined].map(([text]) => text)),
     fc.constantFrom(...values.map(([value]) => value)),
     fc.constantFrom(...secretKeys).map(name => ({ [name]: s })),
     fc.constantFrom(...secretKeys).map(name => JSON.stringify([{ [name]: { value: [s] } }])),
@@ -196,7 +209,10 @@ t.test('no text takes long to search', t => {
     'é\u200b', 'AKIA', 'basic aaaa', 'basic a', '://a:b', '://a:/', '?key=', 'password a', 'password 1 ',
     '1:', '1:AA', 'bot1:AA', 'hooks.slack.com/services/', 'key-', 'cookie: \n', '<', '<a ', '<password>',
     '<a name=', 'name:', 'name: password, ', 'password: |\n ', 'password=[', 'api key ', 'key %3D',
-    'password is ', '-u ', '-u a:', 'auth=digest ', '@', '://a@', '<a><![CDATA[',
+    'password is ', 'password: a\n', 'password: a\n ', 'a:password: a\n\n', 'password=<<A ', 'a|password\n',
+    'password|a\nb|c\n', '|', ',', '\n', '\n ', 'password[', 'password]', 'password\\\n', 'password="""',
+    '("a", "', '("password", "', 'name="a"\r\n', '---- BEGIN ', 'Private-Lines: 1\n', 'login -p ', 'login ',
+    'identified by ', 'QUFB', '%70', '\\u{', '&#x', '$apr1$a', '<key>password</key>', '-u ', '-u a:', 'auth=digest ', '@', '://a@', '<a><![CDATA[',
   ]
   for (const piece of pieces) {
     t.type(withoutSecrets(piece.repeat(length / piece.length)), 'string')

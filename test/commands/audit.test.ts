@@ -112,6 +112,17 @@ for (const [name, given, stderr] of mistakes) {
   })
 }
 
+t.test('audit verify: a log that comes through a pipe is read from its beginning', t => {
+  const file = at('long.ndjson')
+  const records = readFileSync(at('plain.ndjson'), 'utf8')
+  for (const [name, text, status] of [['as it was', records, 0], ['cut', records.slice(100), 1]] as const) {
+    writeFileSync(file, text)
+    const command = `cat ${file} | ${process.execPath} ${cli} audit verify /dev/stdin`
+    t.equal(spawnSync('sh', ['-c', command], { encoding: 'utf8' }).status, status, name)
+  }
+  t.end()
+})
+
 t.test('there is no other action', async t => {
   const { status, stderr } = spawnSync(
     process.execPath, [cli, 'audit', 'explain', 'plain.ndjson'], { encoding: 'utf8', cwd: directory },

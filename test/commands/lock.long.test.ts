@@ -469,6 +469,9 @@ test('whatever stands where a lock should, it is read as that lock or not at all
   offer(tool)
   t.match(await locking(['--yes']), { code: 0 })
   t.ok(lstatSync(lock).isSymbolicLink(), 'a link stays one')
+  rmSync(join(folder, 'linked.json'))
+  t.match(await locking(['--yes']), { code: 0 })
+  t.ok(lstatSync(lock).isSymbolicLink() && existsSync(join(folder, 'linked.json')), 'also one to no file yet')
   t.equal((await accepted()).legacy.definitions.tools.size, 1)
 })
 

@@ -10,6 +10,14 @@ judge([
   ['4,000 ids, each a kilobyte', () => schema({
     $id: `http://a/${'x'.repeat(2000)}/`, $defs: members(4000, index => ({ $id: `b${index}` })),
   }), ['', 'schema']],
+  ['40 ids with hosts of 2,000 Chinese characters', () => schema({ $defs: members(40, index => ({
+    $id: `http://${index}${String.fromCodePoint(...many(2000, at => 0x4e00 + 7 * at))}/`,
+  })) }), ['schema', 'cost']],
+  [
+    'a long name that is missing 10,000 times',
+    () => value({ contains: { dependentRequired: { a: ['"\n'.repeat(60_000)] } } }, many(10_000, () => ({ a: 1 }))),
+    ['mismatch'],
+  ],
   ['an id of 200 kB', () => schema({ $id: `http://a/${'x'.repeat(200_000)}` }), ['schema']],
   [
     'thousands of twins', () => schema({ $defs: members(2000, index => ({ $id: 'urn:x', const: index })) }),

@@ -84,6 +84,15 @@ judge([
     many(10, index =>
       many(400, at => String.fromCharCode(0x4e00 + ((index * 7919 + at * 104_729) % 20_000))).join('')),
   ), ['', 'mismatch', 'unchecked']],
+  ['300 counted repetitions, each with another maximum', () => value(
+    { items: { pattern: many(300, index => `a{0,${101 + index}}`).join('') } }, many(400, index => 'a'.repeat(index)),
+  ), ['', 'unchecked']],
+  ['short texts, after a text of 2,048 kinds of characters', () => {
+    const characters = many(2048, index => String.fromCharCode(0x4e00 + index))
+    const halves = many(11, bit => `[${characters.filter((_, index) => ((index >> bit) & 1) === 1).join('')}]`)
+    const pattern = `\\b|${halves.join('|')}`
+    return value({ items: { pattern } }, [characters.join(''), ...many(8000, () => 'b')])
+  }, ['']],
   [
     'a counted repetition of counted repetitions',
     () => value({ pattern: '^((a{0,99}){0,99}){0,99}$' }, `${a}!`), ['unchecked', 'mismatch'],

@@ -157,6 +157,20 @@ t.test('the memory of a compiled pattern is counted as it grows, and released', 
   t.end()
 })
 
+t.test('a class of many characters is paid for with the sorting of them', t => {
+  const codes = Array.from({ length: 10_000 }, (_, at) => 0x4e00 + ((at * 7919) % 20_000))
+  t.ok(costs(budget => isPattern(`[${String.fromCharCode(...codes)}]`, budget)).steps > 30 * 10_000)
+  t.end()
+})
+
+t.test('a state costs more than its allocation, because collecting it takes longer', t => {
+  const states = 150 * 150 * 3
+  const pattern = compilePattern('(?:(?:a?b?){0,150}c){0,150}', new Budget(1e9))
+  t.ok(costs(budget => pattern?.test('abc', budget)).steps < 10_000, 'of which a short text needs none')
+  t.ok(costs(budget => pattern?.test('abc'.repeat(60), budget)).steps > 30 * states)
+  t.end()
+})
+
 t.test('groups without end are paid for each time that they are entered', t => {
   const source = `(a)${'()'.repeat(5000)}\\1`
   const pattern = compilePattern(source, new Budget(1e9))

@@ -49,8 +49,10 @@ const chainsIn = (parts: readonly Part[]): readonly (readonly string[])[] => {
     .map(chain => chain.map(({ file }) => file))
 }
 
-/** Undefined when the file has no line, or its first line is no record. */
+/** Undefined when the file has no line, its first line is no record, or it is a pipe. */
 export const firstRecord = (file: string): ReadRecord | undefined => {
+  // What is read of a pipe is gone: nothing would be left to verify.
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) return undefined
   for (const { bytes } of linesOf(file)) return readLine(bytes).record
   return undefined
 }

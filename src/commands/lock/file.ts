@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
-import { chmod, constants, copyFile, link, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, constants, copyFile, link, readlink, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseStrictJson, SyntaxProblem } from '#config/text.js'
@@ -86,8 +86,9 @@ export const writeLock = async (file: string, before: Buffer | undefined, lock: 
     return before === undefined ? now === undefined : now?.equals(before) === true
   }
   try {
-    // A link stays one.
-    const real = await realpath(file).catch(() => resolve(file))
+    // A link stays one, also where it leads to no file yet.
+    const real = await realpath(file).catch(() =>
+      readlink(file).then(target => resolve(dirname(file), target), () => resolve(file)))
     const mode = await stat(real).then(found => found.mode & 0o7777, () => undefined)
     const claim = join(dirname(real), `.${basename(real)}.new`)
     const ino = await takeClaim(claim, formatLock(lock), mode)

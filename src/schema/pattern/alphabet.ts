@@ -127,11 +127,11 @@ export class ClassifiedText {
     }
     this.length = length
     this.places = new Int32Array(length + 1)
-    const isWord = Array.from({ length: alphabet.size }, (_, kind) => alphabet.isMember(kind, word))
+    // Looked up for each character: there may be far more kinds than the text has characters.
+    const isWord = (at: number): boolean => alphabet.isMember(this.kinds[at] ?? noCharacter, word)
     const [inside, boundary] = [alphabet.placeOf('000', budget), alphabet.placeOf('001', budget)]
     for (let at = 0; at <= length; at++) {
-      const [before, after] = [this.kinds[at] ?? noCharacter, this.kinds[at + 1] ?? noCharacter]
-      this.places[at] = isWord[before] === isWord[after] ? inside : boundary
+      this.places[at] = isWord(at) === isWord(at + 1) ? inside : boundary
     }
     for (const at of new Set([0, length])) {
       const facts = `${Number(at === 0)}${Number(at === length)}${this.factsAt(at).slice(2)}`

@@ -277,7 +277,8 @@ class Parser {
       // In the older syntax the hyphen of `[\w-.]` is a literal.
       else for (const part of [from, this.#one(0x2d), to]) add(part)
     }
-    this.#budget.spend(16 + 4 * ranges.length)
+    // For an object for each character, and for sorting.
+    this.#budget.spend(16 + 24 * ranges.length)
     return classOf(ranges, negated, [...others])
   }
 

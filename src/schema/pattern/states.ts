@@ -42,6 +42,8 @@ export class State {
 /** More states would take more memory and time than any pattern is worth. */
 const maxStates = 200_000
 const bytesOfState = 120
+/** Most of the time goes into collecting what compiling a large pattern leaves behind. */
+const costOfState = 24
 /** A maximum that no text of this length can exceed is none. */
 const maxOf = ({ max }: Repeat, longest: number): number =>
   (max > smallCount && max >= longest ? Infinity : max)
@@ -182,7 +184,7 @@ export class States {
     next?: State,
     more: Partial<Pick<State, 'other' | 'value' | 'wanted' | 'backward' | 'end'>> = {},
   ): State {
-    this.#budget.spend(12)
+    this.#budget.spend(costOfState)
     this.#budget.keep(bytesOfState)
     if (this.#states.length >= maxStates) throw new Exhausted()
     const { other, value = 0, wanted = true, backward = false, end = 0 } = more

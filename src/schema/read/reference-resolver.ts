@@ -24,7 +24,9 @@ const longest = 2048
 export const resolve = (base: string, reference: string, budget: Budget): Address | undefined => {
   if (reference.startsWith('#')) return { uri: base, fragment: reference.slice(1) }
   if (reference.length > longest) return undefined
-  budget.spend(150 + (base.length >> 3) + 5 * reference.length)
+  // Characters beyond ASCII in a host are encoded in quadratic time (RFC 3492).
+  const others = reference.replace(/[\0-\x7f]/g, '').length
+  budget.spend(150 + (base.length >> 3) + 5 * reference.length + ((others * others) >> 3))
   try {
     const { href } = new URL(reference, base)
     return href.length > longest ? undefined : split(href)
