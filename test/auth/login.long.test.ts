@@ -49,6 +49,13 @@ const readIf = (file: string): string => {
   }
 }
 
+/** What `ps` shows of a process and of those that it has started: arguments and environment. */
+const processesOf = (pid: number): string => {
+  const children = readIf(`/proc/${pid}/task/${pid}/children`).split(' ').filter(child => child !== '')
+  const own = readIf(`/proc/${pid}/cmdline`) + readIf(`/proc/${pid}/environ`)
+  return [own, ...children.map(child => processesOf(Number(child)))].join('\n')
+}
+
 /** The tokens and codes that a text holds. */
 const foundIn = (text: string, { secrets }: { readonly secrets: ReadonlySet<string> }): readonly string[] =>
   [...secrets].filter(secret => text.includes(secret))
@@ -221,7 +228,7 @@ const enterCode = async (start: string): Promise<void> => {
 
 void t.test('serve is the OAuth client in front of a server that asks for a login, for its own user only', async t => {
   const [one, home] = [await openProtected(t), homeOf(t)]
-  const { url, relay } = await serve(t, [one.url], [], home.env)
+  const { url, relay } = await serve(t, ['--admin', '127.0.0.1:0', one.url], [], home.env)
   const post = (body: string, headers: Record<string, string> = {}) => fetch(`${url}/mcp`, {
     method: 'POST', body,
     headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', ...headers },
@@ -230,9 +237,14 @@ void t.test('serve is the OAuth client in front of a server that asks for a logi
   t.equal((await post(initialize, { authorization: 'Bearer own' })).status, 401, 'a client\'s own token is not replaced')
   t.match(await (await post(call('admin'))).text(), 'done')
   t.equal(home.opened().length, 2)
+  const [, admin = ''] = /page on (\S+)\/\?/.exec(relay.stderr()) ?? []
+  const metrics = await (await fetch(`${admin}/metrics`)).text()
+  t.match(metrics, 'mcp_customs_')
+  const shown = processesOf(relay.pid)
+  t.match(shown, one.url)
   relay.child.kill('SIGTERM')
   await relay.exit
-  t.same(foundIn(home.written() + relay.stderr(), one), [])
+  t.same(foundIn(home.written() + relay.stderr() + metrics + shown, one), [])
   const open = home.run(['serve', '--listen', '0.0.0.0:0', one.url])
   t.equal((await open.exit).code, 2)
   t.match(open.stderr(), /asks for a login, and others can reach this relay: listen on 127\.0\.0\.1 \(.*\), or write servers\.\S+\.auth: \{ shared: true \}/)
