@@ -93,39 +93,43 @@ const shown = search.replace('You MUST call this first.', 'Searches.')
   .replace('"integer"}', '"integer","default":10,"description":"At most 50."}')
   .replace('1.0}', '1.0,"title":"Search"}')
 
-t.test('the operator\'s word on tools, on stdio: words, limits, clients, with a lock and on record', async t => {
-  const { config, audit, lock, list: offer } = await prepared(t)
-  t.match(await lock(), { code: 0 })
-  const began = async (name = 'test') => {
-    const relay = start(t, process.execPath, [cli, 'wrap', '--config', config, '--audit', audit])
-    relay.send(initialize(legacy, name))
-    await relay.next()
-    relay.send(list)
-    return { relay, listed: await relay.next() }
-  }
-  const { relay, listed } = await began()
-  t.ok(listed.includes(shown), listed)
-  t.strictSame(parsed(listed).result.tools.map(({ name }) => name), ['search', 'slow', 'long', 'often'])
-  for (const [index, [name, answer]] of steps.entries()) {
-    relay.send(call(index + 2, name))
-    t.match(JSON.parse(await relay.next()), answer, name)
-  }
-  relay.closeInput()
-  await relay.exit
-  t.match(relay.stderr(), 'cancelled 3', 'the server was told')
-  const records = auditOf(audit)
-  t.strictSame(records.filter(({ event }) => event === 'tools/call').map(({ verdict }) => verdict), verdicts)
-  t.strictSame(records.flatMap(({ findings }) => findings.map(({ rule }) => rule)).filter(rule => rule === 'tool/drift'), [],
-    'the operator\'s words are no drift')
+for (const profile of [[], ['--profile', 'openai-strict']]) void t.test(
+  `the operator's word on tools, on stdio ${profile.join(' ')}: words, limits, clients, with a lock and on record`,
+  async t => {
+    const { config, audit, lock, list: offer } = await prepared(t)
+    t.match(await lock(), { code: 0 })
+    const began = async (name = 'test') => {
+      const relay = start(t, process.execPath, [cli, 'wrap', '--config', config, '--audit', audit, ...profile])
+      relay.send(initialize(legacy, name))
+      await relay.next()
+      relay.send(list)
+      return { relay, listed: await relay.next() }
+    }
+    const { relay, listed } = await began()
+    if (profile.length === 0) t.ok(listed.includes(shown), listed)
+    else t.match(listed, /"description":"Searches\.".*"type":\["integer","null"\].*"required":\["limit"\]/)
+    t.strictSame(parsed(listed).result.tools.map(({ name }) => name), ['search', 'slow', 'long', 'often'])
+    for (const [index, [name, answer]] of steps.entries()) {
+      relay.send(call(index + 2, name))
+      t.match(JSON.parse(await relay.next()), answer, name)
+    }
+    relay.closeInput()
+    await relay.exit
+    t.match(relay.stderr(), 'cancelled 3', 'the server was told')
+    const records = auditOf(audit)
+    t.strictSame(records.filter(({ event }) => event === 'tools/call').map(({ verdict }) => verdict), verdicts)
+    t.strictSame(records.flatMap(({ findings }) => findings.map(({ rule }) => rule)).filter(rule => rule === 'tool/drift'), [],
+      'the operator\'s words are no drift')
 
-  offer([search.replace('first', 'twice'), ...tools.slice(1)].join(','))
-  const changed = await began('other')
-  t.strictSame(parsed(changed.listed).result.tools.map(({ name }) => name), ['slow', 'long', 'often', 'file_delete'],
-    'the server\'s own definition has drifted, and the entry for te* is for another client')
-  changed.relay.closeInput()
-  await changed.relay.exit
-  t.ok(auditOf(audit).some(({ findings }) => findings.some(({ rule }) => rule === 'tool/drift')))
-})
+    offer([search.replace('first', 'twice'), ...tools.slice(1)].join(','))
+    const changed = await began('other')
+    t.strictSame(parsed(changed.listed).result.tools.map(({ name }) => name), ['slow', 'long', 'often', 'file_delete'],
+      'the server\'s own definition has drifted, and the entry for te* is for another client')
+    changed.relay.closeInput()
+    await changed.relay.exit
+    t.ok(auditOf(audit).some(({ findings }) => findings.some(({ rule }) => rule === 'tool/drift')))
+  },
+)
 
 /** A client over HTTP with a token. */
 const withToken = (url: string, token: string) => new HttpClient(url, { authorization: `Bearer ${token}` })
