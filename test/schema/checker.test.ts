@@ -166,7 +166,7 @@ t.test('a thread that dies, or never answers, is replaced, and waiting checks ar
       if (order.schema.text === '"hang"') for (;;);
       parentPort.postMessage({ id: order.id, problems: [] })
     })`)}`)
-  const offload = new Offload({ ...limits, validationMs: 1 }, { script, patienceMs: 500 })
+  const offload = new Offload({ ...limits, validationMs: 1 }, { script, patienceMs: 2000 })
   const text = (what: string) => ({ digest: what, text: JSON.stringify(what), held: 0 })
   const answers =
     await Promise.all(['fine', 'die', 'hang', 'fine'].map(what => offload.validate(text(what), 1, '')))
