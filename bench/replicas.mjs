@@ -62,7 +62,7 @@ const startReplica = async ({ at, url, state, port, index, words = [] }) => {
 const startNginx = async (folder, port, replicas) => {
   const file = join(folder, 'nginx.conf')
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `${name}_temp_path ${folder}/${name};`).join(' ')
-  writeFileSync(file, `worker_processes 1; daemon off; pid ${folder}/nginx.pid; error_log ${folder}/nginx.log;
+  writeFileSync(file, `daemon off; master_process off; pid ${folder}/nginx.pid; error_log ${folder}/nginx.log;
 events { worker_connections 4096; }
 http { access_log off; ${temporary}
   upstream replicas { ${replicas.map(one => `server 127.0.0.1:${one} max_fails=1 fail_timeout=1s;`).join(' ')} keepalive 64; }
