@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose'
+import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions, JWTVerifyResult } from 'jose'
 import { messageOf } from '#errors.js'
 import { isObject, isString } from '#protocol/json.js'
 import { member } from '#protocol/unmetered.js'
@@ -165,19 +165,34 @@ const remember = <Value>(known: Map<string, Value>, key: string, value: Value): 
   known.set(key, value)
 }
 
-/** @throws JOSEError for a token that is not valid */
+/** Types of access tokens (RFC 9068, section 2.1; most issuers write `JWT`), in lower case. */
+const accessTypes: readonly unknown[] = [undefined, 'jwt', 'at+jwt', 'application/at+jwt']
+
+/**
+ * An ID token has the issuer's signature too, and is for the client to read. It is told by its hashes of
+ * other tokens (OpenID Connect Core, sections 3.1.3.6 and 3.3.2.11), or by the type that Keycloak writes.
+ * @throws TypeError for a token that is no access token
+ */
+const payloadOf = ({ payload, protectedHeader: { typ } }: JWTVerifyResult): JWTPayload => {
+  const { at_hash: tokenHash, c_hash: codeHash, typ: kind } = payload
+  const isForClient = tokenHash !== undefined || codeHash !== undefined || kind === 'ID'
+  if (isForClient || !accessTypes.includes(typ?.toLowerCase())) throw new TypeError('no access token')
+  return payload
+}
+
+/** @throws JOSEError or TypeError for a token that is not valid */
 const verified = async (
   token: string, keys: JWTVerifyGetKey, options: JWTVerifyOptions,
 ): Promise<JWTPayload> => {
   const { errors, jwtVerify } = await jose()
   try {
-    return (await jwtVerify(token, keys, options)).payload
+    return payloadOf(await jwtVerify(token, keys, options))
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
     // The token names no key: each that it may be signed with is tried.
     for await (const key of error) {
       try {
-        return (await jwtVerify(token, key, options)).payload
+        return payloadOf(await jwtVerify(token, key, options))
       } catch (failure) {
         if (!(failure instanceof errors.JWSSignatureVerificationFailed)) throw failure
       }

@@ -36,9 +36,9 @@ const opened = async (t: Test, introspected: (token: string) => object = () => (
   }, { warn: text => warned.push(text), now: () => Date.now() + ahead })
   return {
     checker, keys, own, asked, warned, state, most: () => most, later: (ms: number) => (ahead += ms),
-    sign: (claims: JWTPayload, kid: string | undefined = 'one') =>
+    sign: (claims: JWTPayload, kid: string | undefined = 'one', typ?: string) =>
       new SignJWT({ iss: issuer, aud: audience, client_id: 'app', exp: Math.floor(Date.now() / 1000) + 9000, ...claims })
-        .setProtectedHeader({ alg: 'ES256', ...(kid !== '' && { kid }) }).sign(privateKey),
+        .setProtectedHeader({ alg: 'ES256', ...(kid !== '' && { kid }), ...(typ !== undefined && { typ }) }).sign(privateKey),
   }
 }
 
@@ -53,6 +53,19 @@ void t.test('a token that names nobody, or that is bound to a key, is not valid'
   t.equal(await checker.check('neither'), 'invalid')
   t.match(await checker.check('of-a-client'), { subject: { subject: undefined, client: 'app' } })
   t.not(nameOf({ issuer, subject: 'app', scopes: [] }), nameOf({ issuer, client: 'app', scopes: [] }))
+})
+
+void t.test('only access tokens let a client in', async t => {
+  const { checker, sign } = await opened(t)
+  for (const [typ, claims, isAccess] of [
+    [undefined, {}, true], ['JWT', {}, true], ['jwt', {}, true], ['at+jwt', {}, true],
+    ['application/at+jwt', {}, true], ['JWT', { typ: 'Bearer' }, true], ['JWT', { nonce: 'n' }, true],
+    ['JWT', { at_hash: 'h' }, false], [undefined, { c_hash: 'h' }, false], ['JWT', { typ: 'ID' }, false],
+    ['id_token+jwt', {}, false], ['logout+jwt', {}, false], ['dpop+jwt', {}, false], ['secevent+jwt', {}, false],
+  ] as const) {
+    const found = await checker.check(await sign({ sub: 'alice', ...claims }, 'one', typ))
+    t.equal(found !== 'invalid', isAccess, `${typ ?? 'no type'} ${JSON.stringify(claims)}`)
+  }
 })
 
 void t.test('a token that names no key is tried with each; an opaque one with two dots is asked about', async t => {
