@@ -57,6 +57,7 @@ const targetOf = ({ file, from }: Import): string =>
  * commands <- cli.
  */
 const allowed: Readonly<Record<string, readonly string[]>> = {
+  addresses: [],
   errors: [],
   canonical: [],
   'operator-file': ['errors'],
@@ -69,9 +70,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   schema: ['schema', 'core', 'protocol', 'judge'],
   lock: ['lock', 'core', 'protocol', 'errors', 'canonical'],
   audit: ['audit', 'core', 'protocol', 'errors', 'canonical', 'operator-file', 'claim'],
-  transport: ['transport', 'core', 'protocol', 'errors'],
-  auth: ['auth', 'transport', 'core', 'protocol', 'errors', 'claim'],
-  config: ['config', 'rules', 'errors', 'operator-file'],
+  transport: ['transport', 'addresses', 'core', 'protocol', 'errors'],
+  auth: ['auth', 'addresses', 'transport', 'core', 'protocol', 'errors', 'claim'],
+  config: ['config', 'addresses', 'rules', 'errors', 'operator-file'],
   telemetry: ['telemetry', 'gateway', 'audit', 'core', 'protocol', 'errors'],
   admin: ['admin', 'telemetry', 'gateway', 'core', 'protocol', 'errors'],
   clients: ['clients', 'audit', 'protocol', 'errors', 'operator-file'],
@@ -83,7 +84,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   report: ['report', 'inspect', 'rules', 'audit', 'core', 'protocol', 'errors'],
   commands: [
     'commands', 'canonical', 'state', 'report', 'clients', 'capture', 'learn', 'inspect', 'gateway', 'config', 'admin', 'telemetry',
-    'profiles', 'rules', 'schema', 'lock', 'audit', 'auth', 'transport', 'core', 'protocol', 'errors', 'operator-file',
+    'profiles', 'rules', 'schema', 'lock', 'audit', 'auth', 'transport', 'core', 'protocol', 'errors', 'operator-file', 'addresses',
   ],
   cli: ['commands', 'errors'],
   library: ['library', 'gateway', 'config', 'rules', 'schema', 'transport', 'core', 'protocol', 'errors'],

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isLoopback } from '#addresses.js'
 import { type Log, openLog } from '#audit/log.js'
 import type { Follower } from '#audit/sink.js'
 import { asksForTokens, type Configuration } from '#config/configuration.js'
@@ -173,8 +174,6 @@ const gatewayPage = async (): Promise<GatewayPage> => {
   return { ...page, follower: recordsFor(take) }
 }
 
-const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
-
 /**
  * Warnings about settings that are valid but probably not intended.
  * @throws CustomsError CANNOT_START when none of the servers can be started
@@ -212,5 +211,5 @@ const strangersAt = (listen: Configuration['listen']): string | undefined => {
   if ('socket' in listen) {
     return (listen.mode & 0o002) === 0 ? undefined : `${listen.socket} is open to every user of this machine`
   }
-  return loopback.has(listen.host) ? undefined : `${listen.host} is open to the network`
+  return isLoopback(listen.host) ? undefined : `${listen.host} is open to the network`
 }

@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { isLoopback } from '#addresses.js'
 import { readChecked } from './file.js'
 import { isTrustList } from './generated/checks.js'
 import type * as Written from './generated/types.js'
@@ -102,9 +103,6 @@ const digestOf = async (file: string): Promise<string | undefined> => {
     return undefined
   }
 }
-
-/** The hosts of this machine, as `URL` spells them. */
-const isLoopback = (host: string): boolean => /^(localhost|127(\.[0-9]{1,3}){3}|\[::1\])$/.test(host)
 
 /**
  * A URL that can be trusted as a prefix: https, or http on loopback, without user, query and fragment, and

@@ -15,9 +15,9 @@ export const freePort = async (): Promise<number> => {
 }
 
 export const serveAt = async (
-  t: Test, port: number, args: readonly string[],
+  t: Test, port: number, args: readonly string[], environment: Readonly<Record<string, string>> = {},
 ): Promise<{ relay: Started; origin: string }> => {
-  const relay = start(t, process.execPath, [cli, 'serve', '--listen', `127.0.0.1:${port}`, ...args])
+  const relay = start(t, process.execPath, [cli, 'serve', '--listen', `127.0.0.1:${port}`, ...args], environment)
   if (relay.child.stderr === null) throw new Error('the relay has no stderr')
   await lineOf(relay.child.stderr, /listening on (\S+)/)
   return { relay, origin: `http://127.0.0.1:${port}` }

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, lstatSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { auditOf, scratch } from '../e2e/bridge.js'
@@ -157,6 +157,38 @@ void t.test('a user logs in as itself at the server behind, and the client gets 
   t.match(records.find(({ event }) => event === 'tools/call'), { subject: { iss: server.issuer, sub: 'alice' } })
   const own = [access, refresh, rotated['access_token'], rotated['refresh_token'], answer.get('code') ?? '', login.verifier]
   t.strictSame(secretsIn(all, server, own), [], 'no token is written')
+})
+
+void t.test('a client that keeps its registration logs in after the relay was killed', async t => {
+  const server = await openProtected(t)
+  const port = await freePort()
+  const key = join(t.testdir(), 'mcp-customs', 'facade.key')
+  const begin = () => serveAt(t, port, ['--facade', '--audit', 'none', server.url], { XDG_STATE_HOME: join(key, '..', '..') })
+  const killed = await begin()
+  const login = await Login.open(killed.origin)
+  const { access_token: before = '', refresh_token: refresh = '' } = await login.tokens()
+  t.equal((await login.post(before, initialize)).status, 200)
+  killed.relay.child.kill('SIGKILL')
+  await killed.relay.exit
+
+  const { relay } = await begin()
+  t.equal((await login.post(before, initialize)).status, 401, 'the token is not known any more')
+  t.match(await login.token({ grant_type: 'refresh_token', refresh_token: refresh }), { status: 400, body: { error: 'invalid_grant' } })
+  const { access_token: after } = await login.tokens()
+  t.equal((await login.post(after, initialize)).status, 200, 'the same client id logs in')
+  t.equal(statSync(key).mode & 0o777, 0o600)
+  relay.child.kill('SIGKILL')
+  await relay.exit
+
+  for (const spoil of [() => chmodSync(key, 0o644), () => writeFileSync(key, 'short'), () => { rmSync(key); symlinkSync('/etc/hostname', key) }]) {
+    spoil()
+    const spoiled = await begin()
+    t.match(spoiled.relay.stderr(), /auth\.facade: cannot use .*facade\.key .*: after a restart, clients must register again/)
+    t.equal((await fetch(login.url())).status, 400, 'the registration was sealed with another key')
+    spoiled.relay.child.kill('SIGKILL')
+    await spoiled.relay.exit
+    if (lstatSync(key).isFile()) chmodSync(key, 0o600)
+  }
 })
 
 void t.test('what does not fit is refused, and sends nobody away', async t => {

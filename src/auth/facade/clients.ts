@@ -1,5 +1,5 @@
 import { isArray, isObject, isString, type JsonObject, member, parseJson } from '#protocol/unmetered.js'
-import { isLoopback } from '#transport/upstream/addresses.js'
+import { isLoopback } from '#addresses.js'
 import { digest, type Seals } from './seals.js'
 
 /** A client of ours, which has registered itself. Everything but the id is its own claim. */

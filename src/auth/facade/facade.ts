@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { messageOf } from '#errors.js'
 import {
   canonical, type Claims, type ProtectedResource, type Unverified,
@@ -22,6 +21,8 @@ export interface FacadeOptions {
   /** Before the paths of the authorization server's own endpoints: empty, or `/files`. */
   readonly prefix: string
   readonly behind: Behind
+  /** Seals registrations, 32 bytes: `sealKeyIn`. */
+  readonly key: Uint8Array
   readonly warn: (message: string) => void
   readonly now?: (() => number) | undefined
 }
@@ -53,7 +54,7 @@ export class Facade implements Site {
     this.#now = now
     this.#issuer = origin + prefix
     this.#resources = paths.map(path => origin + path)
-    this.#seals = new Seals(randomBytes(32), this.#issuer)
+    this.#seals = new Seals(options.key, this.#issuer)
     this.#grants = new Grants(now)
     this.#login = new UpstreamLogin(behind, `${this.#issuer}/callback`, now)
     const consents = new Consents({

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { clip } from '#protocol/quote.js'
 import type { Page } from '#transport/front/site.js'
-import { isLoopback } from '#transport/upstream/addresses.js'
+import { isLoopback } from '#addresses.js'
 
 const style = `
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 34em; margin: 12vh auto; padding: 0 1em }

@@ -1,4 +1,8 @@
-import { hash } from 'node:crypto'
+import { hash, randomBytes, randomUUID } from 'node:crypto'
+import { constants } from 'node:fs'
+import { link, mkdir, open, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { codeOf } from '#errors.js'
 import { isObject, type JsonObject, parseJson } from '#protocol/unmetered.js'
 
 // Loaded with the first request.
@@ -6,6 +10,53 @@ const jose = () => import('jose')
 
 /** What is kept of a secret: it can be recognized, and not read. */
 export const digest = (secret: string): string => hash('sha256', secret, 'base64url')
+
+const keyBytes = 32
+
+/**
+ * The key of a user's facades. A client keeps its registration, and few register again when it is refused, so
+ * the key outlives the process.
+ * @param folder the state folder. Processes that start at the same time get the same key
+ * @throws Error where the key cannot be read or written, or others than its owner can read it
+ */
+export const sealKeyIn = async (folder: string): Promise<Uint8Array> => {
+  const file = join(folder, 'facade.key')
+  return await readKey(file) ?? createKey(folder, file)
+}
+
+const readKey = async (file: string): Promise<Uint8Array | undefined> => {
+  try {
+    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW)
+    try {
+      const { mode, size } = await handle.stat()
+      if (process.platform !== 'win32' && (mode & 0o077) !== 0) throw new Error('other users can read it')
+      if (size !== keyBytes) throw new Error(`it does not have ${keyBytes} bytes`)
+      return await handle.readFile()
+    } finally {
+      await handle.close()
+    }
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+const createKey = async (folder: string, file: string): Promise<Uint8Array> => {
+  const temporary = `${file}.${randomUUID()}.new`
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  try {
+    await writeFile(temporary, randomBytes(keyBytes), { flag: 'wx', mode: 0o600, flush: true })
+    // A link is there whole or not at all, and the first one stays.
+    await link(temporary, file).catch((error: unknown) => {
+      if (codeOf(error) !== 'EEXIST') throw error
+    })
+  } finally {
+    await rm(temporary, { force: true })
+  }
+  const key = await readKey(file)
+  if (key === undefined) throw new Error('it was removed')
+  return key
+}
 
 /**
  * What this relay hands out and gets back later: nobody else can read or make it, and nothing of it is kept
@@ -15,7 +66,7 @@ export class Seals {
   readonly #key: Uint8Array
   readonly #issuer: string
 
-  /** @param key 32 bytes @param issuer what another issuer has sealed with the same key does not count */
+  /** @param key `keyBytes` long @param issuer seals of other issuers with the same key do not count */
   constructor(key: Uint8Array, issuer: string) {
     this.#key = key
     this.#issuer = issuer

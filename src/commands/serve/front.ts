@@ -1,6 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import type { Log } from '#audit/log.js'
+import { stateFolder } from '#audit/place.js'
 import { withoutSecrets } from '#audit/secrets.js'
 import type { Facade } from '#auth/facade/facade.js'
 import type { Facades } from '#auth/facade/facades.js'
@@ -48,10 +51,12 @@ export const frontSettingsFor = (log: Log): ((setup: Setup) => Promise<FrontSett
 
 /** Makes the facades of the servers. One whose settings stay is kept, with the logins of its users. */
 const facadesFor = (log: Log) => {
+  let sealKey: Promise<Uint8Array> | undefined
   let known = new Map<string, { readonly settings: string; readonly facade: Facade }>()
   return async ({ servers, isOnly = servers.length === 1 }: Setup, origin: string): Promise<Facades> => {
     const [{ Facade }, { Facades }] =
       await Promise.all([import('#auth/facade/facade.js'), import('#auth/facade/facades.js')])
+    const key = await (sealKey ??= sealKeyFor(log))
     const kept = new Map<string, { readonly settings: string; readonly facade: Facade }>()
     const byPath = new Map<string, Facade>()
     for (const { server } of servers) {
@@ -66,7 +71,7 @@ const facadesFor = (log: Log) => {
       const settings = JSON.stringify([origin, paths, url, login, server.tls, [...headers]])
       const before = known.get(name)
       const facade = before?.settings === settings ? before.facade : new Facade({
-        name, origin, paths, prefix: isOnly ? '' : `/${name}`, warn: message => log.warn(message),
+        name, origin, paths, prefix: isOnly ? '' : `/${name}`, key, warn: message => log.warn(message),
         behind: { url: new URL(url), settings: login, tls: tlsOf(server), headers },
       })
       kept.set(name, { settings, facade })
@@ -74,6 +79,18 @@ const facadesFor = (log: Log) => {
     }
     known = kept
     return new Facades(byPath)
+  }
+}
+
+const sealKeyFor = async (log: Log): Promise<Uint8Array> => {
+  const folder = stateFolder(process.env)
+  try {
+    const { sealKeyIn } = await import('#auth/facade/seals.js')
+    return await sealKeyIn(folder)
+  } catch (error) {
+    log.warn(`auth.facade: cannot use ${join(folder, 'facade.key')} (${messageOf(error)}): ` +
+      'after a restart, clients must register again')
+    return randomBytes(32)
   }
 }
 

@@ -4,7 +4,7 @@ import type { LoginSettings } from '#auth/client/settings.js'
 import type { Configuration, RemoteServer } from '#config/configuration.js'
 import { cannotRead } from '#errors.js'
 import { openBrowser } from '#transport/process/browser.js'
-import { isLoopback } from '#transport/upstream/addresses.js'
+import { isLoopback } from '#addresses.js'
 import type { Authorizer } from '#transport/upstream/authorized.js'
 import { tlsOf } from './upstream.js'
 

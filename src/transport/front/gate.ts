@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { isLoopback } from '#addresses.js'
 import { readMediaType } from '#protocol/headers.js'
 import { eventStream, json } from '../http/headers.js'
 import { hostOf } from './arrival.js'
@@ -33,7 +34,6 @@ export type Checked = Access | Refusal
 
 const anyone: Access = {}
 
-const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 const wildcards: ReadonlySet<string> = new Set(['', '0.0.0.0', '::', '[::]'])
 
 /** Checks the Host, the Origin and the token of requests. */
@@ -48,8 +48,8 @@ export class Gate {
   constructor({ host, allowHosts, allowOrigins, tokens, authority }: GateOptions) {
     const name = hostName(bracketed(host)) ?? ''
     this.#anyAddress = wildcards.has(host)
-    this.#loopbackOnly = loopback.has(name)
-    this.#hosts = new Set([...loopback, name, ...allowHosts.map(allowed => bracketed(allowed).toLowerCase())])
+    this.#loopbackOnly = isLoopback(name)
+    this.#hosts = new Set([name, ...allowHosts.map(allowed => bracketed(allowed).toLowerCase())])
     this.#origins = new Set(allowOrigins.map(origin => origin.toLowerCase()))
     this.#tokens = tokens.map(({ token, name }) => ({ hash: digest(token), name }))
     this.authority = authority
@@ -103,13 +103,13 @@ export class Gate {
     const name = hostName(header ?? '')
     if (name === undefined) return false
     // DNS rebinding needs a name. Any IP address is ours when we listen on all addresses.
-    return this.#hosts.has(name) || (this.#anyAddress && isAddress(name))
+    return this.#hosts.has(name) || isLoopback(name) || (this.#anyAddress && isAddress(name))
   }
 
   #knowsOrigin(origin: string): boolean {
     if (this.sharesWith(origin)) return true
     if (!this.#loopbackOnly || !/^https?:\/\//i.test(origin) || !URL.canParse(origin)) return false
-    return loopback.has(new URL(origin).hostname)
+    return isLoopback(new URL(origin).hostname)
   }
 }
 

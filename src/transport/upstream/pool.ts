@@ -1,5 +1,6 @@
 import type { LookupFunction } from 'node:net'
 import type { Dispatcher } from 'undici'
+import { isLoopback } from '#addresses.js'
 import { headersOf, only } from '../http/headers.js'
 import type { HttpHeaders } from '../transport.js'
 import { connectorWith, errors, Pool, ResponseBody, whole } from './body.js'
@@ -205,10 +206,8 @@ class Response implements Dispatcher.DispatchHandler {
 
 /** Whether a proxy may be asked for a URL; NO_PROXY may say otherwise. */
 export const usesProxy = ({ hostname }: URL): boolean =>
-  !isLoopback(hostname) && proxies.some(name => (process.env[name] ?? '') !== '')
-
-const isLoopback = (hostname: string): boolean =>
-  /^(?:localhost|.*\.localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
+  !isLoopback(hostname) && !hostname.endsWith('.localhost') &&
+  proxies.some(name => (process.env[name] ?? '') !== '')
 
 /** Discards a response; its connection is kept if the rest of the body is short. */
 export const discard = ({ body }: HttpReply): void => body.dump(discardBytes, discardMs)

@@ -15,7 +15,7 @@ const opened = async (t: Test, options: Parameters<typeof severalIssuers>[1] = {
   let ahead = 0
   const warnings: string[] = []
   const facade = new Facade({
-    name: 'tickets', origin, paths: ['/mcp'], prefix: '', behind: { url: one.url, settings: {} },
+    name: 'tickets', origin, paths: ['/mcp'], prefix: '', key: randomBytes(32), behind: { url: one.url, settings: {} },
     warn: message => warnings.push(message), now: () => Date.now() + ahead,
   })
   interface More { query?: object; body?: string; headers?: object }
