@@ -4,6 +4,7 @@
 //   node bench/replicas.mjs kills [SECONDS] [RATE]  calls at a rate; a replica is killed every 5 s, the engine restarted twice
 //   node bench/replicas.mjs cost [CALLS]          a small call with and without a state: CPU of the relay, p50; at most 7 s a turn, twelve turns
 //   node bench/replicas.mjs count [SECONDS]       calls a second and keys in the engine, with 1, 2 and 4 replicas
+//   node bench/replicas.mjs simulate [N] [SECONDS]  N replicas with one state; each serves by turns with the machine to itself, sessions of all the others
 //   node bench/replicas.mjs front PORT URL        nginx and three replicas in front of URL, until it is ended (for the conformance suite)
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -113,6 +114,7 @@ class Client {
   #id = 0
   cuts = 0
   constructor(url) { this.#url = url }
+  moveTo(url) { this.#url = url }
 
   #headers(more = {}) {
     return {
@@ -148,9 +150,10 @@ class Client {
   }
 
   /** @returns the answer, `refused` where HTTP gave none, `lost` where the stream cannot be resumed any more */
-  async call(name, args) {
+  async call(name, args, withProgress = false) {
     const id = ++this.#id
-    const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })
+    const params = { name, arguments: args, ...(withProgress && { _meta: { progressToken: id } }) }
+    const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })
     let last
     for (let tries = 0; tries < 30; tries++) {
       try {
@@ -284,11 +287,12 @@ const kills = async (seconds, rate) => {
     const message = `call ${number}`
     const isSlow = number % 10 === 0
     const outcome = isSlow
-      ? await client.call('trigger-long-running-operation', { duration: 1, steps: 1 })
+      // Its progress gives the stream event ids, from which it can be resumed.
+      ? await client.call('trigger-long-running-operation', { duration: 1, steps: 5 }, true)
       : await client.call('echo', { message })
     const { answer } = outcome
     const text = answer?.result?.content?.[0]?.text
-    if (answer?.result && !answer.result.isError && text !== (isSlow ? 'Long running operation completed. Duration: 1 seconds, Steps: 1.' : `Echo: ${message}`)) wrong.push(outcome)
+    if (answer?.result && !answer.result.isError && text !== (isSlow ? 'Long running operation completed. Duration: 1 seconds, Steps: 5.' : `Echo: ${message}`)) wrong.push(outcome)
     outcomes.push(answer?.result ? (answer.result.isError ? 'tool error' : outcome.resumed ? 'resumed' : 'answered')
       : answer?.error ? `error ${answer.error.code}` : outcome.refused ? `HTTP ${outcome.refused}` : outcome.cut ? 'cut before an event id' : 'lost')
   }
@@ -302,7 +306,7 @@ const kills = async (seconds, rate) => {
   for (let number = 0; Date.now() < until; number++) {
     const doing = call(clients[number % clients.length], number).catch(error => outcomes.push(`failed ${error.message}`)).finally(() => open.delete(doing))
     open.add(doing)
-    await pause(1000 / rate)
+    await pause(Math.max(0, until - seconds * 1000 + (number + 1) * 1000 / rate - Date.now()))
   }
   await mishaps
   await Promise.race([Promise.all(open), pause(30_000)])
@@ -383,17 +387,65 @@ const count = async seconds => {
   }
 }
 
+/** Memory in bytes, keys, and commands so far of the engine. */
+const engineOf = port => new Promise(resolve => {
+  const socket = connect(port, '127.0.0.1', () => socket.write('INFO\r\nQUIT\r\n'))
+  let text = ''
+  socket.on('data', data => (text += data)).once('close', () => {
+    const [, memory, commands] = /used_memory:(\d+)[^]*total_commands_processed:(\d+)/.exec(text)
+    resolve({ keys: Number(/keys=(\d+)/.exec(text)?.[1] ?? 0), memory: Number(memory), commands: Number(commands), cpu: Number(/used_cpu_user:([\d.]+)/.exec(text)[1]) + Number(/used_cpu_sys:([\d.]+)/.exec(text)[1]) })
+  })
+})
+/**
+ * Machines of their own are simulated by turns: a replica serves while the others only keep their connections. Calls are of sessions that
+ * began at other replicas, so each replica reads the state. All replicas together do the sum, if nothing that they share is full: the engine's part is measured.
+ */
+const simulate = async (count, seconds) => {
+  const url = await startSmall()
+  const { ports, children, enginePort } = await setUp({ url, count })
+  const at = index => `http://127.0.0.1:${ports[index % count]}/mcp`
+  const alone = []
+  let calls = 0
+  const warm = async () => { for (let index = 0; index < count; index++) await load(at(index), { ms: 500, lanes: 4 }) }
+  await warm()
+  const clients = await Promise.all(Array.from({ length: count * 4 }, (_, index) => new Client(at(index)).begin()))
+  const before = await engineOf(enginePort)
+  for (let index = 0; index < count; index++) {
+    const used = cpuOf(children[index].pid)
+    let done = 0
+    const until = performance.now() + seconds * 1000
+    // Each client goes on at this replica with the session that another one has opened.
+    await Promise.all(clients.filter((_, one) => one % count !== index).slice(0, 16).map(async client => {
+      client.moveTo(at(index))
+      while (performance.now() < until) { await client.call('small', {}); done += 1 }
+    }))
+    alone.push({ callsASecond: done / seconds, cpu: 1000 * (cpuOf(children[index].pid) - used) / done })
+    calls += done
+  }
+  const after = await engineOf(enginePort)
+  const sum = list => list.reduce((total, one) => total + one, 0)
+  const rates = alone.map(one => one.callsASecond).sort((a, b) => a - b)
+  const engineCpu = (after.cpu - before.cpu) / calls
+  say({
+    replicas: count, calls, callsASecondTogether: Math.round(sum(rates)), slowest: Math.round(rates[0]), fastest: Math.round(rates.at(-1)),
+    cpuMsACall: Number((sum(alone.map(one => one.cpu)) / count).toFixed(3)), commandsACall: Number(((after.commands - before.commands) / calls).toFixed(4)),
+    engineCpuMsACall: Number((1000 * engineCpu).toFixed(5)), shareOfOneEngineCore: Number((sum(rates) * engineCpu).toFixed(3)), keysBefore: before.keys, keysAfter: after.keys,
+    sessions: clients.length, bytesOfEngineMore: after.memory - before.memory,
+  })
+}
+
 const [mode, ...given] = process.argv.slice(2)
 const modes = {
   rounds: () => rounds(Number(given[0] ?? 100)),
   kills: () => kills(Number(given[0] ?? 600), Number(given[1] ?? 200)),
   cost: () => cost(Number(given[0] ?? 2000)),
   count: () => count(Number(given[0] ?? 10)),
+  simulate: () => simulate(Number(given[0] ?? 16), Number(given[1] ?? 6)),
   front: async () => {
     await setUp({ url: given[1], front: Number(given[0]), words: ['--policy', 'observe', '--trust'] })
     await new Promise(() => {})
   },
 }
-if (modes[mode] === undefined) throw new Error('rounds, kills, cost, count or front')
+if (modes[mode] === undefined) throw new Error('rounds, kills, cost, count, simulate or front')
 await modes[mode]()
 end(0)

@@ -1,3 +1,4 @@
+import type { Claim } from '#claim.js'
 import { reasonOf } from '#errors.js'
 import { fetchFor } from '#transport/upstream/document.js'
 import { HttpFailure, type HttpTls } from '#transport/upstream/pool.js'
@@ -140,14 +141,14 @@ export class Renewal {
     })
     if ('instead' in held) return held.instead
     try {
-      return fresh() ?? (await this.#renewUnderClaim(refused))
+      return fresh() ?? (await this.#renewUnderClaim(held, refused))
     } finally {
       held.release()
     }
   }
 
   /** Called by the one process that has the claim. */
-  async #renewUnderClaim(refused: string | undefined): Promise<Tokens | undefined> {
+  async #renewUnderClaim(held: Claim, refused: string | undefined): Promise<Tokens | undefined> {
     const stored = this.#stored
     const tokens = stored?.tokens
     if (stored === undefined || tokens === undefined) return undefined
@@ -164,6 +165,9 @@ export class Renewal {
     }
     const { refresh } = tokens
     if (refresh === undefined) return valid
+    // A process that stood still may have lost its claim: then its successor sends the refresh token.
+    const lost = held.renew()
+    if (lost !== undefined) throw new HttpFailure(lost)
     // Written first: if this process is killed, its successor must know that the token may be used up.
     await this.keep({ ...stored, sentAt: now() })
     try {

@@ -1,10 +1,10 @@
-import { renameSync, writeFileSync } from 'node:fs'
+import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { newKey } from '#auth/client/dpop.js'
 import { Login } from '#auth/client/login.js'
 import { loginKeyOf, type LoginSettings } from '#auth/client/settings.js'
-import { LoginFolder, type Stored } from '#auth/client/store.js'
+import { LoginFile, LoginFolder, type Stored } from '#auth/client/store.js'
 import type { Tokens } from '#auth/client/requests.js'
 import { AuthorizedUpstream } from '#transport/upstream/authorized.js'
 import { scratch } from '../../e2e/bridge.js'
@@ -67,6 +67,36 @@ void t.test('a valid access token is used although its renewal fails', async t =
   writeFileSync(join(lost.state, 'logins'), '')
   lost.later(6000)
   t.equal(await lost.given(), 'Bearer access', 'the folder cannot be read or written')
+})
+
+void t.test('a process that has lost its claim does not send the refresh token', async t => {
+  let sent = 0
+  const one = await severalIssuers(t, {
+    token: (_, json) => {
+      sent += 1
+      json(200, { access_token: 'renewed', token_type: 'Bearer', expires_in: 3600 })
+    },
+  })
+  const { state, given, later } = await relayOf(t, one, { tokens: soon() })
+  // eslint-disable-next-line @typescript-eslint/unbound-method
+  const { claimed } = LoginFile.prototype
+  let isStolen = true
+  t.intercept(LoginFile.prototype, 'claimed', {
+    value: async function (this: LoginFile, instead: () => undefined) {
+      const held = await claimed.call(this, instead)
+      const [lock = ''] = readdirSync(join(state, 'logins')).filter(name => name.endsWith('.lock'))
+      const file = join(state, 'logins', lock)
+      if (isStolen && lock !== '') writeFileSync(file, JSON.stringify({ id: 'another' }))
+      return held
+    },
+  })
+  t.equal(await given(), 'Bearer access', 'the token is still valid')
+  t.equal(sent, 0)
+  isStolen = false
+  for (const name of readdirSync(join(state, 'logins'))) if (name.endsWith('.lock')) rmSync(join(state, 'logins', name))
+  later(6000)
+  t.equal(await given(), 'Bearer renewed')
+  t.equal(sent, 1)
 })
 
 void t.test('logout reaches a relay that runs, and so does a new login', async t => {
