@@ -74,12 +74,15 @@ http { access_log off; ${temporary}
   run('nginx', ['-c', file, '-p', folder])
   await listens(port)
 }
-const startEverything = async () => {
+const startServer = async (...words) => {
   const port = await freePort()
-  run(process.execPath, [createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js'), 'streamableHttp'], { PORT: String(port) })
+  run(process.execPath, words, { PORT: String(port) })
   await listens(port)
   return `http://127.0.0.1:${port}/mcp`
 }
+const startEverything = () =>
+  startServer(createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js'), 'streamableHttp')
+const startResumable = () => startServer(fileURLToPath(new URL('resumable-server.mjs', import.meta.url)))
 const key = 'known-to-every-replica'
 
 const setUp = async ({ url, count = 3, words = [], withState = true, front }) => {
@@ -277,7 +280,7 @@ const resumes = async url => {
 }
 
 const kills = async (seconds, rate) => {
-  const replicas = await setUp({ url: await startEverything() })
+  const replicas = await setUp({ url: await startResumable() })
   const clients = await Promise.all(Array.from({ length: 10 }, () => new Client(replicas.url).begin()))
   const outcomes = []
   const wrong = []

@@ -1,11 +1,13 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { cli, scratch } from '../e2e/bridge.js'
 import { legacy, request } from '../e2e/cases.js'
 import { start } from '../e2e/harness.js'
 import { serve } from '../e2e/http-bridges.js'
+import { ForgingIssuer } from './issuers.js'
 import { browse, openProtected } from './protected.js'
 import { RotatingIssuer } from './rotating.js'
 
@@ -294,3 +296,66 @@ void t.test('inspect and lock log in as well, and wait for the user', async t =>
   t.equal(one.counts.logins, 1)
   t.same(foundIn(readFileSync(lock, 'utf8') + inspect.untaken.join('') + inspect.stderr() + home.written(), one), [])
 })
+
+void t.test('where clients are authenticated, each has a login of its own, which nobody else is given', async t => {
+  const [one, inward, home] = [await openProtected(t), await ForgingIssuer.open(t), homeOf(t)]
+  const [config, audience] = [join(home.folder, 'customs.json'), 'https://gateway.example.com']
+  const secret = 'a-token-of-a-client-long-enough'
+  writeFileSync(config, JSON.stringify({
+    version: 1, listen: '0.0.0.0:0', audit: { file: join(home.folder, 'audit.ndjson') },
+    // A configured token with the name of a subject is not that subject.
+    auth: { issuer: inward.url, audience, tokens: { alice: secret } }, servers: { tickets: { url: one.url } },
+  }))
+  const relay = home.run(['serve', '--config', config])
+  const origin = await new Promise<string>(resolve => relay.child.stderr?.on('data', () => {
+    const [, port] = /listening on http:\/\/0\.0\.0\.0:(\d+)/.exec(relay.stderr()) ?? []
+    if (port !== undefined) resolve(`http://127.0.0.1:${port}`)
+  }))
+  const clients = new Map([
+    ['--subject alice', await inward.token({ aud: audience, client_id: 'app' })],
+    ['--subject bob', await inward.token({ aud: audience, client_id: 'app', sub: 'bob' })],
+    ['--token-name alice', secret],
+  ])
+  const asks = async (client: string, body = initialize): Promise<string> => (await fetch(`${origin}/tickets/mcp`, {
+    method: 'POST', body,
+    headers: {
+      'content-type': 'application/json', 'accept': 'application/json, text/event-stream',
+      'authorization': `Bearer ${clients.get(client)}`,
+    },
+  })).text()
+  const logIn = async (client: string): Promise<void> => {
+    const login = home.run(['login', '--config', config, '--server', 'tickets', ...client.split(' ')])
+    t.equal((await login.exit).code, 0, login.stderr())
+  }
+  for (const client of clients.keys()) {
+    t.match(JSON.parse(await asks(client)), {
+      error: { code: -31001, message: `run mcp-customs login --config FILE --server NAME ${client}` },
+    })
+  }
+  await logIn('--subject alice')
+  await t.resolves(asked(() => asks('--subject alice'), '"serverInfo"'))
+  t.match(await asks('--subject bob'), '-31001', 'another subject')
+  t.match(await asks('--token-name alice'), '-31001', 'a token with the name of the subject')
+  t.match(await asks('--subject alice', call('admin')), 'auth.scopes [\\"admin\\"]', 'a step-up asks nobody either')
+  await logIn('--token-name alice')
+  await t.resolves(asked(() => asks('--token-name alice'), '"serverInfo"'))
+  t.match(await asks('--subject bob'), '-31001')
+  t.equal(home.files().length, 2)
+  const status = home.run(['login', '--status', '--json'])
+  await status.exit
+  t.same(
+    (JSON.parse(status.untaken.join('')) as { holder: object }[]).map(({ holder }) => JSON.stringify(holder)).sort(),
+    [JSON.stringify({ iss: inward.url, sub: 'alice' }), '{"token":"alice"}'],
+  )
+  const unknown = home.run(['login', '--config', config, '--server', 'tickets', '--token-name', 'carol'])
+  t.equal((await unknown.exit).code, 2)
+  relay.child.kill('SIGTERM')
+  await relay.exit
+  t.match(home.written(), '"sub":"bob"')
+  t.same(foundIn(home.written() + relay.stderr() + status.stderr(), one), [])
+})
+
+/** A relay that runs notices a new login within two seconds. */
+const asked = async (ask: () => Promise<string>, text: string): Promise<void> => {
+  while (!(await ask()).includes(text)) await pause(50)
+}

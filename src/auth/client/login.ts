@@ -1,4 +1,4 @@
-import { reasonOf } from '#errors.js'
+import { reasonOf, visible, wordsText } from '#errors.js'
 import { NoLogin, type Authorization, type Authorizer } from '#transport/upstream/authorized.js'
 import { fetchFor } from '#transport/upstream/document.js'
 import { HttpFailure, type HttpReply, type HttpTls } from '#transport/upstream/pool.js'
@@ -6,7 +6,7 @@ import { nonceOf, wantedBy, type Wanted } from '#transport/http/challenge.js'
 import { proofOf } from './dpop.js'
 import { Renewal } from './renewal.js'
 import { isFresh, type Tokens } from './requests.js'
-import { loginKeyOf, type LoginSettings, type Purpose } from './settings.js'
+import type { Holder, LoginSettings, Purpose } from './settings.js'
 import type { LoginFile, LoginFolder, Stored } from './store.js'
 import { UserLogin, type UserLoginOptions } from './user-login.js'
 import { clientLogin } from './without-browser.js'
@@ -16,6 +16,11 @@ export interface LoginOptions {
   /** Towards the server, and what its origin says of logins. */
   readonly tls?: HttpTls | undefined
   readonly settings: LoginSettings
+  /**
+   * The client whose login it is; undefined: the user of this process. A holder is never asked here: whoever
+   * opens the URL of a login would give it an account, and nothing shows that this is the holder.
+   */
+  readonly holder?: Holder | undefined
   readonly folder: LoginFolder
   /** Shows the URL of a login to the person. */
   readonly show: (url: string, isNew: boolean) => void
@@ -59,10 +64,10 @@ export class Login implements Authorizer {
   #bearer: string | undefined
 
   constructor(options: LoginOptions) {
-    const { url, tls, settings, folder, now = Date.now } = options
+    const { url, tls, settings, holder, folder, now = Date.now } = options
     this.#options = options
     this.#now = now
-    this.#file = folder.file(url.href, loginKeyOf(settings))
+    this.#file = folder.file(url.href, settings, holder)
     this.#renewal = new Renewal({ url, tls, settings, file: this.#file, now })
   }
 
@@ -161,6 +166,8 @@ export class Login implements Authorizer {
   /** @throws HttpFailure when nobody logs in in time, or the login fails */
   async #loggedIn(purpose: Purpose): Promise<boolean> {
     this.#throwIfFailed()
+    const { holder } = this.#options
+    if (holder !== undefined) throw new HttpFailure(unasked(holder, purpose))
     const asking = (this.#asking ??= this.#ask(purpose))
     let timer: NodeJS.Timeout | undefined
     const late = (asking.user?.shown ?? Promise.resolve()).then(() => new Promise<'late'>(resolve => {
@@ -234,4 +241,11 @@ export class Login implements Authorizer {
   #remind(): void {
     for (const told of this.#listeners) told('waiting for a login in the browser')
   }
+}
+
+const unasked = ({ issuer, name }: Holder, { wanted: { error, scopes = [] } }: Purpose): string => {
+  if (name === '') return 'the server asks for a login, and the client\'s token names no subject'
+  const lacks = error === 'insufficient_scope' ? ` with auth.scopes ${JSON.stringify(scopes)}` : ''
+  return `the server asks for a login of ${visible(name)}: where this relay runs, run mcp-customs login ` +
+    `--config FILE --server NAME ${issuer === '' ? '--token-name' : '--subject'} ${wordsText([name])}${lacks}`
 }

@@ -23,9 +23,19 @@ export interface Purpose {
   readonly scopes: readonly string[]
 }
 
-/** Distinguishes the logins at one server: those of two clients, or at two issuers. */
-export const loginKeyOf = ({ clientId, clientMetadataUrl, issuer = '' }: LoginSettings): string =>
-  JSON.stringify([clientId ?? clientMetadataUrl ?? '', issuer])
+/** A client of `serve` that has a login of its own: a subject of an issuer, or a configured token. */
+export interface Holder {
+  /** Empty for a configured token. */
+  readonly issuer: string
+  /** The `sub`, or the name of the token; empty where a client has neither: it has no login. */
+  readonly name: string
+}
+
+/** Distinguishes the logins at one server: those of two clients, at two issuers, or of two holders. */
+export const loginKeyOf = (
+  { clientId, clientMetadataUrl, issuer = '' }: LoginSettings, holder?: Holder,
+): string =>
+  JSON.stringify([clientId ?? clientMetadataUrl ?? '', issuer, ...(holder ? [holder.issuer, holder.name] : [])])
 
 /** The operator's secrets are in the configuration, not in the file of the login. */
 export const withSecrets = (

@@ -12,6 +12,7 @@ import {
 import { serverMetadata, type AuthorizationServer } from './discovery.js'
 import type { Client, Method } from './registration.js'
 import type { Begun, Tokens } from './requests.js'
+import { loginKeyOf, type Holder, type LoginSettings } from './settings.js'
 
 /** The login at one server, as it is kept in a file. */
 export interface Stored {
@@ -30,6 +31,8 @@ export interface Stored {
   readonly dpop?: JWK | undefined
   /** In the file of a login that a user has begun: a successor of this process can finish it. */
   readonly pending?: Pending | undefined
+  /** The client of `serve` whose login it is; undefined: the user's own. */
+  readonly holder?: Holder | undefined
 }
 
 export interface Pending extends Begun {
@@ -42,14 +45,16 @@ const pollMs = 100
 /** The file of one login. It is changed only by the process that has claimed it. */
 export class LoginFile {
   readonly #path: string
+  readonly #holder: Holder | undefined
 
-  constructor(path: string) {
+  constructor(path: string, holder?: Holder) {
     this.#path = path
+    this.#holder = holder
   }
 
   /** The login that a user has begun, and that gives no tokens yet. Written under `claimedForLogin`. */
   get begun(): LoginFile {
-    return new LoginFile(this.#path.replace(/\.json$/, '.begun'))
+    return new LoginFile(this.#path.replace(/\.json$/, '.begun'), this.#holder)
   }
 
   /** @throws the system's error for a file that is there and cannot be read now: nothing may replace it */
@@ -75,7 +80,7 @@ export class LoginFile {
     try {
       const handle = await open(temporary, 'wx', 0o600)
       try {
-        await handle.writeFile(JSON.stringify(stored))
+        await handle.writeFile(JSON.stringify({ ...stored, holder: this.#holder ?? stored.holder }))
         await handle.sync()
       } finally {
         await handle.close()
@@ -167,13 +172,11 @@ export class LoginFolder {
     this.#path = join(state, 'logins')
   }
 
-  /**
-   * @param url the MCP server's
-   * @param who distinguishes several logins at one server, such as those of two clients
-   */
-  file(url: string, who: string): LoginFile {
-    const digest = hash('sha256', JSON.stringify([url, who])).slice(0, 16)
-    return new LoginFile(join(this.#path, `${new URL(url).host.replace(/[^\w.-]/g, '_')}-${digest}.json`))
+  /** @param url the MCP server's */
+  file(url: string, settings: LoginSettings, holder?: Holder): LoginFile {
+    const digest = hash('sha256', JSON.stringify([url, loginKeyOf(settings, holder)])).slice(0, 16)
+    const name = `${new URL(url).host.replace(/[^\w.-]/g, '_')}-${digest}.json`
+    return new LoginFile(join(this.#path, name), holder)
   }
 
   /** Every login, also those that are only begun. */
@@ -224,7 +227,7 @@ const storedIn = (value: Json | undefined): Stored | undefined => {
   const [issuer, id] = [textIn(server, 'issuer'), textIn(client, 'id')]
   if (server === undefined || issuer === undefined || id === undefined) return undefined
   if (url === undefined || resource === undefined) return undefined
-  const dpop = objectIn(value, 'dpop')
+  const [dpop, holder] = [objectIn(value, 'dpop'), objectIn(value, 'holder')]
   return {
     url, resource, server: serverMetadata(server, issuer),
     client: {
@@ -237,6 +240,7 @@ const storedIn = (value: Json | undefined): Stored | undefined => {
     sentAt: numberIn(value, 'sentAt'),
     dpop: dpop as JWK | undefined,
     pending: pendingIn(objectIn(value, 'pending')),
+    holder: holder && { issuer: textIn(holder, 'issuer') ?? '', name: textIn(holder, 'name') ?? '' },
   }
 }
 

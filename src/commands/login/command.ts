@@ -2,11 +2,11 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { stateFolder } from '#audit/place.js'
 import { IssuerClient } from '#auth/client/requests.js'
-import { loginKeyOf, type Purpose } from '#auth/client/settings.js'
+import type { Holder, Purpose } from '#auth/client/settings.js'
 import { LoginFolder, type Stored } from '#auth/client/store.js'
 import { UserLogin } from '#auth/client/user-login.js'
 import { clientLogin, deviceLogin } from '#auth/client/without-browser.js'
-import type { RemoteServer } from '#config/configuration.js'
+import type { Configuration, RemoteServer } from '#config/configuration.js'
 import { badUsage, cannotRead, CustomsError, visible } from '#errors.js'
 import { styleFor } from '#inspect/terminal.js'
 import { openBrowser } from '#transport/process/browser.js'
@@ -38,11 +38,11 @@ const tell = (...lines: readonly string[]): void =>
 /** `login`: gets tokens for a server before a relay needs them. */
 export const login = async (shared: SharedFlags, flags: LoginFlags, target: Target): Promise<number> => {
   if (flags.status) return status(flags.json)
-  const { servers: [setup] } = await setUp(shared, target, 'inspect')
+  const { servers: [setup], configuration } = await setUp(shared, target, 'inspect')
   const server = setup?.server
   if (server === undefined || !('url' in server)) return badUsage('login is for a server with a URL')
   try {
-    const stored = await loggedIn(server, flags)
+    const stored = await loggedIn(server, flags, holderIn(configuration, flags))
     if (stored === undefined) tell(`${targetOf(server)} does not ask for a login`)
     else {
       const { server: { issuer }, requested, tokens } = stored
@@ -56,12 +56,26 @@ export const login = async (shared: SharedFlags, flags: LoginFlags, target: Targ
   }
 }
 
+/** The client of `serve` that the flags name. @throws CustomsError BAD_USAGE where the file knows none */
+const holderIn = (
+  { issuer, tokens }: Configuration, { subject, tokenName }: LoginFlags,
+): Holder | undefined => {
+  if (tokenName !== undefined) {
+    return tokens.some(({ name }) => name === tokenName)
+      ? { issuer: '', name: tokenName } : badUsage(`auth.tokens of the file has no token named ${tokenName}`)
+  }
+  if (subject === undefined) return undefined
+  if (subject === '') badUsage('--subject is empty')
+  return issuer === undefined
+    ? badUsage('--subject needs --config FILE with auth.issuer') : { issuer: issuer.issuer, name: subject }
+}
+
 /** @returns undefined when the server asks for no login */
 const loggedIn = async (
-  server: RemoteServer, { noBrowser, device }: LoginFlags,
+  server: RemoteServer, { noBrowser, device }: LoginFlags, holder: Holder | undefined,
 ): Promise<Stored | undefined> => {
   const [url, tls, settings] = [new URL(server.url), tlsOf(server), settingsOf(server)]
-  const file = folder().file(url.href, loginKeyOf(settings))
+  const file = folder().file(url.href, settings, holder)
   const { wanted } = await challengeOf(url, tls, server.headers)
   const purpose: Purpose = { wanted, refused: undefined, scopes: [] }
   const options = { url, settings, file, fetch: fetchFor(url, tls), now: Date.now }
@@ -94,11 +108,16 @@ const loggedIn = async (
 
 /** `login --status` */
 const status = async (json: boolean): Promise<number> => {
-  const rows = logins().flatMap(([, { url, server: { issuer }, requested, tokens }]) => {
+  const rows = logins().flatMap(([, { url, server: { issuer }, requested, tokens, holder }]) => {
     if (tokens === undefined) return []
     const { scopes = requested, expiresAt, refresh } = tokens
     const expires = expiresAt === undefined ? null : new Date(expiresAt).toISOString()
-    return [{ server: shownUrl(url), issuer, scopes, expiresAt: expires, renewable: refresh !== undefined }]
+    return [{
+      server: shownUrl(url), issuer, scopes, expiresAt: expires, renewable: refresh !== undefined,
+      ...(holder && {
+        holder: holder.issuer === '' ? { token: holder.name } : { iss: holder.issuer, sub: holder.name },
+      }),
+    }]
   })
   if (json) {
     await print(`${JSON.stringify(rows, undefined, 2)}\n`)
@@ -108,10 +127,12 @@ const status = async (json: boolean): Promise<number> => {
     tell('There is no login: mcp-customs login URL begins one.')
     return 0
   }
-  const cells = rows.map(({ server, issuer, scopes, expiresAt, renewable }) =>
-    [server, visible(issuer), scopes.join(' '), renewable ? 'renewed by itself' : expiresAt ?? 'not said'])
+  const cells = rows.map(({ server, issuer, scopes, expiresAt, renewable, holder }) => [
+    server, holder === undefined ? 'you' : visible(Object.values(holder).join(' ')), visible(issuer),
+    scopes.join(' '), renewable ? 'renewed by itself' : expiresAt ?? 'not said',
+  ])
   const style = styleFor(process.stdout, process.env)
-  await print(`${table(['Server', 'Issuer', 'Scopes', 'Expires'], cells, style)}\n`)
+  await print(`${table(['Server', 'For', 'Issuer', 'Scopes', 'Expires'], cells, style)}\n`)
   return 0
 }
 

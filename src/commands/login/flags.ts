@@ -10,6 +10,13 @@ export const loginFlags = {
     type: 'boolean',
     describe: 'print the URL only, for a browser on another machine: paste the URL that it ends at',
   },
+  'subject': {
+    type: 'string', value: 'SUB',
+    describe: 'log in for one client of serve: the sub of its tokens from auth.issuer of the file',
+  },
+  'token-name': {
+    type: 'string', value: 'NAME', describe: 'log in for one client of serve: that of this token in auth.tokens',
+  },
   'device': { type: 'boolean', describe: 'log in by a code, which is entered on another device (RFC 8628)' },
   'status': { type: 'boolean', describe: 'list the logins: issuers, scopes, expiry; never a token' },
   'json': { type: 'boolean', describe: 'with --status: as JSON' },
@@ -22,6 +29,9 @@ export const readLoginFlags = (given: Given, { words }: Rest): LoginFlags => {
   const flags = valuesOf(loginFlags, given)
   if (flags.json && !flags.status) badUsage('--json goes with --status')
   if (flags.status && words.length > 0) badUsage('--status lists all logins: give no URL')
+  if (flags.subject !== undefined && flags.tokenName !== undefined) {
+    badUsage('give either --subject or --token-name, not both')
+  }
   if (flags.device && flags.noBrowser) badUsage('give either --device or --no-browser, not both')
   return flags
 }

@@ -5,11 +5,13 @@ import {
   asksForTokens, type Configuration, type ProcessServer, type RemoteServer,
 } from '#config/configuration.js'
 import { CallRates } from '#core/call-rates.js'
+import type { Identity } from '#core/event.js'
 import { type ServerHealth, wellIn } from '#gateway/health.js'
 import { type Connector, Upstream, Upstreams } from '#gateway/upstreams.js'
 import type { FrameLimits } from '#protocol/frame.js'
 import type { Metrics } from '#telemetry/metrics.js'
 import { connectionTo, http } from '#telemetry/place.js'
+import type { Authorizer } from '#transport/upstream/authorized.js'
 import { Endpoints, type Refused } from '#transport/front/front.js'
 import { canStart } from '#transport/process/spawn.js'
 import { SharedServer } from '#transport/one-process/server.js'
@@ -21,7 +23,7 @@ import {
 import type { Lifetime } from '../relay/lifetime.js'
 import { openTelemetry, patientUrgency, type Telemetry } from '../relay/telemetry.js'
 import type { ServerSetup, Setup } from '../server/setup.js'
-import { authorizerOf, mayLogIn } from '../server/login.js'
+import { areNamed, holderOf, loginsAt, mayLogIn, type Logins } from '../server/login.js'
 import { commandLineOf, processOf, tlsOf } from '../server/upstream.js'
 import { Audits, refusalsTo } from './audits.js'
 import { endpointsSettingsOf } from './front.js'
@@ -209,6 +211,9 @@ const local = (server: ProcessServer, limits: FrameLimits, ended: ServerHealth['
   }
 }
 
+/** Logins of clients that are kept for each server; a client that comes again is one of the newest. */
+const maxLogins = 1000
+
 /** The HTTP client is loaded only for a remote server. @param isAlone no other server is offered beside it */
 const remote = async (
   server: RemoteServer, configuration: Configuration, isAlone: boolean,
@@ -220,19 +225,36 @@ const remote = async (
     import('#transport/upstream/forward.js'),
   ])
   const { limits, facade } = configuration
-  const isOwn = facade === undefined && mayLogIn(server, configuration)
-  const authorizer = isOwn ? await authorizerOf(server, warn) : undefined
-  const [url, tls] = [new URL(server.url), tlsOf(server)]
-  const upstream =
-    authorizer ? new AuthorizedUpstream(url, tls, authorizer, true) : new HttpUpstream(url, tls)
+  const isShared = mayLogIn(server, configuration)
+  const logsIn = facade === undefined && (isShared || areNamed(configuration))
+  const logins = logsIn ? await loginsAt(server, warn) : undefined
+  const ofClients = new Map<string, Authorizer>()
+  const loginOf = (of: Logins, client: Identity | undefined): Authorizer => {
+    const holder = isShared ? undefined : holderOf(client)
+    const key = JSON.stringify(holder ?? null)
+    const login = ofClients.get(key) ?? of(holder)
+    ofClients.delete(key)
+    ofClients.set(key, login)
+    // Its tokens are in its file, so a login that was forgotten is only read again.
+    if (ofClients.size > maxLogins) ofClients.delete(ofClients.keys().next().value ?? '')
+    return login
+  }
+  const upstream = new HttpUpstream(new URL(server.url), tlsOf(server))
   const { headers, name } = server
   const passHeaders = new Set(server.passHeaders?.map(header => header.toLowerCase()))
   const cookiePath = isAlone ? undefined : `/${name}/`
   return {
     kind: 'http',
-    connect: () =>
-      inputSchemaOf => httpServer({ upstream, headers, limits, inputSchemaOf, cookiePath, passHeaders }),
+    connect: ({ peer }) => {
+      const requests =
+        logins ? new AuthorizedUpstream(upstream, loginOf(logins, peer.subject), true) : upstream
+      return inputSchemaOf =>
+        httpServer({ upstream: requests, headers, limits, inputSchemaOf, cookiePath, passHeaders })
+    },
     ready: () => upstream.reachable(),
-    close: () => upstream.close(),
+    close: async () => {
+      await Promise.all([...ofClients.values()].map(login => login.close()))
+      await upstream.close()
+    },
   }
 }

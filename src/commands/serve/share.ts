@@ -59,8 +59,8 @@ export const shareOf = (configuration: Configuration, part: Part): Configuration
   return {
     ...configuration,
     servers: new Map(),
-    // Only the number of tokens matters here: with tokens, the Authorization header is the front's.
-    tokens: tokens.map(() => ({ token: '', name: undefined })),
+    // With tokens, the Authorization header is the front's; by their names clients have logins.
+    tokens: tokens.map(({ name }) => ({ token: '', name })),
     issuer: issuer && { ...issuer, introspection: undefined },
     sessions: { ...sessions, max: Math.max(1, Math.floor(sessions.max / part.count)) },
     audit: { ...audit, file: audit.file === 'none' ? 'none' : fileOf(audit.file, part) },

@@ -1,6 +1,6 @@
 import { CustomsError } from '#errors.js'
 import { challengeOf } from '#transport/upstream/authorized.js'
-import { mayLogIn, wantsLogin } from './login.js'
+import { areNamed, mayLogIn, wantsLogin } from './login.js'
 import type { Setup } from './setup.js'
 import { tlsOf } from './upstream.js'
 
@@ -12,14 +12,17 @@ export const refuseSharedLogins = async ({ servers, configuration }: Setup): Pro
   if (configuration.facade !== undefined) return
   await Promise.all(servers.map(async ({ server }) => {
     if (!('url' in server) || !wantsLogin(server) || mayLogIn(server, configuration)) return
+    // Each client has a login of its own.
+    if (areNamed(configuration)) return
     // A server that cannot be reached now is not asked for later: its 401 passes to the client.
     const { status, wanted } = await challengeOf(new URL(server.url), tlsOf(server), server.headers)
       .catch(() => ({ status: 0, wanted: undefined }))
     if (status !== 401 || wanted?.schemes.length === 0) return
     throw new CustomsError('CANNOT_START',
       `${server.name} asks for a login, and others can reach this relay: ` +
-      'listen on 127.0.0.1 (without auth.issuer, allowHosts or a second token), or write ' +
+      'listen on 127.0.0.1 (without allowHosts or a second token), or write ' +
       `servers.${server.name}.auth: { shared: true } if all clients may use one login, ` +
-      'or auth: facade if users log in as themselves')
+      'auth: facade if users log in as themselves, or auth with an issuer or named tokens if each client ' +
+      'has a login of its own (mcp-customs login --subject)')
   }))
 }

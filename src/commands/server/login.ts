@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { stateFolder } from '#audit/place.js'
-import type { LoginSettings } from '#auth/client/settings.js'
+import type { Holder, LoginSettings } from '#auth/client/settings.js'
 import type { Configuration, RemoteServer } from '#config/configuration.js'
+import type { Identity } from '#core/event.js'
 import { cannotRead } from '#errors.js'
 import { openBrowser } from '#transport/process/browser.js'
 import { isLoopback } from '#addresses.js'
@@ -11,22 +12,26 @@ import { tlsOf } from './upstream.js'
 /** Without the key `auth` of a server. */
 const usual: LoginSettings = { grant: 'user', loginMs: 300_000 }
 
+/** Makes the login of a client at one server; without `holder` it is that of this process's user. */
+export type Logins = (holder?: Holder) => Authorizer
+
 /**
  * What gets tokens for a server. It acts when the server asks for a login.
  * @param warn tells the operator
  * @returns undefined where the operator gives the credentials as a header or in the URL, or wants no login
  * @throws CustomsError BAD_CONFIG where the file of the private key cannot be read
  */
-export const authorizerOf = async (
+export const loginsAt = async (
   server: RemoteServer, warn: (message: string) => void,
-): Promise<Authorizer | undefined> => {
+): Promise<Logins | undefined> => {
   if (!wantsLogin(server)) return undefined
   const url = new URL(server.url)
   const [{ Login }, { LoginFolder }] =
     await Promise.all([import('#auth/client/login.js'), import('#auth/client/store.js')])
-  return new Login({
-    url, tls: tlsOf(server), settings: settingsOf(server), warn,
-    folder: new LoginFolder(stateFolder(process.env)),
+  const settings = settingsOf(server)
+  const folder = new LoginFolder(stateFolder(process.env))
+  return holder => new Login({
+    url, tls: tlsOf(server), settings, holder, warn, folder,
     show: (start, isNew) => {
       const opened = isNew && openBrowser(start)
       process.stderr.write(`mcp-customs: ${server.name} asks for a login: ${
@@ -34,6 +39,11 @@ export const authorizerOf = async (
     },
   })
 }
+
+/** The login of this process's user. @returns undefined, and throws, as `loginsAt` does */
+export const authorizerOf = async (
+  server: RemoteServer, warn: (message: string) => void,
+): Promise<Authorizer | undefined> => (await loginsAt(server, warn))?.()
 
 export const wantsLogin = ({ headers, upstream = 'oauth', url }: RemoteServer): boolean =>
   upstream === 'oauth' && !headers.has('authorization') && new URL(url).username === ''
@@ -46,6 +56,14 @@ export const mayLogIn = ({ login }: RemoteServer, configuration: Reachable): boo
   login?.shared === true || login?.grant === 'client' || isOwnUsers(configuration)
 
 type Reachable = Pick<Configuration, 'listen' | 'issuer' | 'tokens' | 'allowHosts'>
+
+/** Every client shows who it is, so each can have a login of its own. */
+export const areNamed = ({ issuer, tokens }: Reachable): boolean =>
+  tokens.every(({ name }) => name !== undefined) && (issuer !== undefined || tokens.length > 0)
+
+/** Whose login the requests of a client have. Without a name there is none, and no login is found. */
+export const holderOf = (client: Identity | undefined): Holder =>
+  ({ issuer: client?.issuer ?? '', name: client?.subject ?? client?.name ?? '' })
 
 /**
  * Only the user of this process can connect. Behind a TLS proxy a relay listens on loopback as well: then

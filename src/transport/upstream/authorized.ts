@@ -1,5 +1,5 @@
 import { wantedBy, type Wanted } from '../http/challenge.js'
-import type { Abortable, HttpAsk, HttpReply, HttpTls } from './pool.js'
+import type { Abortable, HttpAsk, HttpReply, HttpRequests, HttpTls } from './pool.js'
 import { discard, HttpFailure, HttpUpstream } from './pool.js'
 
 /** What is added to a request so that the server knows who sends it. */
@@ -31,25 +31,30 @@ export class NoLogin extends HttpFailure {}
 const maxTries = 3
 
 /** An HTTP server that wants tokens. */
-export class AuthorizedUpstream extends HttpUpstream {
+export class AuthorizedUpstream implements HttpRequests {
+  readonly #upstream: HttpUpstream
   readonly #authorizer: Authorizer
   readonly #passesRefusals: boolean
 
   /** @param passesRefusals where no login can begin, the server's refusal is the answer */
-  constructor(url: URL, tls: HttpTls | undefined, authorizer: Authorizer, passesRefusals = false) {
-    super(url, tls)
+  constructor(upstream: HttpUpstream, authorizer: Authorizer, passesRefusals = false) {
+    this.#upstream = upstream
     this.#authorizer = authorizer
     this.#passesRefusals = passesRefusals
   }
 
-  override async request(ask: HttpAsk): Promise<HttpReply> {
+  get url(): URL {
+    return this.#upstream.url
+  }
+
+  async request(ask: HttpAsk): Promise<HttpReply> {
     // The client of `serve` has credentials of its own.
-    if (ask.headers.has('authorization')) return super.request(ask)
+    if (ask.headers.has('authorization')) return this.#upstream.request(ask)
     for (let tries = 0; ; tries++) {
       const known = this.#authorizer.authorizationFor(ask.method, ask.url ?? this.url)
       const given = known instanceof Promise ? await unlessAborted(ask.signal, known) : known
       const headers = given === undefined ? ask.headers : new Map([...ask.headers, ...given.headers])
-      const reply = await super.request({ ...ask, headers })
+      const reply = await this.#upstream.request({ ...ask, headers })
       // Nobody logs in to end a session.
       const isRefused = (reply.status === 401 || reply.status === 403) && ask.method !== 'DELETE'
       if (!isRefused || tries === maxTries) return reply
@@ -66,9 +71,9 @@ export class AuthorizedUpstream extends HttpUpstream {
     }
   }
 
-  override async close(): Promise<void> {
+  async close(): Promise<void> {
     await this.#authorizer.close()
-    await super.close()
+    await this.#upstream.close()
   }
 }
 

@@ -14,11 +14,11 @@ import {
   bodyKind, cursor, readJson, readMessages, unexpectedBody, type BodyReading, type Cursor,
   type EventWithoutMessage,
 } from './messages.js'
-import { discard, failureOf, type HttpReply, type HttpUpstream } from './pool.js'
+import { discard, failureOf, type HttpReply, type HttpRequests } from './pool.js'
 
 export interface HttpServerOptions extends HeadSettings {
   /** Shared by all sessions with the server; not closed by the transport. */
-  readonly upstream: HttpUpstream
+  readonly upstream: HttpRequests
   /** The operator's headers, by lower-case name: they replace the client's. */
   readonly headers: ReadonlyMap<string, string>
   readonly limits: FrameLimits

@@ -138,6 +138,9 @@ export class HttpUpstream {
   }
 }
 
+/** What the transports need of an HTTP server. */
+export type HttpRequests = Pick<HttpUpstream, 'url' | 'request' | 'close'>
+
 /** The URL that a server's text names; undefined when it is none, of another origin, or has credentials. */
 export const sameOrigin = (text: string, base: URL): URL | undefined => {
   const url = URL.canParse(text, base.href) ? new URL(text, base) : undefined

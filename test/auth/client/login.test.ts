@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { Login, type LoginOptions } from '#auth/client/login.js'
 import { LoginFolder } from '#auth/client/store.js'
 import { AuthorizedUpstream } from '#transport/upstream/authorized.js'
+import { HttpUpstream } from '#transport/upstream/pool.js'
 import { scratch } from '../../e2e/bridge.js'
 import { browse } from '../protected.js'
 import { RotatingIssuer } from '../rotating.js'
@@ -33,7 +34,7 @@ const machine = (t: Test, one: RotatingIssuer) => {
         },
         warn: () => undefined, now: () => Date.now() + ahead, ...options,
       })
-      const upstream = new AuthorizedUpstream(options.url ?? new URL(one.url), undefined, login)
+      const upstream = new AuthorizedUpstream(new HttpUpstream(options.url ?? new URL(one.url)), login)
       t.teardown(() => void upstream.close())
       return {
         login, close: () => upstream.close(),

@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { newKey } from '#auth/client/dpop.js'
 import { Login } from '#auth/client/login.js'
-import { loginKeyOf, type LoginSettings } from '#auth/client/settings.js'
+import type { LoginSettings } from '#auth/client/settings.js'
 import { LoginFile, LoginFolder, type Stored } from '#auth/client/store.js'
 import type { Tokens } from '#auth/client/requests.js'
 import { AuthorizedUpstream } from '#transport/upstream/authorized.js'
+import { HttpUpstream } from '#transport/upstream/pool.js'
 import { scratch } from '../../e2e/bridge.js'
 import { comeBack, severalIssuers } from '../several.js'
 
@@ -23,7 +24,7 @@ const relayOf = async (
 ) => {
   const state = scratch(t)
   const folder = new LoginFolder(state)
-  const file = folder.file(one.url.href, loginKeyOf(settings))
+  const file = folder.file(one.url.href, settings)
   const issuer = `${one.origin}/a`
   if (stored !== undefined) await file.change(() => ({
     url: one.url.href, resource: one.url.href, server: { issuer, token_endpoint: `${issuer}/token` },
@@ -38,7 +39,7 @@ const relayOf = async (
   }
   const now = () => Date.now() + ahead
   const login = new Login({ url: one.url, settings, folder, show, warn: text => warned.push(text), now })
-  const upstream = new AuthorizedUpstream(one.url, undefined, login)
+  const upstream = new AuthorizedUpstream(new HttpUpstream(one.url), login)
   t.teardown(() => upstream.close())
   return {
     state, file, shown, warned, later: (ms: number) => (ahead += ms),

@@ -7,6 +7,7 @@ import { loginKeyOf, type LoginSettings } from '#auth/client/settings.js'
 import { LoginFolder, type Stored } from '#auth/client/store.js'
 import { UserLogin, type UserLoginOptions } from '#auth/client/user-login.js'
 import { AuthorizedUpstream } from '#transport/upstream/authorized.js'
+import { HttpUpstream } from '#transport/upstream/pool.js'
 import { guardedFetch } from '#transport/upstream/document.js'
 import { scratch } from '../../e2e/bridge.js'
 import { freePort } from '../facade-parts.js'
@@ -21,7 +22,7 @@ type Several = Awaited<ReturnType<typeof severalIssuers>>
 const home = async (t: Test, one: Several, login: Partial<Stored> = {}) => {
   const state = scratch(t)
   const folder = new LoginFolder(state)
-  const file = folder.file(one.url.href, loginKeyOf(settings))
+  const file = folder.file(one.url.href, settings)
   const issuer = `${one.origin}/a`
   await file.change(() => ({
     url: one.url.href, resource: one.url.href, server: { issuer, token_endpoint: `${issuer}/token` },
@@ -43,7 +44,7 @@ void t.test('a login that is begun at another issuer sends it no token, and leav
   const { folder, file } = await home(t, one)
   const shown = new Promise<void>(resolve => {
     const login = new Login({ url: one.url, settings, folder, show: () => resolve(), warn: () => undefined })
-    const upstream = new AuthorizedUpstream(one.url, undefined, login)
+    const upstream = new AuthorizedUpstream(new HttpUpstream(one.url), login)
     t.teardown(() => upstream.close())
     const ask = () => upstream.request({ method: 'POST', headers: new Map(), body: Buffer.from('{}'), signal: new AbortController().signal }).catch(() => undefined)
     void ask().then(ask)

@@ -15,7 +15,7 @@ void t.test('a lost answer does not end a login by code, and a browser does not 
   } })
   const stored = await deviceLogin({
     url: one.url, settings: { grant: 'user', loginMs: 1000 }, now: Date.now,
-    file: new LoginFolder(scratch(t)).file(one.url.href, ''), fetch: guardedFetch({ mayBePrivate: true }),
+    file: new LoginFolder(scratch(t)).file(one.url.href, { grant: 'user', loginMs: 1000 }), fetch: guardedFetch({ mayBePrivate: true }),
   }, {
     wanted: { schemes: [], resourceMetadata: undefined, scopes: undefined, error: undefined },
     refused: undefined, scopes: [],

@@ -2,7 +2,7 @@ import type { Frame } from '#protocol/frame.js'
 import { isString, member } from '#protocol/json.js'
 import { isModernRequest, metadataOf, only, type InputSchemaOf } from '#transport/http/headers.js'
 import { bodyKind, type Received, type MaybeStop } from '../messages.js'
-import { discard, HttpFailure, type HttpAsk, type HttpReply, type HttpUpstream } from '../pool.js'
+import { discard, HttpFailure, type HttpAsk, type HttpReply, type HttpRequests } from '../pool.js'
 
 /** A session with the server, from the response to `initialize` on. */
 export interface Agreed {
@@ -20,7 +20,7 @@ export interface Agreed {
 
 /** The session negotiated by `initialize`, and the HTTP requests of that session. */
 export class HttpHandshake {
-  readonly #upstream: HttpUpstream
+  readonly #upstream: HttpRequests
   /** Headers of every request. */
   readonly #always: Headers
   readonly #inputSchemaOf: InputSchemaOf
@@ -29,7 +29,7 @@ export class HttpHandshake {
   #repeated: Repeated | undefined
 
   /** @param headers the operator's headers, by lower-case name, for every request */
-  constructor(upstream: HttpUpstream, headers: ReadonlyMap<string, string>, inputSchemaOf: InputSchemaOf) {
+  constructor(upstream: HttpRequests, headers: ReadonlyMap<string, string>, inputSchemaOf: InputSchemaOf) {
     this.#upstream = upstream
     this.#always = new Map([['user-agent', 'mcp-customs'], ...headers])
     this.#inputSchemaOf = inputSchemaOf

@@ -4,10 +4,10 @@ import { modernErrors } from '#transport/http/headers.js'
 import type { SseEvent } from '#transport/sse/event.js'
 import type { Call } from '../calls.js'
 import { bodyKind, cursor, readEvent, readEvents, type Received, type Reading } from '../messages.js'
-import { discard, failureOf, sameOrigin, type HttpReply, type HttpUpstream } from '../pool.js'
+import { discard, failureOf, sameOrigin, type HttpReply, type HttpRequests } from '../pool.js'
 
 export interface LegacyOptions extends Pick<Reading, 'limits' | 'latch'> {
-  readonly upstream: HttpUpstream
+  readonly upstream: HttpRequests
   /** The operator's headers, by lower-case name, for every request. */
   readonly headers: ReadonlyMap<string, string>
   readonly onMessage: (frame: Frame) => void

@@ -9,7 +9,7 @@ import type { Transport, TransportEvent } from '#transport/transport.js'
 import { AuthorizedUpstream, type Authorizer } from '../authorized.js'
 import { HttpSide, type Call } from '../calls.js'
 import { bodyKind, type Cursor } from '../messages.js'
-import { failureOf, HttpUpstream, type HttpReply, type HttpTls } from '../pool.js'
+import { failureOf, HttpUpstream, type HttpReply, type HttpRequests, type HttpTls } from '../pool.js'
 import {
   agreedBy, HttpHandshake, isInitialize, isInitialized, renew, versionBy, type Agreed,
 } from './handshake.js'
@@ -40,7 +40,7 @@ export const httpSession = (options: HttpSessionOptions): Transport => new Upstr
 
 class UpstreamSession extends HttpSide {
   readonly #options: HttpSessionOptions
-  readonly #upstream: HttpUpstream
+  readonly #upstream: HttpRequests
   readonly #handshake: HttpHandshake
   readonly #responses: HttpResponses
   /** Backpressure for all streams: the client has a single pipe. */
@@ -58,7 +58,8 @@ class UpstreamSession extends HttpSide {
     super(options.stopMs)
     this.#options = options
     const { url, tls, authorizer } = options
-    this.#upstream = authorizer ? new AuthorizedUpstream(url, tls, authorizer) : new HttpUpstream(url, tls)
+    const upstream = new HttpUpstream(url, tls)
+    this.#upstream = authorizer ? new AuthorizedUpstream(upstream, authorizer) : upstream
     this.#stopWaiting = authorizer?.waiting(message => this.#tellWaiting(message))
     this.#handshake = new HttpHandshake(this.#upstream, options.headers, options.inputSchemaOf)
     this.#responses = new HttpResponses({
