@@ -25,7 +25,10 @@ export class Holds<Key> {
       // An action may hold the exchange again.
       for (const act of underWay.waiting) this.after(exchange, act)
     }
-    if (this.#exchanges.size === 0) this.#whenDone?.()
+    if (this.#exchanges.size > 0) return
+    const done = this.#whenDone
+    this.#whenDone = undefined
+    done?.()
   }
 
   /** Runs an action when nothing holds the exchange, or at once. */

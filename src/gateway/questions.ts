@@ -46,6 +46,11 @@ export class Questions {
     else this.#frames.after(exchange, act)
   }
 
+  /** Runs an action when no event waits for a reply, or at once. */
+  afterAll(act: () => void): void {
+    this.#frames.afterAll(act)
+  }
+
   /** The client uses the session. */
   touch(): void {
     this.#shared?.touch()

@@ -99,9 +99,9 @@ export class Session {
         }))
       case 'lost':
         if (side === 'server' && !this.#ending.isStopping) this.#health?.failed('refusal', event.reason)
-        return this.#dispatch({
+        return this.#questions.after(event.exchange, () => this.#dispatch({
           type: 'request-lost', exchange: event.exchange, key: event.key, reason: event.reason,
-        })
+        }))
       case 'undelivered':
         return this.#dispatch({ type: 'undelivered', key: event.key })
       case 'exchange-ended':
@@ -111,9 +111,12 @@ export class Session {
         return this.#backpressure.resume(side, event.exchange)
       case 'ended':
         if (side === 'client') return this.#ending.clientEnded(event.graceMs)
-        this.#dispatch({ type: 'server-gone', reason: event.reason })
         this.#ending.exit = event.exit
-        return this.#checks.afterAll(() => this.#dispatch({ type: 'session-ended', reason: event.reason }))
+        // A response that waits for the shared state came before the end.
+        return this.#questions.afterAll(() => {
+          this.#dispatch({ type: 'server-gone', reason: event.reason })
+          this.#checks.afterAll(() => this.#dispatch({ type: 'session-ended', reason: event.reason }))
+        })
       default:
         event satisfies never
     }

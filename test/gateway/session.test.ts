@@ -399,3 +399,17 @@ t.test('frames keep their order while the shared state is asked; without event i
   t.match(client.log, [/^x .*"ping"/, /^x .*"prompts"/])
   t.same(state.asked, ['keep asked'])
 })
+
+t.test('a response that waits for the shared state is given to its client before the end of the server counts', async t => {
+  const state = new SlowState()
+  const { client, server, records, asks } = begin(undefined, state)
+  asks('x', 1, 'prompts/list')
+  asks('y', 2, 'prompts/list')
+  for (const message of [{ id: 7, method: 'ping' }, { id: 1, result: { prompts: [] } }])
+    server.tell({ type: 'frame', exchange: exchange('x'), frame: frame(message) })
+  // The transport was cut behind the response.
+  server.tell({ type: 'ended', reason: 'the connection to the server was closed' })
+  await state.reply()
+  t.match(client.log, [/^x .*"ping"/, /^x .*"prompts"/, /^y .*-31001/])
+  t.same(records.flatMap(({ findings }) => findings), [], 'the server did nothing wrong')
+})
