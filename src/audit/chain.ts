@@ -6,7 +6,7 @@ import { type Checkpoint, checkpointLine, lossLine } from './checkpoint.js'
 import { LogFile, type Usage } from './log-file.js'
 import type { Opened } from './named-file.js'
 import { cannotAudit, type Output } from './output.js'
-import { type Line, nextLine, type Position } from './record.js'
+import { digestLarge, type Line, nextLine, type Position } from './record.js'
 import type { Payloads } from './redact.js'
 import type { Audit, AuditOptions } from './sink.js'
 
@@ -85,6 +85,10 @@ export class Chain implements Audit {
 
   write(entry: Entry, payloads?: Payloads): void {
     this.add(entry, payloads)()
+  }
+
+  prepare(entry: Entry, payloads: Payloads = 'digest'): Promise<unknown> | undefined {
+    return payloads === 'none' ? undefined : digestLarge(entry)
   }
 
   add(entry: Entry, payloads: Payloads = 'digest'): Flush {

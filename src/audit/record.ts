@@ -1,4 +1,5 @@
-import { hash as hashOf } from 'node:crypto'
+import { hash as hashOf, webcrypto } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Entry, Identity } from '#core/event.js'
 import type { Finding } from '#core/rule.js'
 import { canonical } from '#canonical.js'
@@ -112,7 +113,29 @@ const digestsOf = ({ arguments: given, result }: Entry): string =>
     ? ''
     : both('digest', given && `"arguments":"${digest(given)}"`, result && `"result":"${digest(result)}"`)
 
-const digest = (bytes: Buffer): string => `sha256-${hashOf('sha256', bytes)}`
+const digest = (bytes: Buffer): string => `sha256-${known.get(bytes) ?? hashOf('sha256', bytes)}`
+
+/** From this size on the thread pool hashes a value, in bytes: for less, handing it over costs as much. */
+const largeBytes = 256 * 1024
+/** The pool may be busy, with names that cannot be looked up: then the main thread hashes after all. */
+const maxHashMs = 50
+/** Digests of large values, hex. */
+const known = new WeakMap<Buffer, string>()
+
+/**
+ * Has the digests of large values made beside the main thread, before their record is.
+ * @returns resolves when `nextLine` need not wait for them; undefined where nothing is large
+ */
+export const digestLarge = ({ arguments: given, result }: Entry): Promise<unknown> | undefined => {
+  const large = [given, result].filter(value => value !== undefined).filter(({ length }) => length >= largeBytes)
+  if (large.length === 0) return undefined
+  const over = new AbortController()
+  const hashed = Promise.all(large.map(async bytes => {
+    known.set(bytes, Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes)).toString('hex'))
+  })).catch(() => undefined)
+  return Promise.race([hashed, pause(maxHashMs, undefined, { signal: over.signal }).catch(() => undefined)])
+    .finally(() => over.abort())
+}
 
 const both = (name: string, one = '', other = ''): string =>
   `"${name}":{${one}${one !== '' && other !== '' ? ',' : ''}${other}},`

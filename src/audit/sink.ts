@@ -32,6 +32,8 @@ export interface Audit {
    * @throws CustomsError CANNOT_AUDIT when the record is already known to be impossible to write
    */
   add(entry: Entry, payloads?: Payloads): Flush
+  /** Begins what makes `add` quick for an entry. @returns resolves when it is; undefined: it is already */
+  prepare(entry: Entry, payloads?: Payloads): Promise<unknown> | undefined
   /** Queues a record and waits for it. */
   write(entry: Entry, payloads?: Payloads): void
   /** The log's size on disk; undefined for a stream or no log. */
@@ -69,7 +71,7 @@ export interface AuditOptions extends Rotation {
 export const openAudit = async (options: AuditOptions): Promise<Audit> => {
   const { followers = [], keepDays = 0, keepBytes = 0, log } = options
   if (options.file === 'none' && followers.length === 0) {
-    return { file: undefined, add: () => nothing, write: nothing, usage: nothing, close: nothing }
+    return { file: undefined, add: () => nothing, prepare: nothing, write: nothing, usage: nothing, close: nothing }
   }
   const key = options.signKey === undefined ? undefined : readSigningKey(options.signKey)
   const opened = await openOutput(options)

@@ -13,7 +13,7 @@ import type { Hooks } from './hooks.js'
 import { auditErrorFor, type Outbox } from './outbox.js'
 import type { Questions } from './questions.js'
 
-export interface EffectsParts extends Pick<Hooks, 'audit' | 'observer' | 'failed' | 'health'> {
+export interface EffectsParts extends Pick<Hooks, 'audit' | 'prepare' | 'observer' | 'failed' | 'health'> {
   readonly ends: Readonly<Record<Side, Transport>>
   readonly outbox: Outbox
   readonly backpressure: Backpressure
@@ -147,19 +147,21 @@ export class Effects {
   }
 
   #record(entry: Entry, startedAt: number): void {
-    const { health, ending, audit, outbox, fail } = this.#parts
+    const { health, ending, audit, prepare, outbox, fail } = this.#parts
     // The relay's own tools/list was not answered.
     if (entry.event === 'tools/list' && entry.from === 'relay' && entry.reason)
       health?.failed('silence', entry.reason)
     // The core reads the clock once for an event: add the time since then.
     if (entry.ms !== undefined) entry.ms += performance.now() - startedAt
     if (ending.hasFailed) return
-    try {
-      const flush = audit(entry)
-      if (flush !== undefined) outbox.recorded(flush)
-    } catch (failure) {
-      fail(failure, noAudit)
-    }
+    outbox.record(() => {
+      try {
+        const flush = audit(entry)
+        if (flush !== undefined) outbox.recorded(flush)
+      } catch (failure) {
+        fail(failure, noAudit)
+      }
+    }, prepare?.(entry))
   }
 }
 

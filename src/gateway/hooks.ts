@@ -8,6 +8,8 @@ import type { ServerHealth } from './health.js'
 export interface Hooks {
   /** Writes a record. @returns waits until it is written, if it is not yet. Both throw on failure */
   readonly audit: (entry: Entry) => Flush | undefined
+  /** Called before `audit`. @returns resolves when the record can be written without delay; undefined: now */
+  readonly prepare?: ((entry: Entry) => Promise<unknown> | undefined) | undefined
   readonly observer?: Observer | undefined
   readonly recorder?: Recorder | undefined
   /** Called for each contained exception; the session goes on. */

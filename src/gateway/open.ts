@@ -21,6 +21,7 @@ export interface Guard extends Pick<
   readonly name: string
   readonly checker: SchemaChecker
   readonly audit: Hooks['audit']
+  readonly prepare?: Hooks['prepare']
   readonly failed?: Hooks['failed']
   readonly health?: Hooks['health']
   /** Makes the hooks for metrics and traces. */
@@ -56,7 +57,7 @@ export const openSession = (
   }: OpenedSession = { stateless: false },
 ): Session => {
   const {
-    name, checker, audit, failed, health, observe, record, trusted, accepted, listMs, requestMs, maxTools,
+    name, checker, audit, prepare, failed, health, observe, record, trusted, accepted, listMs, requestMs, maxTools,
     maxFindings, intent, rates, minRevision,
   } = guard
   const session = randomUUID()
@@ -82,7 +83,7 @@ export const openSession = (
   const recorder = record?.(options)
   const core = new Batches(options)
   return new Session({
-    client, server: openServer(tool => core.inputSchemaOf(tool)), core, checks, shared, audit, observer,
-    recorder, failed, health,
+    client, server: openServer(tool => core.inputSchemaOf(tool)), core, checks, shared, audit, prepare,
+    observer, recorder, failed, health,
   })
 }

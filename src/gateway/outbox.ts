@@ -18,6 +18,10 @@ export class Outbox {
   #flush: Flush | undefined
   /** True while the waiting actions are performed. An action added meanwhile is performed after them. */
   #isDraining = false
+  /** True while a record waits for its digests. */
+  #isLate = false
+  /** Actions and records that came after that record. */
+  #behind: (() => void)[] = []
 
   /**
    * @param onUnrecorded called when a record could not be written, before the actions that wait for it
@@ -39,13 +43,41 @@ export class Outbox {
   }
 
   do(act: () => void): void {
-    if (!this.#awaitsRecords && !this.#isDraining) this.#perform(act)
+    if (this.#isLate) this.#behind.push(() => this.do(act))
+    else if (!this.#awaitsRecords && !this.#isDraining) this.#perform(act)
     else this.#waiting.push(act)
+  }
+
+  /**
+   * Makes a record, which calls `recorded`. Later records and actions wait until it is made.
+   * @param ready never rejects; undefined: it is made at once
+   */
+  record(make: () => void, ready: Promise<unknown> | undefined): void {
+    if (this.#isLate) this.#behind.push(() => this.record(make, ready))
+    else if (ready === undefined) make()
+    else {
+      this.#isLate = true
+      void ready.then(() => this.#goOn(make))
+    }
+  }
+
+  #goOn(make: () => void): void {
+    this.#isLate = false
+    const behind = this.#behind
+    this.#behind = []
+    this.#isDraining = true
+    this.#perform(make)
+    for (const next of behind) next()
+    this.#drain()
   }
 
   readonly #write = (): void => {
     if (this.#flush !== undefined) this.#attempt(this.#flush)
     this.#flush = undefined
+    this.#drain()
+  }
+
+  #drain(): void {
     this.#isDraining = true
     try {
       while (!this.#awaitsRecords && this.#waiting.length > 0)

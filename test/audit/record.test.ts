@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
 import { readLine } from '#audit/read/line.js'
-import { beginning, nextLine } from '#audit/record.js'
+import { beginning, digestLarge, nextLine } from '#audit/record.js'
 import type { Entry } from '#core/event.js'
 import { recordOfLine } from '#report/record.js'
 import { called, ended, entry } from './entries.js'
@@ -144,4 +144,16 @@ t.test('names, ids and methods are cut', t => {
   )
   t.ok(line.length < 3000)
   t.end()
+})
+
+void t.test('large values are hashed beside the main thread, with the same digest', async t => {
+  const [large, small] = [Buffer.alloc(300_000, 'x'), Buffer.from('{}')]
+  t.equal(digestLarge(entry({ arguments: small, result: small })), undefined)
+  const given = entry({ arguments: small, result: large })
+  await digestLarge(given)
+  const { digest } = JSON.parse(nextLine(given, beginning, 'digest', now).text) as { digest: object }
+  t.same(digest, {
+    arguments: `sha256-${sha256('{}')}`,
+    result: `sha256-${sha256(large.toString())}`,
+  })
 })

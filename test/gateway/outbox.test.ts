@@ -62,3 +62,36 @@ t.test(
     t.strictSame(log, ['Error: full', 'written', 'a', 'b'])
   },
 )
+
+const deferred = () => {
+  let resolve = (): void => undefined
+  const promise = new Promise<void>(done => (resolve = done))
+  return { promise, resolve: () => resolve() }
+}
+
+t.test('what comes after a record that is not ready waits for it, in order', async t => {
+  const log: string[] = []
+  const outbox = new Outbox(() => t.fail('nothing has failed'), () => t.fail('no act threw'))
+  const made = (name: string) => () => {
+    log.push(`record ${name}`)
+    outbox.recorded(() => void log.push(`${name} written`))
+  }
+  const [first, second] = [deferred(), deferred()]
+  outbox.do(() => log.push('a'))
+  outbox.record(made('1'), first.promise)
+  outbox.do(() => log.push('b'))
+  outbox.record(made('2'), undefined)
+  outbox.record(made('3'), second.promise)
+  outbox.do(() => log.push('c'))
+  await turn()
+  t.strictSame(log, ['a'])
+  first.resolve()
+  await turn()
+  await turn()
+  t.strictSame(log, ['a', 'record 1', 'record 2', '1 written', '2 written', 'b'])
+  outbox.do(() => log.push('d'))
+  second.resolve()
+  await turn()
+  await turn()
+  t.strictSame(log.slice(6), ['record 3', '3 written', 'c', 'd'])
+})

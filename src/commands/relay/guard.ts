@@ -138,6 +138,7 @@ export const openGuard = (
     checker,
     observe,
     health,
+    prepare: entry => audit.prepare(entry, ruling.now.payloads),
     audit: entry => {
       const flush = audit.add(entry, ruling.now.payloads)
       log.decision(entry)
