@@ -16,7 +16,7 @@ export const MEMBERS: usize = 0x60000
 export const MEMBER_SLOTS: u32 = 0x4000
 /** The first bytes of the member names of one small object. */
 export const HEADS: usize = 0x80000
-/** Tape indexes of the open containers. */
+/** Tape indexes of the open containers, and of the models of their names (assembly/read.ts). */
 export const OPEN: usize = 0x90000
 export const MAX_OPEN: i32 = 0x1000
 /** The text. PADDING zero bytes follow it, where no token continues, so most loops need not check its end. */

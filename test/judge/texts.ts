@@ -80,12 +80,31 @@ const object = (random: Random, depth: number): string => {
   )
 }
 
+/** Objects with the same names in the same order, as rows have; some differ, and a few have a name twice. */
+const rows = (random: Random, depth: number): string => {
+  const shape = [...new Set(random.many(random.once(4) ? 14 : 4, () => random.in(names)))]
+    .filter(name => !name.startsWith('\\') || random.once(20))
+  return list(random, '[', random.many(6, () => {
+    const own = [...shape]
+    for (let change = random.below(6); change > 3; change--) {
+      own.splice(random.below(own.length + 1), random.below(2), ...random.many(1, () => random.in(names)))
+    }
+    const distinct = random.once(90) ? own : [...new Set(own)]
+    return list(
+      random, '{',
+      distinct.map(name => `"${name}"${space(random)}:${space(random)}${value(random, depth + 2)}`), '}',
+    )
+  }), ']')
+}
+
 /**
  * The text of a JSON value; of hardly one in fifty it is ill-formed, or says what readers could read
  * differently.
  */
 export const value = (random: Random, depth = 0): string => {
-  switch (random.below(depth > 4 ? 4 : 7)) {
+  switch (random.below(depth > 4 ? 4 : depth > 2 ? 7 : 8)) {
+    case 7:
+      return rows(random, depth)
     case 0:
       return random.of('true', 'false', 'null')
     case 1:
@@ -118,7 +137,7 @@ const beside = (structured: string, random: Random): string => {
 export const answer = (random: Random): string => {
   const structured = random.once(4)
     ? value(random)
-    : random.of(object(random, 1), list(random, '[', random.many(4, () => value(random, 2)), ']'))
+    : random.of(object(random, 1), object(random, 1), rows(random, 1), list(random, '[', random.many(4, () => value(random, 2)), ']'))
   const blocks = random.many(3, () =>
     `{"type":${random.of('"text"', '"text"', '"image"')},"text":${JSON.stringify(beside(structured, random))}}`)
   const members = [

@@ -3,10 +3,10 @@
 import { MAX_OPEN, OPEN, PADDING, TEXT } from '../layout'
 import { hasDistinctNames } from './names'
 import {
-  afterString, beginPlain, CASE, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, ESCAPED, isSpace, MINUS,
-  OPEN_OBJECT, QUOTE, ZERO,
+  afterString, beginPlain, CASE, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, ESCAPED, afterSpace, MINUS,
+  OPEN_OBJECT, QUOTE, ZERO, isSame,
 } from './strings'
-import { capacity, ENTRY, tape } from './tape'
+import { afterValue, capacity, ENTRY, firstOf, tape } from './tape'
 
 /** Numbers of at most this many bytes, with an exponent below 100, are within the range of a double. */
 const LONGEST_NUMBER: usize = 200
@@ -27,9 +27,14 @@ export function read(length: i32, depth: i32): usize {
   memory.fill(end, 0, PADDING)
   beginPlain()
   const lastEntry = tape + capacity(length) - 2 * ENTRY
-  const deepest = <usize>min(depth, MAX_OPEN) << 2
-  /** Bytes of `OPEN` in use: four for each open container. */
+  const deepest = <usize>min(depth, MAX_OPEN) << 3
+  /** Bytes of `OPEN` in use: eight for each open container. */
   let openBytes: usize = 0
+  /**
+   * Rows of a list have the same names in the same order. In an array: the last element that is a container.
+   * In an object: the name behind those that were the same as in the element before; 0 once one was different.
+   */
+  let model: usize = 0
   let inObject = false
   let count = 0
   let names: u32 = 0
@@ -37,7 +42,7 @@ export function read(length: i32, depth: i32): usize {
   let entry = tape
 
   while (true) {
-    while (isSpace(load<u8>(at))) at++
+    at = afterSpace(at)
     if (entry > lastEntry) return 0
     const first = load<u8>(at)
     store<u32>(entry, <u32>(at - TEXT))
@@ -53,15 +58,19 @@ export function read(length: i32, depth: i32): usize {
       // parent is an object; both are restored when the container closes.
       store<u32>(entry, (<u32>count << 1) | <u32>inObject, 4)
       store<u32>(OPEN + openBytes, <u32>entry)
-      openBytes += 4
+      store<u32>(OPEN + openBytes, <u32>model, 4)
+      openBytes += 8
       entry += ENTRY
       count = 0
+      const like = model != 0 && inObject ? model + ENTRY : model
       inObject = first == OPEN_OBJECT
+      model = like != 0 && inObject && firstOf(like) == OPEN_OBJECT ? like + ENTRY : 0
       at++
-      while (isSpace(load<u8>(at))) at++
+      at = afterSpace(at)
       if (load<u8>(at) != (inObject ? CLOSE_OBJECT : CLOSE_ARRAY)) {
         if (inObject) {
-          at = afterName(at, entry)
+          model = sameName(model, at)
+          at = afterName(at, entry, model)
           if (at == 0 || ++names > MAX_NAMES) return 0
           entry += ENTRY
         }
@@ -77,15 +86,16 @@ export function read(length: i32, depth: i32): usize {
 
     // After a value, or at the end of an empty container: a comma or closing brackets.
     while (true) {
-      while (isSpace(load<u8>(at))) at++
+      at = afterSpace(at)
       if (openBytes == 0) return at == end ? tape : 0
       const one = load<u8>(at)
       if (one == COMMA && count > 0) {
         at++
         if (entry > lastEntry) return 0
         if (inObject) {
-          while (isSpace(load<u8>(at))) at++
-          at = afterName(at, entry)
+          at = afterSpace(at)
+          if (model != 0) model = sameName(afterValue(model + ENTRY), at)
+          at = afterName(at, entry, model)
           if (at == 0 || ++names > MAX_NAMES) return 0
           entry += ENTRY
         }
@@ -94,32 +104,46 @@ export function read(length: i32, depth: i32): usize {
       }
       if (one != (inObject ? CLOSE_OBJECT : CLOSE_ARRAY)) return 0
       if (entry > lastEntry) return 0
-      openBytes -= 4
+      openBytes -= 8
       const open = <usize>load<u32>(OPEN + openBytes)
       const outside = load<u32>(open, 4)
       store<u32>(entry, <u32>(at - TEXT))
       store<u32>(entry, <u32>count, 4)
       entry += ENTRY
       store<u32>(open, <u32>(entry - tape), 4)
-      if (inObject && count > 1 && !hasDistinctNames(open + ENTRY, count)) return 0
+      // Names that are all the same as those of the model are as distinct.
+      if (inObject && count > 1 && model == 0 && !hasDistinctNames(open + ENTRY, count)) return 0
       count = outside >> 1
       inObject = (outside & 1) == 1
+      model = inObject ? <usize>load<u32>(OPEN + openBytes, 4) : open
       at++
     }
   }
 }
 
-/** Reads a name and its colon. A name with an escape may spell another name: the parser reads this text. */
+/** The model's next name, if it is the one that begins here; else 0. */
 // @ts-ignore: decorator
 @inline
-function afterName(at: usize, entry: usize): usize {
+function sameName(model: usize, at: usize): usize {
+  if (model == 0 || firstOf(model) != QUOTE) return 0
+  const from = load<u32>(model)
+  return isSame(TEXT + from, at, <i32>(load<u32>(model, 4) - from)) ? model : 0
+}
+
+/**
+ * Reads a name and its colon. A name with an escape may spell another name: the parser reads this text.
+ * @param model the same name, which was read before, or 0
+ */
+// @ts-ignore: decorator
+@inline
+function afterName(at: usize, entry: usize, model: usize): usize {
   if (load<u8>(at) != QUOTE) return 0
-  const after = afterString(at + 1)
+  const after = model == 0 ? afterString(at + 1) : at + (load<u32>(model, 4) - load<u32>(model))
   if (after == 0 || (<u32>after & ESCAPED) != 0) return 0
   store<u32>(entry, <u32>(at - TEXT))
   store<u32>(entry, <u32>(after - TEXT), 4)
   at = after
-  while (isSpace(load<u8>(at))) at++
+  at = afterSpace(at)
   return load<u8>(at) == COLON ? at + 1 : 0
 }
 

@@ -142,6 +142,25 @@ export function isSpace(one: u32): bool {
   return one <= 0x20 && (one == 0x20 || one == 0x0a || one == 0x0d || one == 0x09)
 }
 
+/** Behind white space: mostly there is none, or a space, or an indented line begins. */
+// @ts-ignore: decorator
+@inline
+export function afterSpace(at: usize): usize {
+  if (!isSpace(load<u8>(at))) return at
+  return isSpace(load<u8>(at, 1)) ? afterSpaces(at + 2) : at + 1
+}
+
+function afterSpaces(at: usize): usize {
+  while (true) {
+    const bytes = v128.load(at)
+    const blanks = v128.or(i8x16.eq(bytes, i8x16.splat(0x20)), i8x16.eq(bytes, i8x16.splat(0x0a)))
+    const others = v128.or(i8x16.eq(bytes, i8x16.splat(0x0d)), i8x16.eq(bytes, i8x16.splat(0x09)))
+    const mask = i8x16.bitmask(v128.or(blanks, others)) ^ 0xffff
+    if (mask != 0) return at + ctz(mask)
+    at += 16
+  }
+}
+
 /** Whether two texts are the same. Up to seven bytes behind each are read. */
 // @ts-ignore: decorator
 @inline
