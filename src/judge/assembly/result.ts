@@ -81,14 +81,18 @@ function compare(text: usize, value: usize): i32 {
   let isEscaped = false
   while (true) {
     if (!isEscaped) {
-      // Without a backslash no string begins and none ends.
+      // Without a backslash no string begins and none ends. An escaped quotation mark begins or ends one.
       while (a + 16 <= aEnd && b + 16 <= bEnd) {
         const bytes = v128.load(a)
         const mask = i8x16.bitmask(v128.or(i8x16.ne(bytes, v128.load(b)), i8x16.eq(bytes, i8x16.splat(0x5c))))
         const same = mask == 0 ? 16 : ctz(mask)
         a += same
         b += same
-        if (same < 16) break
+        if (mask == 0) continue
+        if (load<u16>(a) != 0x225c || load<u8>(b) != QUOTE) break
+        inString = !inString
+        a += 2
+        b++
       }
     }
     if (a == aEnd) break

@@ -39,7 +39,9 @@ export function afterString(at: usize): usize {
     const odd = i8x16.lt_s(i8x16.add(bytes, i8x16.splat(1)), i8x16.splat(0x21))
     const ends = v128.or(i8x16.eq(bytes, i8x16.splat(0x22)), i8x16.eq(bytes, i8x16.splat(0x5c)))
     const stops = v128.or(ends, odd)
-    const mask = i8x16.bitmask(stops)
+    const found = i8x16.bitmask(stops)
+    const mask = found == 0 ? 0 : withoutEscapes(found, at)
+    if (mask != found) escaped = <usize>ESCAPED
     if (mask == 0) {
       at += 16
       continue
@@ -57,6 +59,28 @@ export function afterString(at: usize): usize {
       at++
     } else return 0
   }
+}
+
+/**
+ * The stops without the first ones that are escapes of two bytes. Texts of JSON in JSON have one every few
+ * bytes: these need no other look at the text.
+ */
+// @ts-ignore: decorator
+@inline
+function withoutEscapes(mask: i32, at: usize): i32 {
+  while (mask != 0) {
+    const where = ctz(mask)
+    if (where == 15 || load<u8>(at + where) != BACKSLASH || !isPlainEscape(load<u8>(at + where, 1))) break
+    mask &= ~(3 << where)
+  }
+  return mask
+}
+
+/** `"`, `\\`, `/`, `n` and `t`: two bytes for a character that hides nothing. */
+// @ts-ignore: decorator
+@inline
+function isPlainEscape(letter: u32): bool {
+  return letter == 0x22 || letter == 0x6e || letter == 0x5c || letter == 0x2f || letter == 0x74
 }
 
 function afterEscape(at: usize): usize {
