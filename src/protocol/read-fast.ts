@@ -1,4 +1,3 @@
-import { isAscii } from 'node:buffer'
 import { ByteValidator, failures, maxBytes, type LongString } from '#judge/index.js'
 import { BLOCK_DATA, BLOCK_TEXT, LONG_BYTES, RESOURCE_BLOB, RESOURCE_TEXT } from '#judge/layout.js'
 import type { Facts, FrameLimits } from './frame.js'
@@ -53,23 +52,19 @@ export const readFast = (bytes: Buffer, limits: FrameLimits): FastRead | undefin
   turns.spend(stepsOfReading(bytes))
   const parts = byteValidator.readResult(bytes, limits.depth)
   if (parts === undefined) return undefined
-  const { plain, repeats, structured, strings } = parts
+  const { plain, repeats, structured, strings, encoding } = parts
   const first = structured?.[0]
   if (first !== undefined && first !== byte.openObject && first !== byte.openArray) return undefined
-  const isAsciiText = isAscii(bytes)
-  const cuts = isAsciiText ? strings.map(string => cutOf(string, structured)) : []
+  const cuts = strings.map(cutOf)
   if (structured !== undefined) {
     const value = lazyJson(structured, first === byte.openObject)
     cuts.push({ text: structured, instead: 'null', put: result => assign(result, lazyMember, value) })
   }
-  // Latin-1 is the cheapest encoding from ASCII bytes to a string.
-  const value = parsed(bytes, isAsciiText ? 'latin1' : 'utf8', cuts)
+  const value = parsed(bytes, encoding, cuts)
   return value === undefined ? undefined : { value, plain, repeats }
 }
 
-// The default of `structured` is never used: `isStructuredText` is true only with structuredContent.
-const cutOf = ({ block, member: place, text, isStructuredText }: LongString, structured = text): Cut => {
-  const value = (isStructuredText ? structured : text.subarray(1, -1)).toString('latin1')
+const cutOf = ({ block, member: place, text, value }: LongString): Cut => {
   const { within, name } = stringPlaces.get(place) ?? { name: '' }
   return {
     text,

@@ -8,7 +8,7 @@ import { parseFrame } from '#protocol/parse.js'
 import { textOf } from '#protocol/read-fast.js'
 import { corpus } from '../schema/ask.js'
 import { Random, runs } from './random.js'
-import { answer, mutated } from './texts.js'
+import { answer, longAnswer, mutated } from './texts.js'
 
 const limits = { messageBytes: 1 << 24, depth: 12 }
 
@@ -100,6 +100,18 @@ t.test('answers of real servers, whole and changed byte by byte, are read alike'
   }
   t.comment(`${answers.length} answers, ${whole} surely fine; ${count} changed, ${fine} surely fine`)
   t.ok(whole > 0.9 * answers.length && fine > count / 5)
+})
+
+t.test('long strings have their values, whatever their escapes and characters', async t => {
+  const random = new Random(11)
+  const count = runs(300)
+  let fine = 0
+  for (let index = 0; index < count; index++) {
+    const bytes = Buffer.from(longAnswer(random))
+    const { isFine } = compare(random.once(3) ? mutated(bytes, random) : bytes)
+    if (isFine) fine++
+  }
+  t.ok(fine > count / 3, `${fine} of ${count} are surely fine`)
 })
 
 t.test('a text that is cut off anywhere is read alike, and one with something behind it', async () => {

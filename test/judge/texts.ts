@@ -133,6 +133,26 @@ const beside = (structured: string, random: Random): string => {
   return random.once(5) ? value(random) : other
 }
 
+/** The answer to a call, with long strings in several blocks, as files and pictures have them. */
+export const longAnswer = (random: Random): string => {
+  const usual = random.once(2)
+  const long = (): string => {
+    const kinds = random.many(4, () => random.in(random.once(9) ? rareCharacters : characters))
+    const piece = `${'x'.repeat(random.below(40))}${usual ? random.of('\\n', '\\"', 'line') : kinds.join('')}`
+    const shifted = 'y'.repeat(random.below(16))
+    return `"${shifted}${(piece === '' ? 'z' : piece).repeat(Math.ceil(18_000 / Math.max(1, piece.length)))}"`
+  }
+  const structured = object(random, 1)
+  const blocks = random.many(4, () => random.of(
+    `{"type":"text","text":${long()}}`, `{"type":"image","mimeType":"image/png","data":${long()}}`,
+    `{"type":"resource","resource":{"uri":"a:b","text":${long()}}}`,
+    `{"type":"text","text":${JSON.stringify(`${structured}${' '.repeat(20_000)}`)}}`,
+  ))
+  const members = [`"content":${list(random, '[', blocks, ']')}`]
+  if (!random.once(5)) members.push(`"structuredContent":${structured}`)
+  return `{"jsonrpc":"2.0","id":1,"result":{${members.join()}}}`
+}
+
 /** The answer to a call, with structured content. */
 export const answer = (random: Random): string => {
   const structured = random.once(4)
