@@ -1,4 +1,4 @@
-import { isAscii, isUtf8 } from 'node:buffer'
+import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { channel } from 'node:diagnostics_channel'
 import * as layout from './layout.js'
@@ -39,7 +39,8 @@ export interface LongString {
   readonly member: number
   /** The string in the message, with its quotation marks. */
   readonly text: Buffer
-  readonly value: string
+  /** Its value is the text of structuredContent. */
+  readonly isStructuredText: boolean
 }
 
 /** The parts of a tool's result, in a message that was read. */
@@ -47,8 +48,6 @@ export interface ResultParts {
   /** No string of the message holds a character that may hide text. */
   readonly plain: boolean
   readonly structured: Buffer | undefined
-  /** Of the message's bytes. Latin-1 is the cheapest way from ASCII bytes to a string. */
-  readonly encoding: 'latin1' | 'utf8'
   /** Indexes of blocks whose text is that of structuredContent, up to white space. There may be more. */
   readonly repeats: readonly number[]
   readonly strings: readonly LongString[]
@@ -88,9 +87,8 @@ export class ByteValidator {
     return this.#unlessFailed(() => {
       const root = this.#read(bytes, depth)
       if (root === 0) return undefined
-      const module = this.#module
-      module?.findResult(root)
-      return module && this.#found(module, bytes)
+      this.#module?.findResult(root)
+      return this.#found(bytes)
     })
   }
 
@@ -134,8 +132,7 @@ export class ByteValidator {
     return module.read(text.length, depth)
   }
 
-  #found(module: Module, bytes: Buffer): ResultParts {
-    const encoding = isAscii(bytes) ? 'latin1' : 'utf8'
+  #found(bytes: Buffer): ResultParts {
     const word = (offset: number) => this.#memory.readUInt32LE(layout.FOUND + offset)
     const structured = word(layout.STRUCTURED)
     const text = structured === 0
@@ -145,24 +142,15 @@ export class ByteValidator {
     return {
       plain: word(layout.PLAIN) === 1,
       structured: text,
-      encoding,
       repeats: listOf(word(layout.REPEAT_COUNT), index => word(layout.REPEATS + 4 * index)),
       strings: listOf(word(layout.STRING_COUNT), index => {
         const at = layout.STRINGS + layout.STRING_BYTES * index
-        const [start, end, form] = [word(at + 8), word(at + 12), word(at + 16)]
-        const value = form === layout.WITH_ESCAPES ? this.#unescaped(module, start, end, encoding)
-          : form === layout.AS_STRUCTURED ? text?.toString(encoding)
-            : bytes.toString(encoding, start + 1, end - 1)
-        return { block: word(at), member: word(at + 4), text: bytes.subarray(start, end), value }
-      }).filter(hasValue),
+        return {
+          block: word(at), member: word(at + 4), text: bytes.subarray(word(at + 8), word(at + 12)),
+          isStructuredText: word(at + 16) === 1,
+        }
+      }),
     }
-  }
-
-  #unescaped(module: Module, start: number, end: number, encoding: 'latin1' | 'utf8'): string | undefined {
-    const last = module.unescape(start, end)
-    // The memory may have grown.
-    const memory = this.#view(module)
-    return last === 0 ? undefined : memory.toString(encoding, module.behindTape(), last)
   }
 
   /** Undefined without WebAssembly or memory, or after a trap. The next text then gets a new instance. */
@@ -205,10 +193,6 @@ const bitsOf = (hidden: readonly Range[]): Buffer => {
   }
   return bits
 }
-
-const hasValue = <One extends { readonly value: string | undefined }>(
-  one: One,
-): one is One & { readonly value: string } => one.value !== undefined
 
 /** Makes a list. The list is nearly always empty, and `Array.from` is slow for an empty list. */
 const listOf = <One>(count: number, one: (index: number) => One): readonly One[] => {

@@ -37,14 +37,11 @@ export const STRING_COUNT: usize = 20
 export const REPEATS: usize = 24
 export const MAX_REPEATS: u32 = 8
 /**
- * Long strings in the first blocks of content: the block, which member (below), start, end, and how the value
- * is written: without escapes, with escapes, or as structuredContent's very text.
+ * Long strings in the first blocks of content: the block, which member (below), start, end, whether it is
+ * structuredContent's very text.
  */
 export const STRINGS: usize = 56
 export const STRING_BYTES: usize = 20
-export const AS_WRITTEN: u32 = 0
-export const WITH_ESCAPES: u32 = 1
-export const AS_STRUCTURED: u32 = 2
 export const MAX_BLOCKS: u32 = 8
 /** Shorter strings are not listed. */
 export const LONG_BYTES: u32 = 0x4000

@@ -7,8 +7,6 @@ export interface Module {
   prepare(length: number): number
   read(length: number, depth: number): number
   findResult(root: number): void
-  unescape(start: number, end: number): number
-  behindTape(): number
   check(value: number, steps: number): number
   left(): number
 }

@@ -6,6 +6,7 @@ import {
   every, hasToolMember, isModern, isOf, place, placeWhen, type Kind, type Place,
 } from './revisions/definition.js'
 import { inEveryError, inEveryResult, methodOf } from './revisions/index.js'
+import { hasString } from './unread.js'
 
 type Steps = readonly (string | number)[]
 
@@ -233,10 +234,24 @@ export const textsOf = (result: JsonObject, meter: Meter): readonly Text[] => {
   if (!isArray(content)) return []
   const texts: Text[] = []
   for (const [index, block] of each(content, meter)) {
-    const text = isObject(block) && member(block, 'type') === 'text' ? member(block, 'text') : undefined
-    if (isString(text)) texts.push({ index, textIndex: texts.length, text, json: jsonIn(text) })
+    const isText = isObject(block) && member(block, 'type') === 'text' && hasString(block, 'text')
+    if (isText) texts.push(new TextOfBlock(index, texts.length, block))
   }
   return texts
+}
+
+/** Read at the first use. */
+class TextOfBlock implements Text {
+  constructor(readonly index: number, readonly textIndex: number, readonly block: JsonObject) {}
+
+  get text(): string {
+    const value = member(this.block, 'text')
+    return isString(value) ? value : ''
+  }
+
+  get json(): string | undefined {
+    return jsonIn(this.text)
+  }
 }
 
 const jsonIn = (text: string): string | undefined => {

@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer'
 import { ByteValidator, failures, maxBytes, type LongString } from '#judge/index.js'
 import { BLOCK_DATA, BLOCK_TEXT, LONG_BYTES, RESOURCE_BLOB, RESOURCE_TEXT } from '#judge/layout.js'
 import type { Facts, FrameLimits } from './frame.js'
@@ -5,6 +6,7 @@ import { hiddenCharacters } from './text/characters.js'
 import { isArray, isObject, member, parseJson, type Json, type JsonObject } from './json.js'
 import { byte } from './scan.js'
 import { turns } from './turns.js'
+import { putUnread, valueOfString } from './unread.js'
 
 export const byteValidator = new ByteValidator(hiddenCharacters)
 
@@ -39,8 +41,8 @@ interface FastRead extends Pick<Facts, 'plain' | 'repeats'> {
 export const stepsOfReading = ({ length }: Buffer): number => length >> 3
 
 /**
- * Reads a message that the byte validator finds unambiguous. structuredContent is parsed at its first use;
- * long strings are copied.
+ * Reads a message that the byte validator finds unambiguous. structuredContent and long strings are parsed at
+ * their first use.
  * @returns undefined if the message must be parsed whole: it is ambiguous, too long, or short and without
  * structuredContent
  */
@@ -52,19 +54,22 @@ export const readFast = (bytes: Buffer, limits: FrameLimits): FastRead | undefin
   turns.spend(stepsOfReading(bytes))
   const parts = byteValidator.readResult(bytes, limits.depth)
   if (parts === undefined) return undefined
-  const { plain, repeats, structured, strings, encoding } = parts
+  const { plain, repeats, structured, strings } = parts
   const first = structured?.[0]
   if (first !== undefined && first !== byte.openObject && first !== byte.openArray) return undefined
-  const cuts = strings.map(cutOf)
+  const cuts = strings.map(string => cutOf(string, structured))
   if (structured !== undefined) {
     const value = lazyJson(structured, first === byte.openObject)
     cuts.push({ text: structured, instead: 'null', put: result => assign(result, lazyMember, value) })
   }
-  const value = parsed(bytes, encoding, cuts)
+  // Latin-1 is the cheapest encoding from ASCII bytes to a string.
+  const value = parsed(bytes, isAscii(bytes) ? 'latin1' : 'utf8', cuts)
   return value === undefined ? undefined : { value, plain, repeats }
 }
 
-const cutOf = ({ block, member: place, text, value }: LongString): Cut => {
+// The default of `structured` is never used: `isStructuredText` is true only with structuredContent.
+const cutOf = ({ block, member: place, text, isStructuredText }: LongString, structured = text): Cut => {
+  const valueOf = () => (isStructuredText ? structured.toString() : valueOfString(text))
   const { within, name } = stringPlaces.get(place) ?? { name: '' }
   return {
     text,
@@ -72,7 +77,8 @@ const cutOf = ({ block, member: place, text, value }: LongString): Cut => {
     put(result) {
       const content = member(result, 'content')
       const holder = isArray(content) ? content[block] : undefined
-      assign(within !== undefined && isObject(holder) ? member(holder, within) : holder, name, value)
+      const target = within !== undefined && isObject(holder) ? member(holder, within) : holder
+      if (isObject(target)) putUnread(target, name, text, valueOf)
     },
   }
 }

@@ -8,6 +8,7 @@ import {
 import type { Part } from '#protocol/places.js'
 import { quote } from '#protocol/quote.js'
 import { traitsOf } from '#protocol/revisions/index.js'
+import { charactersOf } from '#protocol/unread.js'
 import { contradicted } from './mime.js'
 import { below, maxProblems, nothing, one, partRule, readingRule } from './problem.js'
 
@@ -76,11 +77,11 @@ const bytes = Buffer.allocUnsafe((piece / 4) * 3)
  * accepts anything, so its output is encoded again and compared, which is several times faster than a regular
  * expression.
  */
-export const isBase64 = (text: string): boolean => {
+export const isBase64 = (text: string | Buffer): boolean => {
   if (text.length % 4 !== 0) return false
   for (let from = 0; from < text.length; from += piece) {
     const last = from + piece >= text.length
-    const part = text.slice(from, from + piece)
+    const part = firstOf(text, piece, from)
     if (!last && part.endsWith('=')) return false
     const length = bytes.write(part, 'base64')
     // Unused bits of the last character may be set: decoders ignore them.
@@ -89,14 +90,19 @@ export const isBase64 = (text: string): boolean => {
   return true
 }
 
+const firstOf = (text: string | Buffer, length: number, from = 0): string =>
+  (isString(text) ? text.slice(from, from + length) : text.toString('latin1', from, from + length))
+
 const loosely = /^[A-Za-z0-9+/]*={0,2}$/
 
 /** The member of a part that holds base64. */
-const payloadOf = ({ kind, value }: Part): { readonly key: string; readonly data: string } | undefined => {
+const payloadOf = (
+  { kind, value }: Part,
+): { readonly key: string; readonly data: string | Buffer } | undefined => {
   const type = member(value, 'type')
   const key = kind === 'resource' ? 'blob' : type === 'image' || type === 'audio' ? 'data' : undefined
-  const data = key === undefined ? undefined : member(value, key)
-  return key !== undefined && isString(data) ? { key, data } : undefined
+  const data = key === undefined ? undefined : charactersOf(value, key)
+  return key !== undefined && data !== undefined ? { key, data } : undefined
 }
 
 export const base64 = partRule(part => {
@@ -111,7 +117,7 @@ export const mime = partRule(part => {
   if (!isString(given)) return nothing
   if (!isMediaType(given)) return one(`${part.path}/mimeType`, `${quote(given)} is no media type`)
   const data = payloadOf(part)?.data
-  const seen = data === undefined ? undefined : contradicted(given, data)
+  const seen = data === undefined ? undefined : contradicted(given, firstOf(data, 24))
   return seen === undefined ? nothing : one(`${part.path}/mimeType`, `${quote(given)}, but the data ${seen}`)
 })
 

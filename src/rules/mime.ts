@@ -46,10 +46,13 @@ const kinds: readonly Kind[] = [
   { name: 'ZIP', signature: /^PK(?:\x03\x04|\x05\x06)/, types: /^(?:application|model)\/|\+zip$/ },
 ]
 
-/** How the first bytes of data contradict a media type; undefined when they do not. @param base64 the data */
+/**
+ * How the first bytes of data contradict a media type; undefined when they do not.
+ * @param base64 of the first bytes
+ */
 export const contradicted = (mimeType: string, base64: string): string | undefined => {
   const { type: essence } = readMediaType(mimeType)
-  const bytes = Buffer.from(base64.slice(0, 24), 'base64').toString('latin1')
+  const bytes = Buffer.from(base64, 'base64').toString('latin1')
   if (bytes === '' || essence === 'application/octet-stream' || essence.startsWith('multipart/')) {
     return undefined
   }

@@ -1,8 +1,9 @@
 import {
-  isArray, isObject, isString, mapped, member, omit, parseJson, withMembers, type Json, type JsonObject,
+  isArray, isObject, mapped, member, omit, parseJson, withMembers, type Json, type JsonObject,
   type Meter,
 } from '#protocol/json.js'
 import { traitsOf } from '#protocol/revisions/index.js'
+import { hasString } from '#protocol/unread.js'
 import { textsOf, type Part, type Text } from '#protocol/places.js'
 import type { Answer, Mend, Powers } from '#core/rule.js'
 import { isFormat, isMismatch, isNoVerdict, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
@@ -121,7 +122,7 @@ export const agreed: Mend = {
 export const toldInText: Mend = { onResult: withText }
 
 const isText = ({ kind, value }: Part): boolean =>
-  kind === 'block' && member(value, 'type') === 'text' && isString(member(value, 'text'))
+  kind === 'block' && member(value, 'type') === 'text' && hasString(value, 'text')
 
 export const noText: Powers = {
   onResult: answer =>
@@ -150,7 +151,7 @@ const candidatesOf = (texts: readonly Text[]): readonly [few: readonly Text[], r
 export const jsonTextsOf = (result: JsonObject, meter: Meter): readonly JsonText[] =>
   candidatesOf(textsOf(result, meter))[0].flatMap(one => {
     const value = parseJson(one.json ?? '')
-    return isObject(value) || isArray(value) ? [{ ...one, value }] : []
+    return isObject(value) || isArray(value) ? [Object.assign(one, { value })] : []
   })
 
 /** The texts of a result that are JSON and disagree with structuredContent. */
@@ -161,8 +162,8 @@ const disagreeing = (
   meter: Meter,
 ): readonly { readonly index: number; readonly message: string }[] => {
   const texts = textsOf(result, meter)
-  const [all, rest] = candidatesOf(texts)
-  const few = repeats.length === 0 ? all : all.filter(({ index }) => !repeats.includes(index))
+  const unlike = repeats.length === 0 ? texts : texts.filter(({ index }) => !repeats.includes(index))
+  const [few, rest] = candidatesOf(unlike)
   if (few.length + rest.length === 0) return []
   const raw = structuredText() ?? JSON.stringify(structured)
   const others = few.filter(({ json = '' }) => json !== raw && parseJson(json) !== undefined)

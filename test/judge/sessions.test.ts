@@ -11,7 +11,7 @@ import { initialize, Script } from '../core/script.js'
 import { cases } from '../e2e/cases/index.js'
 import { corpus, limits } from '../schema/ask.js'
 import { Random, runs } from './random.js'
-import { mutated } from './texts.js'
+import { longAnswer, mutated } from './texts.js'
 
 /**
  * Two sessions that hear the same: in one the results are judged from their bytes, in the other they are
@@ -126,4 +126,21 @@ t.test('so does all that real servers said, whole and with something changed', {
   }
   t.comment(`${answers} answers, ${unread} checks of what was not parsed`)
   t.ok(unread > 50, `${unread} checks of what was not parsed`)
+})
+
+t.test('so do long strings: texts, pictures and resources, right and wrong', async t => {
+  const random = new Random(12)
+  const wrong = (answer: string): string => answer.replace(/x{3,}/, random.of('x!', 'é', '\u200b', '=', 'xx'))
+  for (const preset of ['standard', 'strict', 'compat'] as const) {
+    const both = new Both(preset)
+    await both.do(script => script.begin([{ name: 'a', inputSchema: { type: 'object' } }]))
+    for (let id = 100; id < 100 + runs(120) / 3; id++) {
+      const right = longAnswer(random).replace('"id":1', `"id":${id}`)
+      const answer = random.once(2) ? wrong(right) : right
+      const call = { jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'a', arguments: {} } }
+      await both.do(script => script.client(call))
+      await both.do(script => script.server(answer))
+    }
+  }
+  t.end()
 })

@@ -1,5 +1,5 @@
 export { check, left } from './check'
 export { setSeed } from './names'
 export { read } from './read'
-export { findResult, unescape } from './result'
-export { behindTape, prepare } from './tape'
+export { findResult } from './result'
+export { prepare } from './tape'

@@ -1,15 +1,14 @@
 // Finds the parts of a tool's result that need not be parsed, and writes where they are.
 
 import {
-  AS_STRUCTURED, AS_WRITTEN, BLOCK_DATA, BLOCK_TEXT, FOUND, LONG_BYTES, MAX_BLOCKS, MAX_REPEATS, PLAIN,
-  REPEAT_COUNT, REPEATS, WITH_ESCAPES,
+  BLOCK_DATA, BLOCK_TEXT, FOUND, LONG_BYTES, MAX_BLOCKS, MAX_REPEATS, PLAIN, REPEAT_COUNT, REPEATS,
   RESOURCE_BLOB, RESOURCE_TEXT, STRING_BYTES, STRING_COUNT, STRINGS, STRUCTURED, STRUCTURED_END,
   STRUCTURED_START, TEXT,
 } from '../layout'
 import {
-  CASE, CLOSE_OBJECT, COLON, COMMA, ESCAPED, isSpace, OPEN_ARRAY, OPEN_OBJECT, plain, QUOTE,
+  CASE, CLOSE_OBJECT, COLON, COMMA, isSpace, OPEN_ARRAY, OPEN_OBJECT, plain, QUOTE,
 } from './strings'
-import { afterValue, endOf, ENTRY, firstOf, hasRoom, memberOf, room } from './tape'
+import { afterValue, endOf, ENTRY, firstOf, memberOf } from './tape'
 
 /** How a text repeats a value. */
 const DIFFERENT: i32 = 0
@@ -54,7 +53,7 @@ export function findResult(root: usize): void {
   }
 }
 
-/** Lists a long string, and how its value is made: of its text, or of that of structuredContent. */
+/** Lists a long string. @param isRepeat its value is the text of structuredContent */
 function addString(block: u32, member: u32, string: usize, isRepeat: bool): void {
   if (string == 0 || firstOf(string) != QUOTE || endOf(string) - load<u32>(string) < LONG_BYTES) return
   const count = load<u32>(FOUND + STRING_COUNT)
@@ -63,38 +62,8 @@ function addString(block: u32, member: u32, string: usize, isRepeat: bool): void
   store<u32>(at, member, 4)
   store<u32>(at, load<u32>(string), 8)
   store<u32>(at, endOf(string), 12)
-  const isEscaped = (load<u32>(string, 4) & ESCAPED) != 0
-  store<u32>(at, isRepeat ? AS_STRUCTURED : isEscaped ? WITH_ESCAPES : AS_WRITTEN, 16)
+  store<u32>(at, <u32>isRepeat, 16)
   store<u32>(FOUND + STRING_COUNT, count + 1)
-}
-
-/**
- * Writes the value of a string behind the tape.
- * @param start place of its first quotation mark
- * @param end place behind the last one
- * @returns where the value ends; 0 where an escape is that of a code unit, or where there is no memory
- */
-export function unescape(start: usize, end: usize): usize {
-  if (!hasRoom(room + (end - start) + 32)) return 0
-  let at = TEXT + start + 1
-  const last = TEXT + end - 1
-  let to = room
-  while (at < last) {
-    const bytes = v128.load(at)
-    v128.store(to, bytes)
-    const mask = i8x16.bitmask(i8x16.eq(bytes, i8x16.splat(0x5c)))
-    const plain = mask == 0 ? 16 : ctz(mask)
-    at += plain
-    to += plain
-    if (mask == 0 || at >= last) continue
-    const one = unescaped(load<u8>(at, 1))
-    if (one == 0) return 0
-    store<u8>(to, one)
-    at += 2
-    to++
-  }
-  // The last bytes may be of what follows the string.
-  return to - (at - last)
 }
 
 /** Compares the JSON text in a string with a value's text, token by token, up to the first difference. */

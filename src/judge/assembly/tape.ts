@@ -18,25 +18,12 @@ const MAX_ENTRIES: i32 = 500_000
 
 export let tape: usize = 0
 
-/** Behind the longest tape of the text. */
-export let room: usize = 0
-
 /** Makes room for a text of this many bytes. @returns where to write the text; 0 when there is no room */
 export function prepare(length: i32): usize {
   tape = (TEXT + length + PADDING + 15) & ~15
-  room = (tape + capacity(length) + 15) & ~15
-  return hasRoom(room) ? TEXT : 0
-}
-
-export function behindTape(): usize {
-  return room
-}
-
-/** Makes the memory so long, where it is not. */
-export function hasRoom(end: usize): bool {
-  const needed = <i32>((end + 0xffff) >> 16)
+  const needed = <i32>((tape + capacity(length) + 0xffff) >> 16)
   const pages = memory.size()
-  return needed <= pages || memory.grow(needed - pages) >= 0
+  return needed <= pages || memory.grow(needed - pages) >= 0 ? TEXT : 0
 }
 
 /** Bytes of the longest tape. */

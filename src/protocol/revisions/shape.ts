@@ -1,6 +1,7 @@
 import {
   each, isArray, isObject, isString, member, type Json, type JsonArray, type JsonObject, type Meter,
 } from '../json.js'
+import { hasString } from '../unread.js'
 
 /** One place where a value does not have its shape. */
 export interface Misfit {
@@ -83,6 +84,8 @@ const objectOf = (members: Members): Shape => {
     let found = none
     meter.pay(fields.length)
     for (const { key, shape, isRequired } of fields) {
+      // A long string is known by its bytes, and need not be read.
+      if (shape === text && hasString(value, key)) continue
       const given = member(value, key)
       const misfits = given === undefined ? (isRequired ? misfit('is missing') : none) : shape(given, meter)
       if (misfits.length > 0) found = [...found, ...below(key, misfits)]
@@ -100,7 +103,7 @@ export const contentsOf = (members: Members): Shape => {
   const rest = shapeOf(members)
   return (value, meter) => {
     const misfits = rest(value, meter)
-    const has = (key: string) => isObject(value) && isString(member(value, key))
+    const has = (key: string) => isObject(value) && hasString(value, key)
     return has('text') ||
       has('blob') ? misfits : [...misfits, ...misfit('must have a text or a blob, as a string')]
   }
