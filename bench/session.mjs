@@ -45,6 +45,7 @@ const results = {
   '1 MB of rows': [{ content: said, structuredContent: rows(8000) }, 3],
   '1 MB, and the same as text': [{ content: text(rows(8000)), structuredContent: rows(8000) }, 3],
   '1 MB, and the same as indented text': [{ content: text(rows(8000), 2), structuredContent: rows(8000) }, 3],
+  '1 MB of prose': [{ content: [{ type: 'text', text: 'The quick brown fox "jumps" over the lazy dog, and more.\n'.repeat(18_000) }] }, 3, 'blob'],
   '1 MB of base64': [{ content: [{ type: 'image', mimeType: 'image/x-own', data: Buffer.alloc(786_432, 'mcp').toString('base64') }] }, 3, 'blob'],
 }
 
