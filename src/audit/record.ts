@@ -127,7 +127,8 @@ const known = new WeakMap<Buffer, string>()
  * @returns resolves when `nextLine` need not wait for them; undefined where nothing is large
  */
 export const digestLarge = ({ arguments: given, result }: Entry): Promise<unknown> | undefined => {
-  const large = [given, result].filter(value => value !== undefined).filter(({ length }) => length >= largeBytes)
+  const values = [given, result].filter(value => value !== undefined)
+  const large = values.filter(({ length }) => length >= largeBytes)
   if (large.length === 0) return undefined
   const over = new AbortController()
   const hashed = Promise.all(large.map(async bytes => {

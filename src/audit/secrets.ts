@@ -40,6 +40,11 @@ const webhooks = [
 
 type Pattern = readonly [RegExp, string | ((found: string, before: string, secret: string) => string)]
 
+/** A command's option, and its value. The words between them are few: the search takes linear time. */
+const optionOf = (command: string, option: string): RegExp => new RegExp(
+  `(?<!\\w)(${command}\\s(?:[^|&;\\n]{0,200}?\\s)??${option})(?:"[^"]*"?|'[^']*'?|[^\\s|&;"']+)`, 'g',
+)
+
 // Each pattern can match only at the beginning of a run of its letters: the search takes linear time.
 const patterns: readonly Pattern[] = [
   // RFC 7468, RFC 4716 (`---- BEGIN`), and the files of PuTTY.
@@ -64,10 +69,10 @@ const patterns: readonly Pattern[] = [
   [/([?&#;](?:key|code)=)[^\s&#"'<>]{1,4096}/gi, `$1${hidden}`],
   // curl -u NAME:PASSWORD, docker login -p PASSWORD
   [/(?<!\S)(-u\s*|--(?:proxy-)?user(?:\s+|=))(["']?[^\s:"']{1,256}):[^\s"']+/g, `$1$2:${hidden}`],
-  [
-    /(?<!\w)((?:sshpass|login)\s(?:[^|&;\n]{0,200}?\s)??-p\s*)(?:"[^"]*"?|'[^']*'?|[^\s|&;"']+)/g,
-    `$1${hidden}`,
-  ],
+  [optionOf('(?:sshpass|login)', '-p\\s*'), `$1${hidden}`],
+  // mysql -pPASSWORD (with a space it is a database), redis-cli -a PASSWORD
+  [optionOf('(?:mysql|mariadb)[\\w-]{0,20}', '-p'), `$1${hidden}`],
+  [optionOf('redis-cli', '-a\\s+'), `$1${hidden}`],
   [/(?<!\w)(identified\s+by\s+)(?:'[^']*'?|"[^"]*"?)/gi, `$1${hidden}`],
   // A data: URI, a blob or a Kubernetes secret may be the base64 of a text.
   [

@@ -71,7 +71,9 @@ export interface AuditOptions extends Rotation {
 export const openAudit = async (options: AuditOptions): Promise<Audit> => {
   const { followers = [], keepDays = 0, keepBytes = 0, log } = options
   if (options.file === 'none' && followers.length === 0) {
-    return { file: undefined, add: () => nothing, prepare: nothing, write: nothing, usage: nothing, close: nothing }
+    return {
+      file: undefined, add: () => nothing, prepare: nothing, write: nothing, usage: nothing, close: nothing,
+    }
   }
   const key = options.signKey === undefined ? undefined : readSigningKey(options.signKey)
   const opened = await openOutput(options)

@@ -111,6 +111,10 @@ export const texts = [
   [`curl -u 'admin:${s}' https://a.example`, "'admin"],
   [`curl --user "admin:${s}" https://a.example`, 'https://a.example'],
   [`sshpass -p ${s} ssh a.example`, 'ssh a.example'],
+  [`mysql -u root -p${s} shop`, 'shop'],
+  [`mysqldump --single-transaction -p'${s}' shop > a.sql`, 'shop > a.sql'],
+  [`mariadb-admin -h a.example -uroot -p${s} ping`, 'ping'],
+  [`redis-cli -h a.example -a ${s} GET b`, 'GET b'],
   [`docker login -u bob -p ${s} a.example`, 'a.example'],
   // Lines that belong together.
   [`a:\n  password: !vault |\n    a\n    ${s}\n  user: bob`, 'user: bob'],
