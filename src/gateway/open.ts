@@ -57,8 +57,8 @@ export const openSession = (
   }: OpenedSession = { stateless: false },
 ): Session => {
   const {
-    name, checker, audit, prepare, failed, health, observe, record, trusted, accepted, listMs, requestMs, maxTools,
-    maxFindings, intent, rates, minRevision,
+    name, checker, audit, prepare, failed, health, observe, record, trusted, accepted, listMs, requestMs,
+    maxTools, maxFindings, intent, rates, minRevision,
   } = guard
   const session = randomUUID()
   const checks = new RunningChecks(checker, session)

@@ -28,7 +28,8 @@ t.test('a recorder that fails is dropped, and the session continues', async t =>
   }
   const witness = { record: () => recorder, close: () => undefined }
   const audit = {
-    file: undefined, add: () => () => undefined, prepare: () => undefined, write: () => undefined, usage: () => undefined,
+    file: undefined, add: () => () => undefined, prepare: () => undefined, write: () => undefined,
+    usage: () => undefined,
     close: () => undefined,
   }
   const guard = openGuard({ server, policy: new Map(), trusted: false, accepted: undefined }, usual, {
