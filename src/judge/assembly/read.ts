@@ -32,7 +32,7 @@ export function read(length: i32, depth: i32): usize {
   let openBytes: usize = 0
   /**
    * Rows of a list have the same names in the same order. In an array: the last element that is a container.
-   * In an object: the name behind those that were the same as in the element before; 0 once one was different.
+   * In an object: the name in the element before that is the same as this one's newest; 0 where one differed.
    */
   let model: usize = 0
   let inObject = false
