@@ -68,9 +68,13 @@ const filesIn = async (path: string): Promise<readonly string[]> => {
   }
 }
 
-/** The files named `*.ndjson` in a folder and in all folders below it, sorted by name. */
+/**
+ * The files named `*.ndjson` in a folder and in all folders below it, sorted by name. Links are among them: a
+ * log that was put in another place must not go unread.
+ */
 export const logsIn = async (folder: string): Promise<readonly string[]> => {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  return entries.filter(entry => entry.isFile() && entry.name.endsWith('.ndjson'))
+  return entries
+    .filter(entry => (entry.isFile() || entry.isSymbolicLink()) && entry.name.endsWith('.ndjson'))
     .map(entry => join(entry.parentPath, entry.name)).sort()
 }

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import {
-  appendFileSync, copyFileSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync,
-  writeFileSync,
+  appendFileSync, copyFileSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync,
+  truncateSync, writeFileSync,
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,6 +9,7 @@ import t from 'tap'
 import { findLogs } from '#audit/read/logs.js'
 import { verify } from '#audit/read/verify.js'
 import { verificationLine } from '#commands/audit/command.js'
+import { scratch } from '../../e2e/bridge.js'
 import { numbers } from '../../report/records.js'
 import { called, ended, entry, started } from '../entries.js'
 import { clock, open, writeSession } from '../logs.js'
@@ -171,4 +172,16 @@ t.test('of a thousand tamperings of six kinds each is found, in its line or the 
     else t.fail(`${count % ways.length} at ${at}: ${JSON.stringify(first)}`)
   }
   t.equal(found, 1000)
+})
+
+t.test('a log that is a link in the folder is verified, and a link that leads nowhere is told', async t => {
+  const [folder, elsewhere] = [scratch(t), scratch(t)]
+  const file = join(elsewhere, 'log.ndjson')
+  await writeSession(file)
+  symlinkSync(file, join(folder, 'moved.ndjson'))
+  t.match(await saidOf(folder), /^moved\.ndjson: ok/)
+  writeFileSync(file, readFileSync(file, 'utf8').replace('weather', 'Weather'))
+  t.match(await saidOf(folder), /^moved\.ndjson:1: changed/)
+  symlinkSync(join(elsewhere, 'nowhere'), join(folder, 'gone.ndjson'))
+  await t.rejects(findLogs([folder]), { code: 'CANNOT_AUDIT' })
 })
