@@ -6,7 +6,7 @@ import {
   every, hasToolMember, isModern, isOf, place, placeWhen, type Kind, type Place,
 } from './revisions/definition.js'
 import { inEveryError, inEveryResult, methodOf } from './revisions/index.js'
-import { hasString } from './unread.js'
+import { beginsAsText, hasString } from './unread.js'
 
 type Steps = readonly (string | number)[]
 
@@ -250,7 +250,7 @@ class TextOfBlock implements Text {
   }
 
   get json(): string | undefined {
-    return jsonIn(this.text)
+    return beginsAsText(this.block, 'text') ? undefined : jsonIn(this.text)
   }
 }
 

@@ -1,3 +1,4 @@
+import { byte } from './scan.js'
 import { isString, member, parseJson, type Json, type JsonObject } from './json.js'
 
 /** The texts of strings that nothing has read yet, with their quotation marks, by object and key. */
@@ -30,6 +31,14 @@ export const valueOfString = (text: Buffer): Json => parseJson(text.toString()) 
 /** Whether a member is a string. Does not read it. */
 export const hasString = (holder: JsonObject, key: string): boolean =>
   texts.get(holder)?.has(key) === true || isString(member(holder, key))
+
+/** Whether a string that was not read yet begins as neither white space nor a JSON object or array does. */
+export const beginsAsText = (holder: JsonObject, key: string): boolean => {
+  const first = texts.get(holder)?.get(key)?.[1] ?? 0
+  const isOpening = first === byte.openObject || first === byte.openArray
+  // An escape, or a character beyond ASCII, may be white space.
+  return first > 0x20 && first < byte.delete && first !== byte.backslash && !isOpening
+}
 
 /** A string member's characters: as bytes where it was not read yet and has no escapes, else as a string. */
 export const charactersOf = (holder: JsonObject, key: string): string | Buffer | undefined => {
