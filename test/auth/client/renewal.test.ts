@@ -82,15 +82,14 @@ void t.test('a process that has lost its claim does not send the refresh token',
   // eslint-disable-next-line @typescript-eslint/unbound-method
   const { claimed } = LoginFile.prototype
   let isStolen = true
-  t.intercept(LoginFile.prototype, 'claimed', {
-    value: async function (this: LoginFile, instead: () => undefined) {
-      const held = await claimed.call(this, instead)
-      const [lock = ''] = readdirSync(join(state, 'logins')).filter(name => name.endsWith('.lock'))
-      const file = join(state, 'logins', lock)
-      if (isStolen && lock !== '') writeFileSync(file, JSON.stringify({ id: 'another' }))
-      return held
-    },
-  })
+  LoginFile.prototype.claimed = async function (this: LoginFile, instead: () => never) {
+    const held = await claimed.call(this, instead)
+    const [lock = ''] = readdirSync(join(state, 'logins')).filter(name => name.endsWith('.lock'))
+    const file = join(state, 'logins', lock)
+    if (isStolen && lock !== '') writeFileSync(file, JSON.stringify({ id: 'another' }))
+    return held as never
+  }
+  t.teardown(() => (LoginFile.prototype.claimed = claimed))
   t.equal(await given(), 'Bearer access', 'the token is still valid')
   t.equal(sent, 0)
   isStolen = false
