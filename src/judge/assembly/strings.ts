@@ -39,21 +39,26 @@ export function afterString(at: usize): usize {
     const odd = i8x16.lt_s(i8x16.add(bytes, i8x16.splat(1)), i8x16.splat(0x21))
     const ends = v128.or(i8x16.eq(bytes, i8x16.splat(0x22)), i8x16.eq(bytes, i8x16.splat(0x5c)))
     const stops = v128.or(ends, odd)
-    const found = i8x16.bitmask(stops)
-    const mask = found == 0 ? 0 : withoutEscapes(found, at)
-    if (mask != found) escaped = <usize>ESCAPED
+    const mask = i8x16.bitmask(stops)
     if (mask == 0) {
       at += 16
       continue
     }
-    at += ctz(mask)
-    const one = load<u8>(at)
-    if (one == QUOTE) return (at + 1) | escaped
+    const where = ctz(mask)
+    const one = load<u8>(at + where)
+    if (one == QUOTE) return (at + where + 1) | escaped
     if (one == BACKSLASH) {
       escaped = <usize>ESCAPED
-      at = afterEscape(at + 1)
-      if (at == 0) return 0
-    } else if (one >= 0x80) at = afterCharacters(at)
+      const rest = withoutEscapes(mask, at)
+      if (rest != mask) at += rest == 0 ? 16 : ctz(rest)
+      else {
+        at = afterEscape(at + where + 1)
+        if (at == 0) return 0
+      }
+      continue
+    }
+    at += where
+    if (one >= 0x80) at = afterCharacters(at)
     else if (one == DELETE) {
       plain = false
       at++
