@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer'
 import { byte } from './scan.js'
 import { isString, member, parseJson, type Json, type JsonObject } from './json.js'
 
@@ -40,10 +41,10 @@ export const beginsAsText = (holder: JsonObject, key: string): boolean => {
   return first > 0x20 && first < byte.delete && first !== byte.backslash && !isOpening
 }
 
-/** A string member's characters: as bytes where it was not read yet and has no escapes, else as a string. */
+/** A string member's characters: as bytes where it is ASCII without escapes and was not read yet. */
 export const charactersOf = (holder: JsonObject, key: string): string | Buffer | undefined => {
   const text = texts.get(holder)?.get(key)
-  if (text !== undefined && !text.includes('\\')) return text.subarray(1, -1)
+  if (text !== undefined && isAscii(text) && !text.includes('\\')) return text.subarray(1, -1)
   const value = member(holder, key)
   return isString(value) ? value : undefined
 }

@@ -140,11 +140,18 @@ interface JsonText extends Text {
 const maxTexts = 5000
 const maxCharacters = 4 * 1024 * 1024
 
-/** The texts that look like JSON: those within the bounds, then the rest. */
-const candidatesOf = (texts: readonly Text[]): readonly [few: readonly Text[], rest: readonly Text[]] => {
-  const all = texts.filter(({ json }) => json !== undefined)
+/**
+ * The texts that look like JSON: those within the bounds, then the rest.
+ * @param repeats indexes of texts that are known to be JSON, so that they need not be read. They are of a
+ * message of at most `maxBytes` of the judge, whose texts are within the bound of characters
+ */
+const candidatesOf = (
+  texts: readonly Text[], repeats: readonly number[] = [],
+): readonly [few: readonly Text[], rest: readonly Text[]] => {
+  const all = texts.filter(one => repeats.includes(one.index) || one.json !== undefined)
   let left = maxCharacters
-  const end = all.findIndex(({ text }, index) => index === maxTexts || (left -= text.length) < 0)
+  const costOf = (one: Text): number => (repeats.includes(one.index) ? 0 : one.text.length)
+  const end = all.findIndex((one, index) => index === maxTexts || (left -= costOf(one)) < 0)
   return end < 0 ? [all, []] : [all.slice(0, end), all.slice(end)]
 }
 
@@ -162,8 +169,8 @@ const disagreeing = (
   meter: Meter,
 ): readonly { readonly index: number; readonly message: string }[] => {
   const texts = textsOf(result, meter)
-  const unlike = repeats.length === 0 ? texts : texts.filter(({ index }) => !repeats.includes(index))
-  const [few, rest] = candidatesOf(unlike)
+  const [all, rest] = candidatesOf(texts, repeats)
+  const few = all.filter(({ index }) => !repeats.includes(index))
   if (few.length + rest.length === 0) return []
   const raw = structuredText() ?? JSON.stringify(structured)
   const others = few.filter(({ json = '' }) => json !== raw && parseJson(json) !== undefined)

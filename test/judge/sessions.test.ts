@@ -144,3 +144,17 @@ t.test('so do long strings: texts, pictures and resources, right and wrong', asy
   }
   t.end()
 })
+
+t.test('so do pictures that are not ASCII, and more texts than are compared', async () => {
+  const texts = Array.from({ length: 5003 }, (_, index) => (index < 4 ? '{"a":1}' : '{"b":2}'))
+  const blocks = texts.map(text => ({ type: 'text', text }))
+  const picture = { type: 'image', mimeType: 'image/png', data: 'é'.repeat(20) + 'QUJD'.repeat(6000) }
+  const both = new Both('standard')
+  await both.do(script => script.begin([{ name: 'a', inputSchema: { type: 'object' } }]))
+  const results = [{ content: [picture] }, { content: blocks, structuredContent: { a: 1 } }]
+  for (const [id, result] of results.entries()) {
+    const call = { jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'a', arguments: {} } }
+    await both.do(script => script.client(call))
+    await both.do(script => script.server({ jsonrpc: '2.0', id, result }))
+  }
+})
