@@ -349,6 +349,12 @@ void t.test('where clients are authenticated, each has a login of its own, which
   )
   const unknown = home.run(['login', '--config', config, '--server', 'tickets', '--token-name', 'carol'])
   t.equal((await unknown.exit).code, 2)
+  const two = home.run(['login', '--subject', 'alice', '--token-name', 'alice', '--config', config, '--server', 'tickets'])
+  t.equal((await two.exit).code, 2)
+  t.match(two.stderr(), 'either --subject or --token-name')
+  const nobody = home.run(['login', '--subject', 'alice', one.url])
+  t.equal((await nobody.exit).code, 2)
+  t.match(nobody.stderr(), '--subject needs --config FILE with auth.issuer')
   relay.child.kill('SIGTERM')
   await relay.exit
   t.match(home.written(), '"sub":"bob"')

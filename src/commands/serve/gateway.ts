@@ -5,13 +5,11 @@ import {
   asksForTokens, type Configuration, type ProcessServer, type RemoteServer,
 } from '#config/configuration.js'
 import { CallRates } from '#core/call-rates.js'
-import type { Identity } from '#core/event.js'
 import { type ServerHealth, wellIn } from '#gateway/health.js'
 import { type Connector, Upstream, Upstreams } from '#gateway/upstreams.js'
 import type { FrameLimits } from '#protocol/frame.js'
 import type { Metrics } from '#telemetry/metrics.js'
 import { connectionTo, http } from '#telemetry/place.js'
-import type { Authorizer } from '#transport/upstream/authorized.js'
 import { Endpoints, type Refused } from '#transport/front/front.js'
 import { canStart } from '#transport/process/spawn.js'
 import { SharedServer } from '#transport/one-process/server.js'
@@ -23,7 +21,7 @@ import {
 import type { Lifetime } from '../relay/lifetime.js'
 import { openTelemetry, patientUrgency, type Telemetry } from '../relay/telemetry.js'
 import type { ServerSetup, Setup } from '../server/setup.js'
-import { areNamed, holderOf, loginsAt, mayLogIn, type Logins } from '../server/login.js'
+import { loginsOf } from '../server/login.js'
 import { commandLineOf, processOf, tlsOf } from '../server/upstream.js'
 import { Audits, refusalsTo } from './audits.js'
 import { endpointsSettingsOf } from './front.js'
@@ -211,9 +209,6 @@ const local = (server: ProcessServer, limits: FrameLimits, ended: ServerHealth['
   }
 }
 
-/** Logins of clients that are kept for each server; a client that comes again is one of the newest. */
-const maxLogins = 1000
-
 /** The HTTP client is loaded only for a remote server. @param isAlone no other server is offered beside it */
 const remote = async (
   server: RemoteServer, configuration: Configuration, isAlone: boolean,
@@ -224,21 +219,8 @@ const remote = async (
     import('#transport/upstream/authorized.js'),
     import('#transport/upstream/forward.js'),
   ])
-  const { limits, facade } = configuration
-  const isShared = mayLogIn(server, configuration)
-  const logsIn = facade === undefined && (isShared || areNamed(configuration))
-  const logins = logsIn ? await loginsAt(server, warn) : undefined
-  const ofClients = new Map<string, Authorizer>()
-  const loginOf = (of: Logins, client: Identity | undefined): Authorizer => {
-    const holder = isShared ? undefined : holderOf(client)
-    const key = JSON.stringify(holder ?? null)
-    const login = ofClients.get(key) ?? of(holder)
-    ofClients.delete(key)
-    ofClients.set(key, login)
-    // Its tokens are in its file, so a login that was forgotten is only read again.
-    if (ofClients.size > maxLogins) ofClients.delete(ofClients.keys().next().value ?? '')
-    return login
-  }
+  const { limits } = configuration
+  const logins = await loginsOf(server, configuration, warn)
   const upstream = new HttpUpstream(new URL(server.url), tlsOf(server))
   const { headers, name } = server
   const passHeaders = new Set(server.passHeaders?.map(header => header.toLowerCase()))
@@ -246,14 +228,13 @@ const remote = async (
   return {
     kind: 'http',
     connect: ({ peer }) => {
-      const requests =
-        logins ? new AuthorizedUpstream(upstream, loginOf(logins, peer.subject), true) : upstream
+      const requests = logins ? new AuthorizedUpstream(upstream, logins.of(peer.subject), true) : upstream
       return inputSchemaOf =>
         httpServer({ upstream: requests, headers, limits, inputSchemaOf, cookiePath, passHeaders })
     },
     ready: () => upstream.reachable(),
     close: async () => {
-      await Promise.all([...ofClients.values()].map(login => login.close()))
+      await logins?.close()
       await upstream.close()
     },
   }

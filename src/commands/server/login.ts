@@ -13,7 +13,48 @@ import { tlsOf } from './upstream.js'
 const usual: LoginSettings = { grant: 'user', loginMs: 300_000 }
 
 /** Makes the login of a client at one server; without `holder` it is that of this process's user. */
-export type Logins = (holder?: Holder) => Authorizer
+type MakeLogin = (holder?: Holder) => Authorizer
+
+/** Logins of clients that are kept for each server; a client that comes again is one of the newest. */
+const maxLogins = 1000
+
+/** The logins at one server of the clients of `serve`. */
+export class Logins {
+  readonly #make: MakeLogin
+  readonly #isShared: boolean
+  readonly #ofClients = new Map<string, Authorizer>()
+
+  /** @param isShared all clients have the login of this process's user */
+  constructor(make: MakeLogin, isShared: boolean) {
+    this.#make = make
+    this.#isShared = isShared
+  }
+
+  of(client: Identity | undefined): Authorizer {
+    const holder = this.#isShared ? undefined : holderOf(client)
+    const key = JSON.stringify(holder ?? null)
+    const login = this.#ofClients.get(key) ?? this.#make(holder)
+    this.#ofClients.delete(key)
+    this.#ofClients.set(key, login)
+    // Its tokens are in its file, so a login that was forgotten is only read again.
+    if (this.#ofClients.size > maxLogins) this.#ofClients.delete(this.#ofClients.keys().next().value ?? '')
+    return login
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#ofClients.values()].map(login => login.close()))
+  }
+}
+
+/** The logins of the clients of `serve`. @returns undefined where none may be used */
+export const loginsOf = async (
+  server: RemoteServer, configuration: Configuration, warn: (message: string) => void,
+): Promise<Logins | undefined> => {
+  const isShared = mayLogIn(server, configuration)
+  if (configuration.facade !== undefined || !(isShared || areNamed(configuration))) return undefined
+  const make = await loginAt(server, warn)
+  return make && new Logins(make, isShared)
+}
 
 /**
  * What gets tokens for a server. It acts when the server asks for a login.
@@ -21,9 +62,9 @@ export type Logins = (holder?: Holder) => Authorizer
  * @returns undefined where the operator gives the credentials as a header or in the URL, or wants no login
  * @throws CustomsError BAD_CONFIG where the file of the private key cannot be read
  */
-export const loginsAt = async (
+const loginAt = async (
   server: RemoteServer, warn: (message: string) => void,
-): Promise<Logins | undefined> => {
+): Promise<MakeLogin | undefined> => {
   if (!wantsLogin(server)) return undefined
   const url = new URL(server.url)
   const [{ Login }, { LoginFolder }] =
@@ -40,10 +81,10 @@ export const loginsAt = async (
   })
 }
 
-/** The login of this process's user. @returns undefined, and throws, as `loginsAt` does */
+/** The login of this process's user. @returns undefined, and throws, as `loginAt` does */
 export const authorizerOf = async (
   server: RemoteServer, warn: (message: string) => void,
-): Promise<Authorizer | undefined> => (await loginsAt(server, warn))?.()
+): Promise<Authorizer | undefined> => (await loginAt(server, warn))?.()
 
 export const wantsLogin = ({ headers, upstream = 'oauth', url }: RemoteServer): boolean =>
   upstream === 'oauth' && !headers.has('authorization') && new URL(url).username === ''
