@@ -89,17 +89,13 @@ function isPlainEscape(letter: u32): bool {
 }
 
 function afterEscape(at: usize): usize {
-  switch (load<u8>(at)) {
+  const letter = load<u8>(at)
+  if (isPlainEscape(letter)) return at + 1
+  switch (letter) {
     case 0x62:
     case 0x66:
     case 0x72:
       plain = false
-      return at + 1
-    case 0x22:
-    case 0x5c:
-    case 0x2f:
-    case 0x6e:
-    case 0x74:
       return at + 1
     case 0x75: {
       const unit = hexOf(at + 1)
