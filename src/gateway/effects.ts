@@ -153,8 +153,8 @@ export class Effects {
       health?.failed('silence', entry.reason)
     // The core reads the clock once for an event: add the time since then.
     if (entry.ms !== undefined) entry.ms += performance.now() - startedAt
-    if (ending.hasFailed) return
     outbox.record(() => {
+      if (ending.hasFailed) return
       try {
         const flush = audit(entry)
         if (flush !== undefined) outbox.recorded(flush)
