@@ -1,4 +1,4 @@
-// Replicas of `serve` behind nginx without stickiness, their state in Redis or Valkey, server-everything behind them. Needs nginx and redis-server.
+// Replicas of `serve` behind nginx without stickiness, their state in Redis or Valkey. Needs nginx and redis-server.
 //
 //   node bench/replicas.mjs rounds [N]            sampling, elicitation, roots, progress, cancellation, subscription, resumption, N times each
 //   node bench/replicas.mjs kills [SECONDS] [RATE]  calls at a rate; a replica is killed every 5 s, the engine restarted twice

@@ -1,5 +1,5 @@
-import { statSync } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
+import { statSync, type Dirent } from 'node:fs'
+import { readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { cannotRead } from '#errors.js'
 import { checkpointOf } from '../checkpoint.js'
@@ -69,12 +69,18 @@ const filesIn = async (path: string): Promise<readonly string[]> => {
 }
 
 /**
- * The files named `*.ndjson` in a folder and in all folders below it, sorted by name. Links are among them: a
- * log that was put in another place must not go unread.
+ * The files named `*.ndjson` in a folder and in all folders below it, sorted by name. Links to files that are
+ * elsewhere are among them: a log that was put in another place must not go unread.
  */
 export const logsIn = async (folder: string): Promise<readonly string[]> => {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  return entries
-    .filter(entry => (entry.isFile() || entry.isSymbolicLink()) && entry.name.endsWith('.ndjson'))
-    .map(entry => join(entry.parentPath, entry.name)).sort()
+  const named = entries.filter(entry => entry.name.endsWith('.ndjson'))
+  const pathOf = ({ parentPath, name }: Dirent): string => join(parentPath, name)
+  const files = named.filter(entry => entry.isFile()).map(pathOf)
+  const links = named.filter(entry => entry.isSymbolicLink()).map(pathOf)
+  if (links.length === 0) return files.sort()
+  const here = new Set(await Promise.all(files.map(file => realpath(file))))
+  // A link that leads nowhere is told when it is read.
+  const targets = await Promise.all(links.map(link => realpath(link).catch(() => link)))
+  return [...files, ...links.filter((_, index) => !here.has(targets[index] ?? ''))].sort()
 }
