@@ -45,6 +45,8 @@ t.test('any changed byte is found, in its line', async () => {
   await fc.assert(fc.asyncProperty(fc.nat(log.length - 1), fc.integer(
     { min: 1, max: 255 },
   ), async (at, flip) => {
+    // A zero in place of the last line end is the tail of a power loss, which has a test of its own.
+    fc.pre(at !== log.length - 1 || flip !== 0x0a)
     const changed = Buffer.from(log)
     changed[at] = (changed[at] ?? 0) ^ flip
     const line = log.subarray(0, at).toString('latin1').split('\n').length
