@@ -82,7 +82,7 @@ const tail = ({ method, params }) => {
 }
 
 /** The answer to a message's bytes, in two pieces of bytes, and the method; undefined where none is due. */
-export const answerTo = bytes => {
+export const responseTo = bytes => {
   const message = JSON.parse(bytes)
   if (message.id === undefined) return undefined
   return { method: message.method, pieces: [Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(message.id)}`), tail(message)] }

@@ -1,7 +1,7 @@
 // The same server by node:http, without a relay: what an attack costs any program that reads HTTP with Node. Its URL is the first line that it
 // writes.
 import { createServer } from 'node:http'
-import { answerTo } from './answers.mjs'
+import { responseTo } from './answers.mjs'
 
 let sessions = 0
 
@@ -10,7 +10,7 @@ createServer((request, response) => {
   const chunks = []
   request.on('data', chunk => chunks.push(chunk))
   request.on('end', () => {
-    const answer = answerTo(Buffer.concat(chunks))
+    const answer = responseTo(Buffer.concat(chunks))
     if (answer === undefined) return response.writeHead(202).end()
     const length = Number(request.headers['x-bench-name'] ?? 0)
     if (length > 0 || answer.method === 'initialize') response.setHeader('mcp-session-id', `bench-${++sessions}-`.padEnd(length, 'x'))

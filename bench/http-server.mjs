@@ -1,7 +1,7 @@
 // A server that costs next to nothing, by HTTP: `node http-server.mjs json|sse`; it names a session of the length that `x-bench-name` wants; its URL is the first line that it writes. It reads HTTP/1.1 off the
 // socket itself, because node:http would be the slowest of all that stands in a row; bodies come with their length.
 import { createServer } from 'node:net'
-import { answerTo } from './answers.mjs'
+import { responseTo } from './answers.mjs'
 
 process.title = 'bench-server'
 const isStream = process.argv[2] === 'sse'
@@ -22,7 +22,7 @@ const handle = (socket, head, body) => {
   if (head.startsWith('DELETE')) return respond(socket, '200 OK')
   if (!head.startsWith('POST')) return respond(socket, '405 Method Not Allowed', 'allow: POST, DELETE\r\n')
   if (/\r\ntransfer-encoding:/i.test(head)) return socket.end('HTTP/1.1 411 Length Required\r\ncontent-length: 0\r\n\r\n')
-  const answer = answerTo(body)
+  const answer = responseTo(body)
   if (answer === undefined) return respond(socket, '202 Accepted')
   const length = Number(/\r\nx-bench-name: *(\d+)/i.exec(head)?.[1] ?? 0)
   const isNamed = length > 0 || answer.method === 'initialize'

@@ -215,7 +215,7 @@ const unmetered = new Map([
   ['protocol/ambiguity.ts', 'the reader of a frame, linear in its bytes'],
   ['protocol/pieces.ts', 'the reader of a frame, in pieces'],
   ['protocol/case-variants.ts', 'the reader of a frame, in turns'],
-  ['core/listing.ts', 'a slice of a list, paid for'],
+  ['core/tool-page.ts', 'a slice of a list, paid for'],
   ['auth/issuer.ts', 'a document of the issuer, of 512 KB at most'],
   ['auth/client/discovery.ts', 'a document of the issuer, of 512 KB at most'],
   ['auth/client/registration.ts', 'a document of the issuer, of 512 KB at most'],

@@ -35,10 +35,10 @@ export const adminServer = (
 ): Listener =>
   createListener({
     name: 'the admin listener', host, port, allowHosts,
-    answer: (request, response) => page?.(request, response) ?? answerTo(request, state, readyMs),
+    answer: (request, response) => page?.(request, response) ?? responseTo(request, state, readyMs),
   })
 
-const answerTo = async (
+const responseTo = async (
   { url = '' }: IncomingMessage, state: AdminState, readyMs: number,
 ): Promise<Answer> => {
   const [path = ''] = url.split('?', 1)

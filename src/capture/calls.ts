@@ -1,4 +1,4 @@
-import { membersOf } from '#core/relay.js'
+import { membersOf } from '#protocol/message.js'
 import type { Side } from '#core/event.js'
 import type { Frame } from '#protocol/frame.js'
 import {

@@ -47,7 +47,7 @@ export class Recorder {
     })
   }
 
-  /** The core asked the schema engine. @param isLate whether the answer comes in a later event */
+  /** The core asked the schema engine. @param isLate whether its verdict comes in a later event */
   asked(isLate: boolean): void {
     if (isLate) this.#late.push(this.#asked)
     this.#asked++

@@ -3,11 +3,10 @@ import { digestOf } from '#canonical.js'
 import type { Checked, SchemaChecker, Subject } from '#core/check.js'
 import { type Effect, type Event, NamedExchanges, type Side, type Timer } from '#core/event.js'
 import type { RelayOptions } from '#core/options.js'
-import { membersOf } from '#core/relay.js'
 import { Batches } from '#core/batches.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
-import { keysOf } from '#protocol/message.js'
+import { keysOf, membersOf } from '#protocol/message.js'
 import { parseFrame } from '#protocol/parse.js'
 import type { Decision, Captured, Opening, Ruling } from './line.js'
 import { bytesOf, restoredFrame } from './captured-frame.js'
@@ -202,7 +201,7 @@ class Replay {
       case 'stop-timer':
         this.#timers.delete(effect.timer)
         return undefined
-      // Its answer is an event of the capture.
+      // Its response is an event of the capture.
       case 'share':
       case 'hold':
       case 'observe':

@@ -1,7 +1,7 @@
 import { openLog } from '#audit/log.js'
 import { openAudit } from '#audit/sink.js'
 import { defaultLimits, type RemoteServer } from '#config/configuration.js'
-import { errorAnswer } from '#core/refusal.js'
+import { errorFrame } from '#core/refusal.js'
 import { CustomsError } from '#errors.js'
 import { type Guard, openSession } from '#gateway/open.js'
 import type { Session } from '#gateway/session.js'
@@ -87,7 +87,7 @@ const tellClient = async (reason: unknown): Promise<never> => {
       if (event.type === 'ended') resolve()
       if (event.type !== 'frame' || event.frame.message.kind !== 'request') return
       const { message } = event.frame
-      client.send(event.exchange, errorAnswer(
+      client.send(event.exchange, errorFrame(
         message, errorCode.blocked, `mcp-customs did not start the server: ${reason.message}`,
       ))
       // A modern client may ask for server/discover first, and then try initialize.

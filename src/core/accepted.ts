@@ -94,7 +94,7 @@ export const judgeDrift = (
   return found.isStop ? 'stopped' : 'logged'
 }
 
-/** The member that names an element of each list. For `tools/list` see listing.ts. */
+/** The member that names an element of each list. For `tools/list` see tool-page.ts. */
 const lists: ReadonlyMap<
   string,
   { readonly part: 'prompts' | 'resources' | 'resourceTemplates'; readonly key: string }

@@ -4,7 +4,7 @@ import { errorCode, type IdKey } from '#protocol/json-rpc.js'
 import { isCancellation } from '#protocol/message.js'
 import type { Effect, Event, Exchange, Side } from './event.js'
 import type { RelayOptions } from './options.js'
-import { errorAnswer } from './refusal.js'
+import { errorFrame } from './refusal.js'
 import { parsedWeight } from './request.js'
 import { Relay } from './relay.js'
 
@@ -160,8 +160,8 @@ export class Batches {
       unsent?.passed.push(frame)
       return true
     }
-    const isAnswer = message.kind === 'result' || message.kind === 'error'
-    if (sentOn !== exchange || !isAnswer || !requestKeys.includes(message.key)) return false
+    const isResponse = message.kind === 'result' || message.kind === 'error'
+    if (sentOn !== exchange || !isResponse || !requestKeys.includes(message.key)) return false
     if (this.#relay.ledger.hasRoom(frame.bytes.length)) {
       // While a response waits for the others, only its bytes are kept.
       responses.push({
@@ -171,7 +171,7 @@ export class Batches {
       this.#account(batch, frame.bytes.length)
     } else
       responses.push(
-        errorAnswer(
+        errorFrame(
           message, errorCode.blocked, 'mcp-customs: the responses to this batch take too much memory',
         ),
       )

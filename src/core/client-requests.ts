@@ -1,9 +1,5 @@
 import type { Frame } from '#protocol/frame.js'
-import { isString, type JsonObject, member } from '#protocol/json.js'
-import { lenientAnswer } from '#protocol/message.js'
-import {
-  errorCode, type ErrorResponse, type HttpPage, type IdKey, type Request, type Result,
-} from '#protocol/json-rpc.js'
+import { errorCode, type IdKey, type Request } from '#protocol/json-rpc.js'
 import { methodOf } from '#protocol/revisions/index.js'
 import type { ServerResponses } from './server-responses.js'
 import { ChurnMap } from './memory.js'
@@ -12,23 +8,16 @@ import { type Exchange, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { limitOf } from './options.js'
-import { GivenAnswers, PendingRequests } from './pending.js'
-import {
-  type Arrived, type Called, PendingRequest, requestData, requestOfData, text,
-} from './request.js'
-import { notShared } from './shared.js'
+import { GivenResponses, PendingRequests } from './pending.js'
+import { type Arrived, PendingRequest, text } from './request.js'
+import { SharedRequests } from './shared-requests.js'
 import type { Terms } from './terms.js'
-import {
-  blocked, errorAnswer, inItsPlace, isOldRevision, oldRevision, type RequestId,
-} from './refusal.js'
+import { blocked, errorFrame, inItsPlace, isOldRevision, oldRevision } from './refusal.js'
 import type { ToolCalls } from './tool-calls.js'
 import type { ToolLists } from './tool-lists.js'
 
 /** Most cancelled requests that are remembered for their late responses. */
 const maxCancelled = 1000
-
-/** Most requests in flight that other replicas know of. */
-const maxShared = 1000
 
 /** Most bytes of memory for requests in flight. */
 const maxBytes = 80 * 1024 * 1024
@@ -39,13 +28,13 @@ export class ClientRequests {
   readonly #lists: ToolLists
   readonly #calls: ToolCalls
   readonly #responses: ServerResponses
-  readonly #pending: PendingRequests<PendingRequest>
-  readonly #given: GivenAnswers
+  readonly pending: PendingRequests<PendingRequest>
+  readonly given: GivenResponses
+  readonly shared: SharedRequests
   readonly #timers = new ChurnMap<string, PendingRequest>()
   /** Requests that the client cancelled, in that order. */
   readonly #cancelled = new Set<PendingRequest>()
   #queued = 0
-  #shared = 0
   #lastTimer = 0
   /** Why the server can no longer respond, and the code of the error for it. */
   #gone: { readonly reason: string; readonly code: number } | undefined
@@ -55,8 +44,9 @@ export class ClientRequests {
     this.#lists = lists
     this.#calls = calls
     this.#responses = responses
-    this.#pending = new PendingRequests(core.options.stateless, core.ledger.account(maxBytes))
-    this.#given = new GivenAnswers(core.ledger)
+    this.pending = new PendingRequests(core.options.stateless, core.ledger.account(maxBytes))
+    this.given = new GivenResponses(core.ledger)
+    this.shared = new SharedRequests(core, lists, calls)
   }
 
   /** The number of requests that were not sent to the server yet. */
@@ -66,18 +56,18 @@ export class ClientRequests {
 
   /** See `Relay.hasAwaitedRequest`. */
   get hasAwaitedRequest(): boolean {
-    return this.#pending
+    return this.pending
       .all()
       .some(({ stage, method }) => stage !== 'cancelled' && methodOf(method)?.lasting !== true)
   }
 
   /** The terms of the requests on an exchange, where there is no session. */
   termsOn(exchange: Exchange): Terms | undefined {
-    return this.#core.options.stateless ? this.#pending.on(exchange)[0]?.terms : undefined
+    return this.#core.options.stateless ? this.pending.on(exchange)[0]?.terms : undefined
   }
 
   stageOf(exchange: Exchange, key: IdKey): PendingRequest['stage'] | undefined {
-    return this.#pending.find(exchange, key)?.stage
+    return this.pending.find(exchange, key)?.stage
   }
 
   received(exchange: Exchange, frame: Frame, message: Request, findings: Findings): void {
@@ -88,7 +78,7 @@ export class ClientRequests {
     records.start(terms)
     if (this.#gone !== undefined)
       return this.#reply(
-        request, undefined, errorAnswer(request, this.#gone.code, `mcp-customs: ${this.#gone.reason}`),
+        request, undefined, errorFrame(request, this.#gone.code, `mcp-customs: ${this.#gone.reason}`),
       )
     if (!this.#hasRoom(request)) ask('onId', { use: 'too-many', from: 'client' }, findings, '/id')
     this.#core.judgeRevision('client', handshake.spokenIn(message, terms, frame.envelope?.headers), findings)
@@ -96,90 +86,25 @@ export class ClientRequests {
       return this.#reply(request, undefined, isOldRevision(findings)
         ? oldRevision(request, message, findings, options.minRevision)
         : blocked(request, findings))
-    if (!this.#pending.open(request)) return this.#repeated(request, frame)
+    if (!this.pending.open(request)) return this.#repeated(request, frame)
     this.#begin(request)
-  }
-
-  answered(arrived: Arrived & { readonly message: Result | ErrorResponse }, findings: Findings): void {
-    const { exchange, frame, message } = arrived
-    if (this.#lists.awaits(exchange, message.key))
-      return this.#lists.answered(exchange, frame, message, findings)
-    const request = this.#pending.find(exchange, message.key) ?? this.#replayed(exchange, message.key)
-    if (request?.isAtServer === true) this.#arrived(request, arrived, findings)
-    else if (request === undefined && exchange.resumed === true && this.#core.shared.isOn) {
-      this.#core.driver.run(this.#fromOtherReplica(arrived, message.key, findings), cause => {
-        this.#lostOn(exchange, message, this.#core.reportException(cause), findings)
-      })
-    } else this.#unsolicited(arrived, message.key, findings)
   }
 
   /** The client has got an event id on this exchange, and may resume its stream at another replica. */
   resumable(exchange: Exchange): void {
-    const { shared, driver } = this.#core
-    for (const request of this.#pending.on(exchange)) {
-      if (request.stage !== 'sent' || request.isShared || this.#shared >= maxShared) continue
-      request.isShared = true
-      this.#shared++
-      const value = requestData(request, shared.digestOf)
-      driver.run(
-        shared.keep('request', sharedName(exchange, request.key), value, exchange),
-        cause => void this.#core.reportException(cause),
-      )
-    }
-  }
-
-  /** An HTTP error body instead of a response. @returns false when it belongs to no request */
-  answeredByHttpPage(arrived: Arrived & { readonly message: HttpPage }, findings: Findings): boolean {
-    const { exchange, frame, message } = arrived
-    if (message.key === undefined) return false
-    const request = this.#pending.find(exchange, message.key)
-    if (this.#lists.awaits(exchange, message.key)) this.#lists.answered(exchange, frame, undefined, findings)
-    else if (request?.isAtServer === true) this.#arrived(request, arrived, findings)
-    return true
-  }
-
-  /**
-   * Handles a server frame that is no usable message, or is blocked. If the frame is blocked, each request
-   * that it may answer gets our error. If the policy lets the frame pass, it answers the first of them.
-   * @param keys the ids that could be read from the frame, likeliest first
-   * @param isAnonymous true for a response without an id. If it is blocked, the only request in flight gets
-   *   our error; if it passes, the client cannot match it to a request, and goes on waiting
-   * @returns false when the frame answers no request
-   */
-  unusable(
-    arrived: Omit<Arrived, 'message'>, keys: readonly IdKey[], isAnonymous: boolean, findings: Findings,
-  ): boolean {
-    const { exchange, frame } = arrived
-    if (keys.some(key => this.#lists.awaits(exchange, key))) {
-      this.#lists.answered(exchange, frame, undefined, findings)
-      return true
-    }
-    const meant = keys.map(key => this.#pending.find(exchange, key) ?? this.#pending.findMeant(exchange, key))
-    if (keys.length === 0 && isAnonymous && findings.isStop) meant.push(this.#pending.findOnly(exchange))
-    const waiting = [...new Set(meant)]
-      .filter(request => request !== undefined)
-      .filter(({ isAtServer }) => isAtServer)
-    if (keys.length > 0 && !findings.isStop && waiting.some(({ key }) => !keys.includes(key))) {
-      this.#core.ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
-    }
-    if (findings.isStop)
-      for (const request of waiting) this.#arrived(request, { ...arrived, message: undefined }, findings)
-    // If the policy lets it pass, a lenient client reads it as the response to its first id.
-    else if (waiting[0] !== undefined)
-      this.#arrived(waiting[0], { ...arrived, message: lenientAnswer(frame) }, findings)
-    return waiting.length > 0
+    for (const request of this.pending.on(exchange)) if (request.stage === 'sent') this.shared.keep(request)
   }
 
   /** The client cancels a request. @returns true when the cancellation must go to the server */
   cancelled(exchange: Exchange, key: IdKey): boolean {
-    const request = this.#pending.find(exchange, key)
+    const request = this.pending.find(exchange, key)
     if (request?.stage === 'queued') {
       this.#drop(request)
       return false
     }
     if (request === undefined || !request.isAtServer) return true
     request.cancel()
-    this.#unshare(request, 'forget')
+    this.shared.remove(request, 'forget')
     this.#stopTimer(request)
     this.#cancelled.add(request)
     const [oldest] = this.#cancelled
@@ -189,13 +114,7 @@ export class ClientRequests {
 
   /** The client may not have received a response, and can ask for it again on a resumed stream. */
   undelivered(key: IdKey): void {
-    this.#given.refresh(key)
-  }
-
-  lost(exchange: Exchange, key: IdKey, reason: string): void {
-    if (this.#lists.awaits(exchange, key)) return this.#lists.lost()
-    const request = this.#pending.find(exchange, key)
-    if (request?.isAtServer === true) this.#fail(request, errorCode.gone, reason)
+    this.given.refresh(key)
   }
 
   timerFired(timer: string): void {
@@ -211,7 +130,7 @@ export class ClientRequests {
   /** The client closed this exchange: drops queued requests and, without a session, those at the server. */
   exchangeEnded(exchange: Exchange): void {
     this.#lists.exchangeEnded(exchange)
-    for (const request of this.#pending.on(exchange)) {
+    for (const request of this.pending.on(exchange)) {
       const isQueued = request.stage === 'queued'
       // A response that is being judged now is recorded when that is done.
       if (!isQueued && !request.isAtServer) continue
@@ -226,7 +145,7 @@ export class ClientRequests {
   serverGone(reason: string, isFailure: boolean): void {
     const code = isFailure ? errorCode.blocked : errorCode.gone
     this.#gone ??= { reason, code }
-    for (const request of this.#pending.all()) {
+    for (const request of this.pending.all()) {
       if (isFailure) this.#failedByRelay(request, reason)
       else if (request.stage !== 'answered') this.#fail(request, code, reason)
     }
@@ -235,7 +154,7 @@ export class ClientRequests {
 
   /** The relay failed on this exchange: its requests get an error. */
   failedOn(exchange: Exchange, reason: string): void {
-    for (const request of this.#pending.on(exchange)) this.#failedByRelay(request, reason)
+    for (const request of this.pending.on(exchange)) this.#failedByRelay(request, reason)
   }
 
   /** Records a request that was cancelled, or whose session ended, while it was queued. */
@@ -254,7 +173,12 @@ export class ClientRequests {
    * of a replica that stops fetch their responses there.
    */
   ended(): void {
-    for (const request of this.#pending.all()) this.#drop(request)
+    for (const request of this.pending.all()) this.#drop(request)
+  }
+
+  /** Judges the response when it arrives, of a request that needs no sending. */
+  awaitResponse(request: PendingRequest): void {
+    this.#run(request, this.#outcome(request))
   }
 
   #begin(request: PendingRequest): void {
@@ -276,7 +200,8 @@ export class ClientRequests {
   *#life(request: PendingRequest): Flow {
     const { taskId } = request
     if (taskId !== undefined && request.called === undefined && this.#core.shared.isOn) {
-      yield* this.#recalled(taskId, request)
+      request.called = yield* this.shared.calledByTask(taskId, request)
+      if (request.called !== undefined) this.#responses.tasks.began(taskId, request.called, request.terms)
     }
     const refusal =
       request.method === 'tools/call' ? yield* this.#calls.judge(request) : this.#unaccepted(request)
@@ -298,11 +223,11 @@ export class ClientRequests {
     this.#forward(request)
     if (request.method === 'tools/call' && this.#calls.checks(request) === 'after')
       yield* this.#calls.check(request, params)
-    this.#pending.reweigh(request)
+    this.pending.reweigh(request)
   }
 
   *#outcome(request: PendingRequest): Flow {
-    const arrived = yield* request.answer.value()
+    const arrived = yield* request.response.value()
     this.#reply(request, arrived, yield* this.#judged(request, arrived))
   }
 
@@ -341,20 +266,20 @@ export class ClientRequests {
   }
 
   /** Hands the server's frame to the flow of its request. */
-  #arrived(request: PendingRequest, arrived: Arrived, findings: Findings): void {
+  arrived(request: PendingRequest, arrived: Arrived, findings: Findings): void {
     this.#stopTimer(request)
     request.answered(this.#core.output.now)
     request.findings.include(findings)
-    this.#core.driver.fill(request.answer, arrived)
+    this.#core.driver.fill(request.response, arrived)
   }
 
   /** Makes room for a request by forgetting cancelled ones, oldest first. @returns false when that failed */
   #hasRoom(request: PendingRequest): boolean {
     for (const oldest of this.#cancelled) {
-      if (this.#pending.hasRoom(request)) break
+      if (this.pending.hasRoom(request)) break
       this.#drop(oldest)
     }
-    return this.#pending.hasRoom(request)
+    return this.pending.hasRoom(request)
   }
 
   /**
@@ -366,111 +291,19 @@ export class ClientRequests {
     const { ask, records, output } = this.#core
     ask('onId', { use: 'repeated', from: 'client' }, findings, '/id')
     if (findings.isStop) return this.#reply(request, undefined, blocked(request, findings))
-    const first = this.#pending.find(exchange, request.key)
+    const first = this.pending.find(exchange, request.key)
     // The first was cancelled, so the next response belongs to the second.
     if (first?.stage === 'cancelled') {
       this.#drop(first)
-      if (this.#pending.open(request)) return this.#begin(request)
+      if (this.pending.open(request)) return this.#begin(request)
     }
     records.answered(request, undefined, undefined)
     output.toServer(exchange, frame)
   }
 
-  /** The answered request whose response the server replays on a resumed stream: it is judged again. */
-  #replayed(exchange: Exchange, key: IdKey): PendingRequest | undefined {
-    const again = this.#core.options.stateless ? undefined : this.#given.find(exchange, key)
-    if (again === undefined) return undefined
-    again.askedAgain(this.#core.findings('server'))
-    if (!this.#pending.open(again)) return undefined
-    this.#run(again, this.#outcome(again))
-    return again
-  }
-
-  /**
-   * Handles a response on a resumed stream that answers no request of this replica. The shared state tells
-   * whether another replica has sent its request.
-   */
-  *#fromOtherReplica(
-    arrived: Arrived & { readonly message: Result | ErrorResponse }, key: IdKey, findings: Findings,
-  ): Flow {
-    const { exchange, message } = arrived
-    const { shared, output, handshake } = this.#core
-    const data =
-      yield* shared.ask({ kind: 'find', part: 'request', name: sharedName(exchange, key) }, exchange)
-    if (data === 'unreachable') {
-      this.#core.records.write(
-        { event: 'wire', from: 'server', verdict: 'block', reason: notShared }, findings,
-      )
-      // Only the stream ends: the client resumes it, and the server sends the response again.
-      return output.emit({ type: 'complete', exchange })
-    }
-    const request = isString(data)
-      ? undefined
-      : requestOfData(data, message, { exchange, terms: handshake.terms, now: output.now, findings })
-    if (request === undefined || !this.#pending.open(request)) {
-      this.#unsolicited(arrived, key, findings)
-      if (findings.isStop) output.toClient(exchange, errorAnswer(message, errorCode.gone, unknownRequest))
-      return
-    }
-    this.#shared++
-    output.emit({ type: 'hold', hold: request, exchange, isOver: false })
-    try {
-      if (!isString(data)) request.called = yield* this.#calledIn(data, request)
-      request.request = undefined
-      this.#run(request, this.#outcome(request))
-      this.#arrived(request, arrived, findings)
-    } finally {
-      output.emit({ type: 'hold', hold: request, exchange, isOver: true })
-    }
-  }
-
-  /** The response to a request of another replica cannot be judged. */
-  #lostOn(exchange: Exchange, asker: RequestId, reason: string, findings: Findings): void {
-    this.#core.records.write({ event: 'wire', from: 'server', verdict: 'block', reason }, findings)
-    this.#core.output.toClient(exchange, errorAnswer(asker, errorCode.blocked, `mcp-customs: ${reason}`))
-  }
-
-  /** The tool of a task that may have begun at another replica. */
-  *#recalled(taskId: string, request: PendingRequest): Flow {
-    const data = yield* this.#core.shared.ask({ kind: 'find', part: 'task', name: taskId }, request.exchange)
-    if (isString(data)) return
-    const called = yield* this.#calledIn(data, request)
-    if (called !== undefined) this.#responses.tasks.began(taskId, called, request.terms)
-    request.called = called
-  }
-
-  /**
-   * The called tool of a request that another replica has sent. Its definition is left out, and `listed` is
-   * false, unless this replica's list has the definition that the other replica called by.
-   */
-  *#calledIn(data: JsonObject, request: PendingRequest): Flow<Called | undefined> {
-    const name = member(data, 'tool')
-    if (!isString(name)) return undefined
-    const shown = text(data, 'shown') ?? name
-    const found = yield* this.#calls.declared(request, name)
-    const called = { name, shown, tool: found === 'absent' ? undefined : found, listed: found !== undefined }
-    const isSame = ({ tool, listed }: Called) => listed && member(data, 'listed') === true &&
-      member(data, 'digest') === (tool && this.#core.shared.digestOf(tool.definition))
-    if (!isSame(called)) yield* this.#lists.renew(called, request)
-    return isSame(called) ? called : { name, shown, tool: undefined, listed: false }
-  }
-
-  /** A response to no request in flight, or to one whose id is spelled differently. */
-  #unsolicited(arrived: Arrived, key: IdKey, findings: Findings): void {
-    // A late response to our own tools/list is dropped: the client did not ask for it.
-    if (this.#lists.ids.isRelayMade(key)) return
-    const { ask, records, output } = this.#core
-    const { exchange, frame } = arrived
-    ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
-    const meant = this.#pending.findMeant(exchange, key)
-    if (meant?.isAtServer === true)
-      return this.#arrived(meant, findings.isStop ? { ...arrived, message: undefined } : arrived, findings)
-    if (findings.isStop)
-      return records.write(
-        { event: 'wire', from: 'server', bytes: { response: frame.bytes.length } }, findings,
-      )
-    records.note('wire', 'server', findings)
-    output.toClient(exchange, frame)
+  /** The server cannot respond any more. */
+  lost(request: PendingRequest, reason: string): void {
+    this.#fail(request, errorCode.gone, reason)
   }
 
   #failedByRelay(request: PendingRequest, reason: string): void {
@@ -483,7 +316,7 @@ export class ClientRequests {
     // A cancelled request gets no response.
     if (request.stage === 'cancelled') return this.#drop(request)
     request.flow?.return()
-    this.#reply(request, undefined, errorAnswer(request, code, `mcp-customs: ${reason}`))
+    this.#reply(request, undefined, errorFrame(request, code, `mcp-customs: ${reason}`))
   }
 
   /** Sends the one response. @param arrived the server's frame; undefined for an error of ours */
@@ -492,10 +325,10 @@ export class ClientRequests {
     this.#close(request)
     records.answered(request, arrived?.frame, sent)
     request.end()
-    this.#unshare(request, 'age')
+    this.shared.remove(request, 'age')
     if (arrived === undefined) return output.toClient(request.exchange, sent, 'client')
     if (arrived.frame.envelope?.event !== undefined && !this.#core.options.stateless)
-      this.#given.add(request, arrived.exchange)
+      this.given.add(request, arrived.exchange)
     output.toClient(exchangeOf(request, arrived), sent)
   }
 
@@ -511,20 +344,8 @@ export class ClientRequests {
       this.#core.output.emit({ type: 'complete', exchange: request.exchange })
   }
 
-  /**
-   * Takes a request out of the shared state.
-   * @param kind `age`: a minute later, so that a replay of its response is still judged; `forget`: at once
-   */
-  #unshare(request: PendingRequest, kind: 'age' | 'forget'): void {
-    if (!request.isShared) return
-    const { exchange, key } = request
-    request.isShared = false
-    this.#shared--
-    this.#core.shared.askWithoutReply({ kind, part: 'request', name: sharedName(exchange, key) }, exchange)
-  }
-
   #close(request: PendingRequest): void {
-    if (!this.#pending.close(request)) return
+    if (!this.pending.close(request)) return
     if (request.stage === 'queued') this.#queued--
     this.#cancelled.delete(request)
     this.#stopTimer(request)
@@ -537,11 +358,6 @@ export class ClientRequests {
     request.timer = undefined
   }
 }
-
-const unknownRequest = 'mcp-customs: the request of this response is not known here'
-
-/** The name of a request in the shared state. Other credentials have another context, and do not find it. */
-const sharedName = ({ context = '' }: Exchange, key: IdKey): string => `${context} ${key}`
 
 /** The exchange of the response. A stdio server has one exchange only: there the request's own is used. */
 const exchangeOf = (request: PendingRequest, { exchange }: Arrived): Exchange =>

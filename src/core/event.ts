@@ -35,7 +35,7 @@ export type Event =
   }
   /** The results of a `check` effect; one for each subject. */
   | { readonly type: 'checked'; readonly check: number; readonly results: readonly Checked[] }
-  /** The answer to a `share` effect. */
+  /** The response to a `share` effect. */
   | { readonly type: 'shared'; readonly share: number; readonly reply: SharedReply }
   /** The client has an event id of this exchange, and may fetch its responses at another replica. */
   | { readonly type: 'resumable'; readonly exchange: Exchange }
@@ -112,7 +112,7 @@ export type Effect =
 
 /**
  * What happened to a server. `exit`: its process ended by itself; `refusal`: it could not be started or
- * reached; `silence`: it gave no answer in time; `relay`: its relay process failed and was replaced;
+ * reached; `silence`: it gave no response in time; `relay`: its relay process failed and was replaced;
  * `restored`: it answers again.
  */
 export const healthKinds = ['exit', 'refusal', 'silence', 'relay', 'restored'] as const

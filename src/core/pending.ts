@@ -156,7 +156,7 @@ const maxArguments = 4096
  * Answered requests whose response may be replayed, because it was sent on a stream that can be resumed
  * (2025-11-25, Streamable HTTP, Resumability and Redelivery).
  */
-export class GivenAnswers {
+export class GivenResponses {
   readonly #given = new Map<
     IdKey,
     { readonly request: PendingRequest; readonly context: string | undefined; readonly weight: number }

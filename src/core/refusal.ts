@@ -15,7 +15,7 @@ export interface RequestId {
 }
 
 /** A JSON-RPC error made by the relay. */
-export const errorAnswer = (
+export const errorFrame = (
   { id, key }: RequestId, code: number, message: string, data?: JsonObject,
 ): Frame => {
   const error = { code, message, ...(data && { data }) }
@@ -38,21 +38,21 @@ export const unknownTool = (
   const drifted =
     '; it is not what was accepted any more: "mcp-customs tools" tells the user why, and how to accept it'
   const message = `Unknown tool: ${told}${wasAccepted ? drifted : ''}`
-  return errorAnswer(
+  return errorFrame(
     asker, errorCode.invalidParams, message, meant === undefined ? undefined : { didYouMean: clip(meant) },
   )
 }
 
 /** The error for any blocked message but a tool result. */
 export const blocked = (asker: RequestId, findings: Findings): Frame =>
-  errorAnswer(asker, errorCode.blocked, `Blocked by mcp-customs: ${summary(findings)}`, listed(findings))
+  errorFrame(asker, errorCode.blocked, `Blocked by mcp-customs: ${summary(findings)}`, listed(findings))
 
 /** True when a request was stopped for its HTTP headers. */
 export const isMismatch = (findings: Findings): boolean => findings.stopping.includes('wire/http')
 
 /** The error for an HTTP request whose headers contradict its body (2026-07-28, server validation). */
 export const headerMismatch = (asker: RequestId, findings: Findings): Frame =>
-  errorAnswer(asker, errorCode.headerMismatch, `Header mismatch: ${summary(findings)}`)
+  errorFrame(asker, errorCode.headerMismatch, `Header mismatch: ${summary(findings)}`)
 
 /** True when a request was stopped for its revision. */
 export const isOldRevision = (findings: Findings): boolean => findings.stopping.includes('wire/revision')
@@ -67,7 +67,7 @@ export const oldRevision = (
 ): Frame => {
   const modern = inMeta(params, 'protocolVersion')
   const requested = modern ?? member(params, 'protocolVersion')
-  return errorAnswer(
+  return errorFrame(
     asker, modern === undefined ? errorCode.invalidParams : errorCode.unsupportedVersion,
     `Unsupported protocol version: ${summary(findings)}`, {
       supported: revisions.filter(one => least === undefined || one >= least),
@@ -78,7 +78,7 @@ export const oldRevision = (
 
 /** The error for a call whose client lacks a scope; over HTTP a challenge (2025-11-25, authorization). */
 export const lacksScope = (asker: RequestId, neededScopes: readonly string[]): Frame => ({
-  ...errorAnswer(asker, errorCode.blocked, 'mcp-customs: the client lacks a scope that the tool needs'),
+  ...errorFrame(asker, errorCode.blocked, 'mcp-customs: the client lacks a scope that the tool needs'),
   envelope: { neededScopes },
 })
 

@@ -1,16 +1,16 @@
 import type { Frame } from '#protocol/frame.js'
-import { idOf, isAnonymousAnswer, isCancellation, keyAt, keysOf } from '#protocol/message.js'
-import { errorCode, type HttpPage, type IdKey, type Notification } from '#protocol/json-rpc.js'
+import { idOf, isCancellation, keysOf, membersOf } from '#protocol/message.js'
+import { errorCode, type IdKey } from '#protocol/json-rpc.js'
 import { ServerResponses } from './server-responses.js'
 import { ClientRequests } from './client-requests.js'
 import { Core } from './core.js'
 import { type Effect, type Event, type Exchange, type Side, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
-import type { Flow } from './flow.js'
 import type { RelayOptions } from './options.js'
 import { eventOf } from './records.js'
-import { blocked, errorAnswer, headerMismatch, isMismatch } from './refusal.js'
-import type { Arrived } from './request.js'
+import { blocked, errorFrame, headerMismatch, isMismatch } from './refusal.js'
+import { ResponseMatching } from './response-matching.js'
+import { keyIn, ServerFrames } from './server-frames.js'
 import type { Ledger } from './memory.js'
 import { ServerRequests } from './server-requests.js'
 import { skipsQueue, StdioQueue } from './stdio-queue.js'
@@ -25,9 +25,10 @@ import { ToolLists } from './tool-lists.js'
 export class Relay {
   readonly #core: Core
   readonly #lists: ToolLists
-  readonly #responses: ServerResponses
   readonly #requests: ClientRequests
+  readonly #matching: ResponseMatching
   readonly #serverRequests: ServerRequests
+  readonly #serverFrames: ServerFrames
   readonly #queue: StdioQueue
   /** The reason why the session ended, set when an exception outside of a flow (flow.ts) ended it. */
   #failure: string | undefined
@@ -37,10 +38,12 @@ export class Relay {
     this.#core = core
     this.#queue = new StdioQueue(core.ledger)
     this.#lists = new ToolLists(core)
-    this.#responses = new ServerResponses(core, this.#lists)
-    this.#requests = new ClientRequests(core, this.#lists, new ToolCalls(core, this.#lists), this.#responses)
-    this.#serverRequests =
-      new ServerRequests(core, (...message) => this.#responses.judgeUnsolicited(...message))
+    const responses = new ServerResponses(core, this.#lists)
+    this.#requests = new ClientRequests(core, this.#lists, new ToolCalls(core, this.#lists), responses)
+    this.#matching = new ResponseMatching(core, this.#lists, this.#requests)
+    this.#serverRequests = new ServerRequests(core, (...message) => responses.judgeUnsolicited(...message))
+    this.#serverFrames =
+      new ServerFrames(core, this.#lists, responses, this.#matching, this.#serverRequests)
   }
 
   /** @param now a monotonic clock, in milliseconds */
@@ -66,7 +69,7 @@ export class Relay {
     const findings = this.#frameFindings(from, exchange, frame)
     if (!findings.isStop) records.note('wire', from, findings)
     else if (from === 'client') this.#refuse(exchange, frame, findings)
-    else this.#unusable(exchange, frame, findings)
+    else this.#serverFrames.blocked(exchange, frame, findings)
     return { isAdmitted: !findings.isStop, effects: output.take() }
   }
 
@@ -115,8 +118,10 @@ export class Relay {
   #onEvent(event: Event): void {
     switch (event.type) {
       case 'frame-received':
-        if (event.from === 'server') return this.#fromServer(event.exchange, event.frame)
-        return this.#clientFrame(event.exchange, event.frame)
+        if (event.from === 'client') return this.#clientFrame(event.exchange, event.frame)
+        return this.#serverFrames.received(
+          event.exchange, event.frame, this.#frameFindings('server', event.exchange, event.frame),
+        )
       case 'checked':
         return this.#core.checks.done(event.check, event.results)
       case 'shared':
@@ -127,7 +132,7 @@ export class Relay {
         this.#lists.timerFired(event.timer)
         return this.#requests.timerFired(event.timer)
       case 'request-lost':
-        return this.#requests.lost(event.exchange, event.key, event.reason)
+        return this.#matching.lost(event.exchange, event.key, event.reason)
       case 'undelivered':
         return this.#requests.undelivered(event.key)
       case 'exchange-ended':
@@ -165,7 +170,7 @@ export class Relay {
       records.write({
         event: eventOf(request.method, 'client'), from: 'client', id: request.id, verdict: 'block', reason,
       })
-      output.toClient(exchange, errorAnswer(request, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
+      output.toClient(exchange, errorFrame(request, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
     }
     if (options.stateless && exchange !== undefined) return this.#requests.failedOn(exchange, reason)
     this.#failure = reason
@@ -173,7 +178,7 @@ export class Relay {
     for (const { message } of this.#queue.takeAll()) {
       if (message.kind !== 'request') continue
       output.toClient(
-        stdioExchange, errorAnswer(message, errorCode.blocked, `mcp-customs: ${reason}`), 'client',
+        stdioExchange, errorFrame(message, errorCode.blocked, `mcp-customs: ${reason}`), 'client',
       )
     }
     records.write({ event: 'session/end', from: 'relay', verdict: 'block', reason })
@@ -186,7 +191,7 @@ export class Relay {
     if (event.type !== 'frame-received' || event.from !== 'client' || event.frame.message.kind !== 'request')
       return []
     this.#core.output.toClient(
-      event.exchange, errorAnswer(event.frame.message, errorCode.blocked, `mcp-customs: ${reason}`), 'client',
+      event.exchange, errorFrame(event.frame.message, errorCode.blocked, `mcp-customs: ${reason}`), 'client',
     )
     return this.#core.output.take()
   }
@@ -257,88 +262,6 @@ export class Relay {
     this.#core.output.toClient(exchange, refusal, 'client')
   }
 
-  #fromServer(exchange: Exchange, frame: Frame): void {
-    const { message } = frame
-    const findings = this.#frameFindings('server', exchange, frame)
-    if (findings.isStop) return this.#unusable(exchange, frame, findings)
-    switch (message.kind) {
-      case 'result':
-      case 'error':
-        return this.#requests.answered({ exchange, frame, message }, findings)
-      case 'request':
-        return this.#core.driver.run(
-          this.#serverRequests.received(exchange, frame, message, findings),
-          cause => {
-            this.#serverRequests.failed(exchange, message, this.#core.reportException(cause))
-          },
-        )
-      case 'notification':
-        return this.#core.driver.run(this.#notified(exchange, frame, message, findings), cause => {
-          this.#core.records.write({
-            event: 'wire', from: 'server', verdict: 'block', reason: this.#core.reportException(cause),
-            bytes: { request: frame.bytes.length },
-          })
-        })
-      case 'page':
-        return this.#httpPage({ exchange, frame, message }, findings)
-      case 'batch':
-      case 'unusable':
-        if (
-          this.#requests.unusable(
-            { exchange, frame }, answerKeysOf(frame), isAnonymousAnswer(frame), findings,
-          )
-        )
-          return
-        this.#core.records.note('wire', 'server', findings)
-        this.#core.output.toClient(exchange, frame)
-    }
-  }
-
-  #httpPage(arrived: Arrived & { readonly message: HttpPage }, findings: Findings): void {
-    if (this.#requests.answeredByHttpPage(arrived, findings)) return
-    const { output, records } = this.#core
-    this.#responses.readHttpPage(arrived.frame, arrived.message.text, findings)
-    records.note('wire', 'server', findings)
-    if (!findings.isStop) output.toClient(arrived.exchange, arrived.frame)
-  }
-
-  /** A notification of the server, from its arrival to the client. */
-  *#notified(exchange: Exchange, frame: Frame, notification: Notification, findings: Findings): Flow {
-    const { output, records } = this.#core
-    const { method, params } = notification
-    const event = findings.kept.length > 0 ? 'wire' : eventOf(method, 'server')
-    const sent = yield* this.#responses.judgeUnsolicited(method, exchange, frame, params, findings)
-    records.note(event, 'server', findings)
-    // Progress and cancellation of relay-made requests do not concern the client.
-    const key = keyIn(frame, isCancellation(notification) ? 'requestId' : 'progressToken')
-    if (key !== undefined && this.#lists.ids.isRelayMade(key)) return
-    if (key !== undefined && isCancellation(notification)) this.#serverRequests.cancelled(exchange, key)
-    if (method === 'notifications/tools/list_changed' && !(yield* this.#lists.changed(exchange, frame))) return
-    if (!findings.isStop) output.toClient(exchange, sent)
-  }
-
-  /**
-   * Blocks a server frame. The client gets an error for each of its requests that the frame answers, the
-   * server one for each request in the frame.
-   */
-  #unusable(exchange: Exchange, frame: Frame, findings: Findings): void {
-    const isAnswer = frame.message.kind !== 'request' && frame.message.kind !== 'notification'
-    if (
-      isAnswer &&
-      this.#requests.unusable({ exchange, frame }, answerKeysOf(frame), isAnonymousAnswer(frame), findings)
-    )
-      return
-    this.#core.records.write(
-      { event: 'wire', from: 'server', bytes: { request: frame.bytes.length } }, findings,
-    )
-    for (const { message } of membersOf(frame)) {
-      if (message.kind !== 'request') continue
-      this.#core.output.toServer(
-        exchange, errorAnswer(message, errorCode.methodNotFound, 'Blocked by mcp-customs'), 'server',
-      )
-    }
-  }
-
   /** The rules' findings about a frame as a whole. */
   #frameFindings(from: Side, exchange: Exchange, frame: Frame): Findings {
     const findings = this.#core.findings(from)
@@ -349,20 +272,6 @@ export class Relay {
   }
 }
 
-/** The messages in a frame. */
-export const membersOf = (frame: Frame): readonly Frame[] =>
-  frame.message.kind === 'batch' ? frame.message.members : [frame]
-
-/** The ids of client requests that a server frame may answer. */
-const answerKeysOf = (frame: Frame): readonly IdKey[] =>
-  membersOf(frame)
-    .filter(({ message }) => message.kind !== 'request')
-    .flatMap(keysOf)
-
 /** True for a bad client frame that may be a request, and so needs a response. */
 const mayBeRequest = ({ message }: Frame): boolean =>
   message.kind !== 'notification' && message.kind !== 'result' && message.kind !== 'error'
-
-/** The id in a member of a notification's params, if there is one. */
-const keyIn = (frame: Frame, name: 'requestId' | 'progressToken'): IdKey | undefined =>
-  frame.message.kind === 'notification' ? keyAt(frame, ['params', name]) : undefined

@@ -41,7 +41,7 @@ export class PendingRequest implements Pending {
   readonly method: string
   /** The length of its frame. */
   readonly bytes: number
-  answer = new Slot<Arrived>()
+  response = new Slot<Arrived>()
   /** The JSON text of the arguments of `tools/call`. */
   arguments: Buffer | undefined
   /** The params that its response is judged by. */
@@ -139,7 +139,7 @@ export class PendingRequest implements Pending {
   /** The server replays its response. */
   askedAgain(findings: Findings): void {
     this.stage = 'sent'
-    this.answer = new Slot()
+    this.response = new Slot()
     this.findings = findings
   }
 
@@ -148,39 +148,6 @@ export class PendingRequest implements Pending {
     this.flow = undefined
     this.request = undefined
   }
-}
-
-/** What another replica needs to judge the response by. */
-export const requestData = (
-  { method, called, cursor, wantsTask }: PendingRequest, digestOf: (definition: JsonObject) => string,
-): JsonObject => ({
-  method,
-  ...(called && { tool: called.name, shown: called.shown, listed: called.listed }),
-  ...(called?.tool && { digest: digestOf(called.tool.definition) }),
-  ...(cursor !== undefined && { isLaterPage: true }),
-  ...(wantsTask && { wantsTask }),
-})
-
-/** @returns the request by what another replica has kept; undefined for data that are none */
-export const requestOfData = (
-  data: JsonObject, { id, key }: { readonly id: Id; readonly key: IdKey },
-  { exchange, terms, now, findings }: {
-    readonly exchange: Exchange; readonly terms: Terms; readonly now: number; readonly findings: Findings
-  },
-): PendingRequest | undefined => {
-  const method = text(data, 'method')
-  if (method === undefined) return undefined
-  const params: JsonObject = {
-    // A page of which nothing but that it is not the first is known.
-    ...(member(data, 'isLaterPage') === true && { cursor: '' }),
-    ...(member(data, 'wantsTask') === true && { task: {} }),
-  }
-  const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
-  const message = { kind: 'request', id, key, method, params } as const
-  const request =
-    new PendingRequest(exchange, { bytes, message, faults: [] }, message, terms, now, findings)
-  request.sentElsewhere(now)
-  return request
 }
 
 /** Frames below `small` bytes are estimated: parsed JSON takes at most `maxParsed` times its text (`[0]`). */

@@ -155,7 +155,7 @@ export interface Reading {
 }
 
 /** The result of a `tools/call`, also that of a task. */
-export interface Answer extends Reading {
+export interface CallResult extends Reading {
   readonly name: string
   readonly tool: Tool | undefined
   /** `structuredContent` against `outputSchema`; undefined when either is missing. */
@@ -195,7 +195,7 @@ export interface Subjects {
   onList: List
   onCall: Call
   onArguments: CheckedArguments
-  onResult: Answer
+  onResult: CallResult
   /** Any other text that a model reads. */
   onReading: Reading
   onServerRequest: ServerRequest
@@ -216,7 +216,7 @@ export interface Mend {
   readonly onTool?: (tool: ListedTool, meter: Meter) => JsonObject | undefined
   readonly onShown?: (shown: Shown, meter: Meter) => JsonObject | undefined
   readonly onList?: (list: List, meter: Meter) => JsonObject | undefined
-  readonly onResult?: (answer: Answer, meter: Meter) => JsonObject | undefined
+  readonly onResult?: (result: CallResult, meter: Meter) => JsonObject | undefined
   readonly onReading?: (reading: Reading, meter: Meter) => JsonObject | undefined
   /** The action when it cannot be mended. Default: block. */
   readonly otherwise?: 'log' | 'demote'

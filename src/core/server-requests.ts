@@ -9,7 +9,7 @@ import type { Flow } from './flow.js'
 import { weights } from './memory.js'
 import { type Pending, PendingRequests } from './pending.js'
 import { eventOf } from './records.js'
-import { blocked, errorAnswer } from './refusal.js'
+import { blocked, errorFrame } from './refusal.js'
 import { notShared, termsOf } from './shared.js'
 import type { Terms } from './terms.js'
 
@@ -63,7 +63,7 @@ export class ServerRequests {
     if (!findings.isStop) return output.toClient(exchange, sent)
     if (isFresh) this.#pending.close(pending)
     output.toServer(
-      exchange, errorAnswer(message, errorCode.methodNotFound, `Method not found: ${clip(method)}`), 'server',
+      exchange, errorFrame(message, errorCode.methodNotFound, `Method not found: ${clip(method)}`), 'server',
     )
   }
 
@@ -75,7 +75,7 @@ export class ServerRequests {
       event: eventOf(message.method, 'server'), from: 'server', id: message.id, verdict: 'block', reason,
     })
     this.#core.output.toServer(
-      exchange, errorAnswer(message, errorCode.blocked, `mcp-customs: ${reason}`), 'server',
+      exchange, errorFrame(message, errorCode.blocked, `mcp-customs: ${reason}`), 'server',
     )
   }
 
@@ -86,7 +86,7 @@ export class ServerRequests {
     const { ask, output, records, options, shared, handshake } = this.#core
     const pending = this.#pending.findAnywhere(exchange, key)
     if (pending !== undefined) this.#pending.close(pending)
-    // Taken, so that a request has one answer over all replicas.
+    // Taken, so that a request has one response over all replicas.
     const asked = yield* shared.ask({ kind: 'take', part: 'asked', name: key }, exchange)
     const isKnown =
       isString(asked) ? pending !== undefined && asked !== 'used' : member(asked, 'method') !== undefined

@@ -10,11 +10,12 @@ import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { judgeList, judgeWhole } from './listing.js'
-import { type Called, type PendingRequest, requestData } from './request.js'
+import type { Called, PendingRequest } from './request.js'
 import type { Terms } from './terms.js'
 import { limitOf } from './options.js'
-import { blocked, demoted, errorAnswer, inItsPlace, refusedResult } from './refusal.js'
+import { blocked, demoted, errorFrame, inItsPlace, refusedResult } from './refusal.js'
 import { notShared, termsData } from './shared.js'
+import { requestData } from './shared-requests.js'
 import type { Reading } from './rule.js'
 import { judgeServerRequest } from './server-requests.js'
 import { shortened } from './shortened.js'
@@ -303,5 +304,5 @@ const replaced = (request: PendingRequest, frame: Frame): Frame =>
 const withoutState = (request: PendingRequest, frame: Frame): Frame => {
   request.findings.block()
   request.failure = notShared
-  return inItsPlace(frame, errorAnswer(request, errorCode.gone, `mcp-customs: ${notShared}`))
+  return inItsPlace(frame, errorFrame(request, errorCode.gone, `mcp-customs: ${notShared}`))
 }

@@ -69,7 +69,7 @@ export class Shared {
     this.#driver = driver
   }
 
-  /** @param exchange of the message that waits for the answer */
+  /** @param exchange of the message that waits for the response */
   *ask(ask: SharedAsk, exchange: Exchange): Flow<SharedReply> {
     if (!this.#has(ask.part)) return 'none'
     const share = ++this.#last

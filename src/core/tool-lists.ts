@@ -8,7 +8,7 @@ import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import { type Flow, Slot } from './flow.js'
-import { type JudgedPage, judgePage } from './listing.js'
+import { type JudgedPage, judgePage } from './tool-page.js'
 import { RelayIds } from './relay-ids.js'
 import type { Called, PendingRequest } from './request.js'
 import { SharedLists } from './shared-lists.js'
@@ -24,7 +24,7 @@ const longestCursor = 16_384
 const maxLists = 3
 
 /** The response to a page of the relay's own listing. */
-interface PageAnswer {
+interface PageResponse {
   readonly exchange: Exchange
   readonly frame: Frame
   readonly message: Result | ErrorResponse | undefined
@@ -47,7 +47,7 @@ interface OwnListing {
   flow: Flow | undefined
   key: IdKey | undefined
   /** Filled with the response to the current page, or with undefined when no response will come. */
-  page: Slot<PageAnswer | undefined>
+  page: Slot<PageResponse | undefined>
 }
 
 /** All pages of `tools/list`: the client's, and those of the relay's own listings. */
@@ -271,15 +271,15 @@ export class ToolLists {
     const cursors = new Set<string>()
     for (let cursor: string | undefined; cursors.size < maxPages; cursors.add(cursor)) {
       this.#ask(own, cursor)
-      const answer = yield* own.page.value()
-      if (answer === undefined) {
+      const response = yield* own.page.value()
+      if (response === undefined) {
         records.write(
           { event: 'tools/list', from: 'relay', reason: 'no answer came in time' }, undefined, terms,
         )
         return false
       }
       own.page = new Slot()
-      const { exchange, frame, message, findings } = answer
+      const { exchange, frame, message, findings } = response
       const result = message?.kind === 'result' && !findings.isStop ? message.result : undefined
       const judged = result && (yield* this.#judge(listing, terms, exchange, frame, result, findings))
       records.write(

@@ -11,12 +11,12 @@ import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import { actionOf, type Findings } from './findings.js'
 import type { Flow } from './flow.js'
-import { toolOf } from './listing.js'
+import { toolOf } from './operator-words.js'
 import { type Judged, mended } from './mend.js'
 import type { Called } from './request.js'
 import type { Terms } from './terms.js'
 import { limitOf } from './options.js'
-import type { Answer, Rule, RuleName } from './rule.js'
+import type { CallResult, Rule, RuleName } from './rule.js'
 import { parseFrame } from '#protocol/parse.js'
 import type { ToolLists } from './tool-lists.js'
 
@@ -182,7 +182,7 @@ export class ToolResults {
     const isAsItCame = result === sent && at.length === 1
     const { parts, links } = (isAsItCame ? found : undefined) ?? (yield* this.#found(result, path, arrived))
     // No spread: V8 gives each object made by one a shape of its own, which makes its readers slow.
-    const answer = {
+    const subject = {
       method: 'tools/call',
       value: result,
       path,
@@ -201,8 +201,8 @@ export class ToolResults {
       repeats: isAsItCame ? (frame.facts?.repeats ?? none) : none,
     }
     const findings = this.#core.findings(meter)
-    yield* this.#core.judge('onResult', answer, findings, path, exchange)
-    return { value: result, subject: answer, findings }
+    yield* this.#core.judge('onResult', subject, findings, path, exchange)
+    return { value: result, subject, findings }
   }
 }
 
@@ -214,7 +214,7 @@ const ofTool: ReadonlySet<RuleName> = new Set<RuleName>([
   'result/undeclared',
 ])
 
-const sizeOver = (limit: number, frame: Frame, at: Path): Answer['size'] => {
+const sizeOver = (limit: number, frame: Frame, at: Path): CallResult['size'] => {
   const bytes = slice(frame, at)?.length ?? 0
   return bytes > limit ? { bytes, limit } : undefined
 }

@@ -2,7 +2,7 @@ import {
   type Effect, type Entry, type Event, type Exchange, type Side, type Timer,
 } from '#core/event.js'
 import { ChurnMap } from '#core/memory.js'
-import { errorAnswer } from '#core/refusal.js'
+import { errorFrame } from '#core/refusal.js'
 import { errorCode } from '#protocol/json-rpc.js'
 import type { Frame } from '#protocol/frame.js'
 import type { Transport } from '#transport/transport.js'
@@ -133,7 +133,7 @@ export class Effects {
       if (to === 'server' && one.kind === 'request')
         dispatch({ type: 'request-lost', exchange, key: one.key, reason: notSent })
       if (to === 'client' && (one.kind === 'result' || one.kind === 'error')) {
-        ends.client.send(exchange, errorAnswer(one, errorCode.blocked, `mcp-customs: ${notSent}`))
+        ends.client.send(exchange, errorFrame(one, errorCode.blocked, `mcp-customs: ${notSent}`))
       }
     }
   }

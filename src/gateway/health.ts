@@ -55,7 +55,7 @@ export class ServerHealth {
     this.#fails(hasStarted ? 'exit' : 'refusal', reason, stderr)
   }
 
-  /** A request got no answer. Reported once, until the server answers. */
+  /** A request got no response. Reported once, until the server answers. */
   failed(kind: 'refusal' | 'silence', reason: string): void {
     if (this.#isStopping || this.#problem !== undefined || (this.isProcess && kind === 'refusal')) return
     this.#fails(kind, reason)

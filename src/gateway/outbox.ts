@@ -1,6 +1,6 @@
 import type { Flush } from '#audit/chain.js'
 import { joined } from '#core/batches.js'
-import { errorAnswer } from '#core/refusal.js'
+import { errorFrame } from '#core/refusal.js'
 import type { Frame } from '#protocol/frame.js'
 import { errorCode } from '#protocol/json-rpc.js'
 import { atEndOfTurn } from '#transport/timers.js'
@@ -116,9 +116,9 @@ export class Outbox {
 export const auditErrorFor = ({ message }: Frame, reason: string): Frame | undefined => {
   if (message.kind !== 'batch') {
     return message.kind === 'result' || message.kind === 'error'
-      ? errorAnswer(message, errorCode.gone, `mcp-customs: ${reason}`)
+      ? errorFrame(message, errorCode.gone, `mcp-customs: ${reason}`)
       : undefined
   }
-  const answers = message.members.flatMap(member => auditErrorFor(member, reason) ?? [])
-  return answers.length === 0 ? undefined : joined(answers)
+  const responses = message.members.flatMap(member => auditErrorFor(member, reason) ?? [])
+  return responses.length === 0 ? undefined : joined(responses)
 }

@@ -28,7 +28,7 @@ export const compareSaved = (before: Named, after: Named): Comparison => {
   const inBoth = (has: (saved: Saved) => boolean) => both.every(({ saved }) => has(saved))
   const inOne = (has: (saved: Saved) => boolean) => both.some(({ saved }) => has(saved)) && !inBoth(has)
   const hasGreeting = ({ hasGreeting }: Saved) => hasGreeting
-  const hasList = (method: string) => ({ answers }: Saved) => answers.has(method)
+  const hasList = (method: string) => ({ responses }: Saved) => responses.has(method)
   const offerOf = ({ file, saved }: Named): Offer =>
     offer(part => {
       if (!isList(part)) return inBoth(hasGreeting) ? greetingOf(saved, part) : new Map()
@@ -90,7 +90,7 @@ const elementsOf = (
     throw new CustomsError('BAD_CONFIG', `${file}: ${reason}`)
   }
   // Ambiguous JSON cannot be compared.
-  const fault = (saved.answers.get(method) ?? []).flatMap(({ faults }) => faults)[0]
+  const fault = (saved.responses.get(method) ?? []).flatMap(({ faults }) => faults)[0]
   if (fault !== undefined) return fail(`cannot be compared: ${fault.path}: ${fault.message}`)
   const pages = resultsOf(saved, method)
   if (isString(member(pages.at(-1), 'nextCursor'))) {

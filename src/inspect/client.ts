@@ -8,11 +8,11 @@ import { type JsonObject, unmetered } from '#protocol/unmetered.js'
 import type { Transport, TransportEvent } from '#transport/transport.js'
 
 /** @property size of the message, in bytes */
-export type Answer = ((Omit<Result, 'result'> & { readonly result: JsonObject })
+export type ServerResponse = ((Omit<Result, 'result'> & { readonly result: JsonObject })
   | ErrorResponse) & { readonly size: number }
 
 interface Waiting {
-  readonly settle: (answer: Answer) => void
+  readonly settle: (response: ServerResponse) => void
   readonly timer: NodeJS.Timeout
 }
 
@@ -41,16 +41,16 @@ export class InspectClient implements Transport {
   /**
    * Sends a request; the response may be the relay's own.
    * @param ms longest wait
-   * @returns undefined when there was no answer in that time
+   * @returns undefined when there was no response in that time
    */
-  request(method: string, params: JsonObject, ms: number): Promise<Answer | undefined> {
+  request(method: string, params: JsonObject, ms: number): Promise<ServerResponse | undefined> {
     const id = ++this.#lastId
     if (this.#closed) return Promise.resolve(gone(id))
     return new Promise(resolve => {
-      const settle = (answer?: Answer) => {
+      const settle = (response?: ServerResponse) => {
         clearTimeout(timer)
         this.#waiting.delete(id)
-        resolve(answer)
+        resolve(response)
       }
       const timer = setTimeout(settle, ms)
       this.#waiting.set(id, { settle, timer })
@@ -116,7 +116,7 @@ const exactly = (message: Result | ErrorResponse, bytes: Buffer): Result | Error
   return message.kind === 'result' && result !== undefined ? { ...message, result } : message
 }
 
-const gone = (id: Id): Answer => ({
+const gone = (id: Id): ServerResponse => ({
   kind: 'error', size: 0, id, key: written(id),
   error: { code: errorCode.gone, message: 'the connection is closed' },
 })

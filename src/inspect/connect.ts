@@ -5,7 +5,7 @@ import {
   isRevision, newestLegacy as legacy, firstModern as modern, traitsOf,
 } from '#protocol/revisions/index.js'
 import { isArray, isObject, isString, type Json, type JsonObject, member } from '#protocol/unmetered.js'
-import type { Answer } from './client.js'
+import type { ServerResponse } from './client.js'
 import type { Link } from './link.js'
 import { plain } from './plain.js'
 
@@ -29,7 +29,7 @@ export interface ConnectOptions {
   /** Its command line or URL, without secrets. */
   readonly target: string
   readonly version: string
-  /** Longest wait for an answer, in milliseconds. */
+  /** Longest wait for a response, in milliseconds. */
   readonly timeoutMs: number
   /** After so many milliseconds without a response to server/discover, initialize is sent as well. */
   readonly probeMs: number
@@ -52,12 +52,12 @@ export const connect = async (open: () => Link, options: ConnectOptions): Promis
   const params = modernParams(options.version)
   const discovered = first.client.request('server/discover', params, timeoutMs)
   const early = await Promise.race([discovered, after(probeMs)])
-  let initialized: Promise<Answer | undefined> = Promise.resolve(undefined)
+  let initialized: Promise<ServerResponse | undefined> = Promise.resolve(undefined)
   if (early === 'late') {
     initialized = initialize(first, options)
     const hello = await either(
-      discovered.then(answer => modernHello(first, answer, params)),
-      initialized.then(answer => legacyHello(first, answer)),
+      discovered.then(response => modernHello(first, response, params)),
+      initialized.then(response => legacyHello(first, response)),
     )
     if (hello?.revision === modern) {
       // A slow modern server. It is connected again, because initialize makes a server of both eras a legacy
@@ -70,11 +70,11 @@ export const connect = async (open: () => Link, options: ConnectOptions): Promis
     const hello = modernHello(first, early, params)
     if (hello) return hello
   }
-  const answers = [await discovered, await initialized]
+  const responses = [await discovered, await initialized]
   await first.close()
   const { failure } = first
   if (failure !== undefined) throw failure
-  if (answers.every(answer => answer === undefined)) throw silent(options)
+  if (responses.every(response => response === undefined)) throw silent(options)
   const strangers = supportedBy(await discovered)
   if (strangers.length > 0 && !strangers.some(isLegacy)) {
     throw unreachable(
@@ -85,20 +85,22 @@ export const connect = async (open: () => Link, options: ConnectOptions): Promis
 }
 
 const begin = async (link: Link, options: ConnectOptions): Promise<Connected> => {
-  const answer = await initialize(link, options)
-  const hello = legacyHello(link, answer)
+  const response = await initialize(link, options)
+  const hello = legacyHello(link, response)
   if (hello) return hello
   await link.close()
   if (link.failure !== undefined) throw link.failure
-  if (answer === undefined) throw silent(options)
+  if (response === undefined) throw silent(options)
   const reason =
-    answer.kind === 'error' ? refusal(answer) : 'its answer to initialize names no protocolVersion'
+    response.kind === 'error' ? refusal(response) : 'its answer to initialize names no protocolVersion'
   throw unreachable(options, /\bHTTP 40[13]$/.test(reason)
     ? `${reason} (credentials: headers of the server in a --config file)`
     : reason)
 }
 
-const initialize = (link: Link, { version, timeoutMs }: ConnectOptions): Promise<Answer | undefined> =>
+const initialize = (
+  link: Link, { version, timeoutMs }: ConnectOptions,
+): Promise<ServerResponse | undefined> =>
   link.client.request(
     'initialize', { protocolVersion: legacy, capabilities: {}, clientInfo: clientInfo(version) }, timeoutMs,
   )
@@ -114,24 +116,27 @@ const modernParams = (version: string): JsonObject => ({
   },
 })
 
-const modernHello = (link: Link, answer: Answer | undefined, params: JsonObject): Connected | undefined => {
-  if (answer?.kind !== 'result') return undefined
-  const supported = supportedBy(answer)
+const modernHello = (
+  link: Link, response: ServerResponse | undefined, params: JsonObject,
+): Connected | undefined => {
+  if (response?.kind !== 'result') return undefined
+  const supported = supportedBy(response)
   if (!supported.includes(modern)) return undefined
-  const meta = member(answer.result, '_meta')
+  const meta = member(response.result, '_meta')
   return {
-    ...helloOf(link, answer.result, isObject(meta) ? member(meta, key('serverInfo')) : undefined),
+    ...helloOf(link, response.result, isObject(meta) ? member(meta, key('serverInfo')) : undefined),
     revision: modern, supported, params,
   }
 }
 
-const legacyHello = (link: Link, answer: Answer | undefined): Connected | undefined => {
-  if (answer?.kind !== 'result') return undefined
-  const revision = member(answer.result, 'protocolVersion')
+const legacyHello = (link: Link, response: ServerResponse | undefined): Connected | undefined => {
+  if (response?.kind !== 'result') return undefined
+  const revision = member(response.result, 'protocolVersion')
   if (!isString(revision)) return undefined
   link.client.notify('notifications/initialized')
   return {
-    ...helloOf(link, answer.result, member(answer.result, 'serverInfo')), revision, supported: [], params: {},
+    ...helloOf(link, response.result, member(response.result, 'serverInfo')),
+    revision, supported: [], params: {},
   }
 }
 
@@ -147,10 +152,10 @@ const helloOf = (link: Link, result: JsonObject, info: Json | undefined) => {
 }
 
 /** The revisions a modern server supports, by its discovery or its UnsupportedProtocolVersionError. */
-const supportedBy = (answer: Answer | undefined): readonly string[] => {
-  if (answer?.kind === 'result') return texts(member(answer.result, 'supportedVersions'))
+const supportedBy = (response: ServerResponse | undefined): readonly string[] => {
+  if (response?.kind === 'result') return texts(member(response.result, 'supportedVersions'))
   const data =
-    answer?.kind === 'error' && answer.error.code === unsupportedVersion ? answer.error.data : undefined
+    response?.kind === 'error' && response.error.code === unsupportedVersion ? response.error.data : undefined
   return isObject(data) ? texts(member(data, 'supported')) : []
 }
 
@@ -181,7 +186,7 @@ const unreachable = ({ name, target }: ConnectOptions, reason: string): CustomsE
 }
 
 /** Describes an error response: the relay's own tells the state of the connection, the server's is quoted. */
-export const refusal = ({ error: { code, message } }: Answer & { kind: 'error' }): string =>
+export const refusal = ({ error: { code, message } }: ServerResponse & { kind: 'error' }): string =>
   code === errorCode.gone || code === errorCode.blocked
     ? plain(message.replace(/^mcp-customs: /, '')
       .replace(/^Blocked by mcp-customs: /, 'its answer cannot be used: '), 300)

@@ -8,7 +8,7 @@ import { isObject, isString, type JsonObject, member } from '#protocol/unmetered
 import type { Profile } from '#profiles/profile.js'
 import { isAnnotated } from '#rules/definition.js'
 import { type RuleName, ruleNamed } from '#rules/index.js'
-import type { Answer } from './client.js'
+import type { ServerResponse } from './client.js'
 import { connect, type Connected, type ConnectOptions } from './connect.js'
 import type { InspectedTool, Inspection, Weighed } from './inspection.js'
 import { type Link, type LinkOptions, openLink, watching } from './link.js'
@@ -63,7 +63,7 @@ export const inspect = async (options: InspectOptions): Promise<Inspection> => {
     const connected = await connect(open, options)
     progress('listing')
     const lists = await listEverything(connected, timeoutMs)
-    const answer = call && (await make(call, connected, lists, options))
+    const response = call && (await make(call, connected, lists, options))
     await connected.link.close()
     const { entries } = connected.link
     const findings = weigh(entries, policy, lists.tools.items, nearest(connected.revision))
@@ -78,7 +78,7 @@ export const inspect = async (options: InspectOptions): Promise<Inspection> => {
           isAnnotated(value, new Meter())).length,
         kept: trusted || ['off', 'log'].includes(actionOf(policy, 'tool/annotations')),
       },
-      call: call && { ...call, answer, findings: findings.filter(({ event }) => event === 'tools/call') },
+      call: call && { ...call, response, findings: findings.filter(({ event }) => event === 'tools/call') },
     }
   } finally {
     await Promise.all(links.map(link => link.close()))
@@ -88,7 +88,7 @@ export const inspect = async (options: InspectOptions): Promise<Inspection> => {
 /** @returns undefined when the tool may be in the part of the list that could not be had */
 const make = async (
   { tool, arguments: given }: ToCall, { link, params }: Connected, lists: Lists, options: InspectOptions,
-): Promise<Answer | undefined> => {
+): Promise<ServerResponse | undefined> => {
   const { name, timeoutMs, progress, tools } = options
   if (tools.get(tool)?.denied === true) {
     return badUsage(`--call ${JSON.stringify(tool)}: the configuration denies this tool`)
@@ -101,12 +101,12 @@ const make = async (
     )
   }
   progress(`calling ${plain(tool)}`)
-  const answer =
+  const response =
     await link.client.request('tools/call', { ...params, name: tool, arguments: given }, timeoutMs)
-  if (answer === undefined) {
+  if (response === undefined) {
     throw new CustomsError('CANNOT_REACH', `${name}: no answer to the call within ${timeoutMs / 1000} s`)
   }
-  return answer
+  return response
 }
 
 const inspectedTools = (

@@ -4,7 +4,7 @@ import { withDigits } from '#lock/digits.js'
 import { plainJson } from '#protocol/quote.js'
 import { type JsonObject, member } from '#protocol/unmetered.js'
 import { ruleNamed } from '#rules/index.js'
-import type { Answer } from './client.js'
+import type { ServerResponse } from './client.js'
 import type { Connected } from './connect.js'
 import { argumentsOf, titleOf } from './definition.js'
 import type { Item, Listing, Lists } from './lists.js'
@@ -66,7 +66,7 @@ export interface InspectedCall {
   readonly tool: string
   readonly arguments: JsonObject
   /** Undefined when the tool was not called because it is missing from an incomplete list. */
-  readonly answer: Answer | undefined
+  readonly response: ServerResponse | undefined
   readonly findings: readonly Weighed[]
 }
 
@@ -111,9 +111,9 @@ export const jsonReport = (inspection: Inspection): string => {
     call: call === undefined ? null : {
       tool: call.tool,
       arguments: call.arguments,
-      ...(call.answer && (call.answer.kind === 'error'
-        ? { error: call.answer.error }
-        : { result: call.answer.result })),
+      ...(call.response && (call.response.kind === 'error'
+        ? { error: call.response.error }
+        : { result: call.response.result })),
       verdict: verdictOf(call.findings),
     },
     ...(profiles.length > 0 && { profiles: profilesJson(profiles) }),

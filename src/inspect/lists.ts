@@ -32,19 +32,19 @@ const listAll = async (
   const cursors = new Set<string>()
   let bytes = 0
   for (let cursor: string | undefined; ; cursors.add(cursor)) {
-    const answer =
+    const response =
       await link.client.request(method, { ...params, ...(cursor !== undefined && { cursor }) }, ms)
-    if (answer === undefined) return { items, problem: `no answer to ${method} within ${ms / 1000} s` }
-    if (answer.kind === 'error') {
-      return optional && answer.error.code === errorCode.methodNotFound
+    if (response === undefined) return { items, problem: `no answer to ${method} within ${ms / 1000} s` }
+    if (response.kind === 'error') {
+      return optional && response.error.code === errorCode.methodNotFound
         ? none
-        : { items, problem: refusal(answer) }
+        : { items, problem: refusal(response) }
     }
-    const elements = member(answer.result, key)
+    const elements = member(response.result, key)
     if (!isArray(elements)) return { items, problem: `the result has no list of ${key}` }
-    bytes += answer.size
-    for (const [index, value] of elements.entries()) items.push({ request: answer.id, index, value })
-    const next = member(answer.result, 'nextCursor')
+    bytes += response.size
+    for (const [index, value] of elements.entries()) items.push({ request: response.id, index, value })
+    const next = member(response.result, 'nextCursor')
     if (!isString(next)) return { items, problem: undefined }
     if (cursors.has(next)) return { items, problem: 'the pages go round in a circle: a cursor came twice' }
     if (cursors.size >= maxPages || bytes >= maxBytes) return { items, problem: 'the pages never end' }

@@ -142,14 +142,14 @@ const maxOfBlock = 20
 
 /** The result of a call. */
 const callSection = (
-  { tool, arguments: given, answer }: InspectedCall, style: Style, width: number,
+  { tool, arguments: given, response }: InspectedCall, style: Style, width: number,
 ): string => {
   const heading = `${style.title(`Call of ${plain(tool)}`)} ${style.dim(plain(JSON.stringify(given), width))}`
-  if (answer === undefined) {
+  if (response === undefined) {
     return `${heading}\n  ${style.bad('not made')}: it is not among the tools that could be listed`
   }
-  if (answer.kind === 'error') return `${heading}\n  ${style.bad('error')} ${refusal(answer)}`
-  const { result } = answer
+  if (response.kind === 'error') return `${heading}\n  ${style.bad('error')} ${refusal(response)}`
+  const { result } = response
   const content = member(result, 'content')
   const structured = member(result, 'structuredContent')
   const blocks =

@@ -1,5 +1,5 @@
 import { type Exchange, stdioExchange } from '#core/event.js'
-import { errorAnswer } from '#core/refusal.js'
+import { errorFrame } from '#core/refusal.js'
 import { asError, CustomsError } from '#errors.js'
 import { exactResult, markLongNumbers, withDigits } from '#lock/digits.js'
 import { edit } from '#protocol/edit.js'
@@ -18,7 +18,7 @@ import { plain } from './plain.js'
 /** The responses of a server, as saved to a file. */
 export interface Saved {
   /** Responses by method, in the order of pages. */
-  readonly answers: ReadonlyMap<string, readonly Frame[]>
+  readonly responses: ReadonlyMap<string, readonly Frame[]>
   /** False when the file has no initialize or discover result, so that the revision is a guess. */
   readonly hasGreeting: boolean
 }
@@ -34,30 +34,30 @@ const greetings: ReadonlyMap<string, string> =
  * @throws CustomsError BAD_CONFIG, naming the file and the line
  */
 export const parseSaved = (text: string, file: string, limits: FrameLimits): Saved => {
-  const answers = new Map<string, Frame[]>()
+  const responses = new Map<string, Frame[]>()
   for (const document of documentsOf(text, file)) {
-    for (const { method, message } of answersOf(document)) {
-      const known = answers.get(method) ?? []
+    for (const { method, message } of responsesOf(document)) {
+      const known = responses.get(method) ?? []
       if (known.some(isLast)) {
         throw unusable(document.place, `another answer to ${method}, after the last one`)
       }
-      answers.set(method, [...known, read(message, limits, document.place)])
+      responses.set(method, [...known, read(message, limits, document.place)])
     }
   }
-  if (![...listMethods.keys()].some(method => answers.has(method))) {
+  if (![...listMethods.keys()].some(method => responses.has(method))) {
     throw unusable(file, 'there is no list in it')
   }
-  const hasGreeting = [...greetings.keys()].some(method => answers.has(method))
+  const hasGreeting = [...greetings.keys()].some(method => responses.has(method))
   if (!hasGreeting) {
-    const { method, message } = guessedGreeting(answers)
-    answers.set(method, [read(message, limits, file)])
+    const { method, message } = guessedGreeting(responses)
+    responses.set(method, [read(message, limits, file)])
   }
-  return { answers, hasGreeting }
+  return { responses, hasGreeting }
 }
 
 /** The results of a method's pages, with exact digits (see `markLongNumbers`). */
-export const resultsOf = ({ answers }: Saved, method: string): readonly JsonObject[] =>
-  (answers.get(method) ?? []).flatMap(frame => exactResult(frame.bytes) ?? resultOf(frame))
+export const resultsOf = ({ responses }: Saved, method: string): readonly JsonObject[] =>
+  (responses.get(method) ?? []).flatMap(frame => exactResult(frame.bytes) ?? resultOf(frame))
 
 const resultOf = ({ message }: Frame): readonly JsonObject[] =>
   (message.kind === 'result' ? [unmetered(message.result)] : [])
@@ -93,10 +93,10 @@ const parse = (text: string): Json | Error => {
   }
 }
 
-const answersOf = ({ value, text, place }: Document): readonly SavedAnswer[] => {
+const responsesOf = ({ value, text, place }: Document): readonly SavedResponse[] => {
   if (!isObject(value)) throw unusable(place, 'neither a response, nor a list, nor a report')
   const marked = markLongNumbers(Buffer.from(text))
-  const report = answersOfReport(marked === undefined ? value : parseJson(marked.toString()) ?? value)
+  const report = responsesOfReport(marked === undefined ? value : parseJson(marked.toString()) ?? value)
   if (report !== undefined) {
     return report.map(({ method, message }) => ({ method, message: withDigits(message) }))
   }
@@ -117,11 +117,12 @@ const methodAnswered = (result: JsonObject): string | undefined => {
 }
 
 /** Modern results have a resultType; for all others the newest legacy revision is the best guess. */
-const guessedGreeting = (answers: Saved['answers']): SavedAnswer => {
+const guessedGreeting = (responses: Saved['responses']): SavedResponse => {
   const isModern =
-    [...answers.values()].flat().flatMap(resultOf).some(result => member(result, 'resultType') !== undefined)
+    [...responses.values()].flat().flatMap(resultOf)
+      .some(result => member(result, 'resultType') !== undefined)
   const capabilities =
-    Object.fromEntries([...answers.keys()].map(method => [method.split('/')[0] ?? method, {}]))
+    Object.fromEntries([...responses.keys()].map(method => [method.split('/')[0] ?? method, {}]))
   return greeting(isModern ? modern : newestLegacy, { capabilities })
 }
 
@@ -135,7 +136,7 @@ const unusable = (place: string, reason: string): CustomsError =>
   new CustomsError('BAD_CONFIG', `${place}: ${reason}`)
 
 /** A server's response, and the method of its request. */
-interface SavedAnswer {
+interface SavedResponse {
   readonly method: string
   /** JSON-RPC. */
   readonly message: string
@@ -150,7 +151,7 @@ export const modern = modernRevisions.at(-1) ?? legacy
 export const response = (result: string): string => `{"jsonrpc":"2.0","id":0,"result":${result}}`
 
 /** The first response of a server of a revision. @param said what it says besides the revision */
-export const greeting = (revision: string, said: JsonObject, serverInfo?: Json): SavedAnswer => {
+export const greeting = (revision: string, said: JsonObject, serverInfo?: Json): SavedResponse => {
   const [method, result] = isModern(revision)
     ? ['server/discover', {
       supportedVersions: modernRevisions, ...said,
@@ -161,7 +162,7 @@ export const greeting = (revision: string, said: JsonObject, serverInfo?: Json):
 }
 
 /** The responses behind a report of `inspect --json`; undefined for anything else. */
-const answersOfReport = (report: Json): readonly SavedAnswer[] | undefined => {
+const responsesOfReport = (report: Json): readonly SavedResponse[] | undefined => {
   const server = isObject(report) ? member(report, 'server') : undefined
   if (!isObject(report) || member(report, 'version') !== 1 || !isObject(server)) return undefined
   const revision = member(server, 'revision')
@@ -169,7 +170,7 @@ const answersOfReport = (report: Json): readonly SavedAnswer[] | undefined => {
   const said =
     { capabilities: member(server, 'capabilities') ?? {}, ...(isString(instructions) && { instructions }) }
   const problems = elements(report, 'problems')
-  const lists = [...listMethods].flatMap(([method, { key }]): SavedAnswer[] => {
+  const lists = [...listMethods].flatMap(([method, { key }]): SavedResponse[] => {
     const list = elements(report, key)
     const values = key === 'tools'
       ? list.map(tool => (isObject(tool) ? (member(tool, 'definition') ?? null) : null))
@@ -226,18 +227,18 @@ export class SavedServer implements Transport {
 
   #answer(request: Request): Frame {
     const { method, key } = request
-    const pages = this.#saved.answers.get(method)
+    const pages = this.#saved.responses.get(method)
     if (pages === undefined) {
       const isList = listMethods.has(method)
       return isList
-        ? errorAnswer(request, errorCode.gone, 'the file does not have this list')
-        : errorAnswer(request, errorCode.methodNotFound, 'Method not found')
+        ? errorFrame(request, errorCode.gone, 'the file does not have this list')
+        : errorFrame(request, errorCode.methodNotFound, 'Method not found')
     }
     const given = this.#given.get(method) ?? 0
     this.#given.set(method, given + 1)
     const page = pages[given]
     return page === undefined
-      ? errorAnswer(request, errorCode.gone, 'the file ends before the last page')
+      ? errorFrame(request, errorCode.gone, 'the file ends before the last page')
       : parseFrame(edit(page.bytes, [{ path: ['id'], replace: key }]), this.#limits)
   }
 }

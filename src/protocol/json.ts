@@ -237,7 +237,7 @@ export function mapped(
 
 /** Copies the object with these members replaced in their places, or added. */
 export const withMembers = (
-  object: JsonObject, members: Readonly<Record<string, Json>>, meter: Meter,
+  object: JsonObject, members: Readonly<Record<string, Json | undefined>>, meter: Meter,
 ): JsonObject => ({
   ...mapped(object, meter, (member, name) => (Object.hasOwn(members, name) ? members[name] : member)),
   ...members,

@@ -200,9 +200,13 @@ export const keysOf = ({ message, otherKeys }: Frame): readonly IdKey[] => {
   return [message.key, ...(otherKeys ?? [])]
 }
 
+/** The messages in a frame. */
+export const membersOf = (frame: Frame): readonly Frame[] =>
+  frame.message.kind === 'batch' ? frame.message.members : [frame]
+
 /** A response whose `id` is missing, cut off, or null as for an unread id (JSON-RPC 2.0, section 5). */
-export const isAnonymousAnswer = (frame: Frame): boolean => {
-  if (frame.faults.some(({ kind }) => kind === 'json')) return beginsAsAnswer(frame)
+export const isAnonymousResponse = (frame: Frame): boolean => {
+  if (frame.faults.some(({ kind }) => kind === 'json')) return beginsAsResponse(frame)
   const value = lenientValue(frame)
   return isWithoutId(value) && (member(value, 'error') ?? member(value, 'result')) !== undefined
 }
@@ -219,7 +223,7 @@ export const anonymousError = (frame: Frame): ErrorResponse['error'] | undefined
 }
 
 /** The response that a lenient reader finds in a frame, even in one that is not a valid message. */
-export const lenientAnswer = (frame: Frame): Result | ErrorResponse | undefined => {
+export const lenientResponse = (frame: Frame): Result | ErrorResponse | undefined => {
   const { message } = frame
   if (message.kind === 'result' || message.kind === 'error') return message
   const value = lenientValue(frame)
@@ -232,7 +236,7 @@ export const lenientAnswer = (frame: Frame): Result | ErrorResponse | undefined 
 }
 
 /** Whether the text begins as a response does; a line of a log may look like JSON, but has no such names. */
-const beginsAsAnswer = ({ bytes }: Frame): boolean => {
+const beginsAsResponse = ({ bytes }: Frame): boolean => {
   const names = new Set<string | undefined>()
   const at = afterSpace(bytes, 0)
   if (bytes[at] === byte.openObject) {

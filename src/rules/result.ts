@@ -5,25 +5,25 @@ import {
 import { traitsOf } from '#protocol/revisions/index.js'
 import { hasString } from '#protocol/unread.js'
 import { textsOf, type Part, type Text } from '#protocol/places.js'
-import type { Answer, Mend, Powers } from '#core/rule.js'
+import type { CallResult, Mend, Powers } from '#core/rule.js'
 import { isFormat, isMismatch, isNoVerdict, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
 import { readExactly, sameData, type Exact } from './exact.js'
 
 /** Undefined only when the member is missing: null, false and empty values are present. */
-const structuredOf = ({ value }: Answer): Json | undefined => member(value, 'structuredContent')
+const structuredOf = ({ value }: CallResult): Json | undefined => member(value, 'structuredContent')
 
-const isError = ({ value }: Answer): boolean => member(value, 'isError') === true
+const isError = ({ value }: CallResult): boolean => member(value, 'isError') === true
 
-const declares = ({ tool }: Answer): boolean => tool !== undefined && tool.outputSchemas.length > 0
+const declares = ({ tool }: CallResult): boolean => tool !== undefined && tool.outputSchemas.length > 0
 
 export const shape: Powers = {
   onResult: ({ value, path, revision }, meter) => ofMisfits(traitsOf(revision).result(value, meter), path),
 }
 
 export const missing: Powers = {
-  onResult: answer =>
-    declares(answer) && structuredOf(answer) === undefined && !isError(answer)
-      ? one(answer.path, 'the tool declares an outputSchema, but there is no structuredContent')
+  onResult: result =>
+    declares(result) && structuredOf(result) === undefined && !isError(result)
+      ? one(result.path, 'the tool declares an outputSchema, but there is no structuredContent')
       : nothing,
 }
 
@@ -37,7 +37,7 @@ export const promoted: Mend = {
 }
 
 export const schema: Powers = {
-  onResult: answer => (isError(answer) ? nothing : ofKind(answer.checked, isMismatch)),
+  onResult: result => (isError(result) ? nothing : ofKind(result.checked, isMismatch)),
 }
 
 export const format: Powers = {
@@ -46,20 +46,20 @@ export const format: Powers = {
 }
 
 export const unchecked: Powers = {
-  onResult: answer => (isError(answer) ? nothing : ofKind(answer.checked, isNoVerdict)),
+  onResult: result => (isError(result) ? nothing : ofKind(result.checked, isNoVerdict)),
 }
 
 /** Invalid structuredContent hides the error from strict clients; unchecked content is reported too. */
 export const errorStructured: Powers = {
-  onResult: answer =>
-    isError(answer) && structuredOf(answer) !== undefined
-      ? ofKind(answer.checked, kind => !isFormat(kind))
+  onResult: result =>
+    isError(result) && structuredOf(result) !== undefined
+      ? ofKind(result.checked, kind => !isFormat(kind))
       : nothing,
 }
 
 /** The operator's schema for the whole result; unchecked results are reported too. */
 export const contract: Powers = {
-  onResult: answer => ofKind(answer.contract, kind => !isFormat(kind)),
+  onResult: result => ofKind(result.contract, kind => !isFormat(kind)),
 }
 
 export const size: Powers = {
@@ -69,14 +69,14 @@ export const size: Powers = {
 
 /** Adds the removed content as a text block when there is no text. */
 export const withoutStructured: Mend = {
-  onResult: (answer, meter) => {
-    const result = textsOf(answer.value, meter).length > 0 ? answer.value : withText(answer, meter)
-    return result && omit(result, 'structuredContent')
+  onResult: (result, meter) => {
+    const changed = textsOf(result.value, meter).length > 0 ? result.value : withText(result, meter)
+    return changed && omit(changed, 'structuredContent')
   },
   heals: ['result/format', 'result/text', 'result/no-text'],
 }
 
-const withText = ({ value, structuredText }: Answer, meter: Meter): JsonObject | undefined => {
+const withText = ({ value, structuredText }: CallResult, meter: Meter): JsonObject | undefined => {
   const content = member(value, 'content')
   const text = structuredText()
   if (!isArray(content) || text === undefined) return undefined
@@ -85,31 +85,31 @@ const withText = ({ value, structuredText }: Answer, meter: Meter): JsonObject |
 }
 
 export const undeclared: Powers = {
-  onResult: answer =>
-    answer.tool !== undefined && !declares(answer) && structuredOf(answer) !== undefined
-      ? one(`${answer.path}/structuredContent`, 'the tool declares no outputSchema')
+  onResult: result =>
+    result.tool !== undefined && !declares(result) && structuredOf(result) !== undefined
+      ? one(`${result.path}/structuredContent`, 'the tool declares no outputSchema')
       : nothing,
 }
 
 export const text: Powers = {
-  onResult(answer, meter) {
-    const structured = structuredOf(answer)
+  onResult(result, meter) {
+    const structured = structuredOf(result)
     if (structured === undefined) return nothing
-    return disagreeing(answer.value, structured, answer, meter)
+    return disagreeing(result.value, structured, result, meter)
       .slice(0, maxProblems)
-      .map(({ index, message }) => ({ path: `${answer.path}/content/${index}/text`, message }))
+      .map(({ index, message }) => ({ path: `${result.path}/content/${index}/text`, message }))
   },
 }
 
 /** The first disagreeing text becomes the JSON of structuredContent; the others are removed. */
 export const agreed: Mend = {
-  onResult(answer, meter) {
-    const { value } = answer
+  onResult(result, meter) {
+    const { value } = result
     const content = member(value, 'content')
-    const text = answer.structuredText()
+    const text = result.structuredText()
     const structured = member(value, 'structuredContent')
     if (!isArray(content) || text === undefined || structured === undefined) return undefined
-    const [first, ...others] = disagreeing(value, structured, answer, meter).map(({ index }) => index)
+    const [first, ...others] = disagreeing(value, structured, result, meter).map(({ index }) => index)
     const gone = new Set(others)
     const left = mapped(content, meter, (block, index) => {
       if (gone.has(index)) return undefined
@@ -125,9 +125,9 @@ const isText = ({ kind, value }: Part): boolean =>
   kind === 'block' && member(value, 'type') === 'text' && hasString(value, 'text')
 
 export const noText: Powers = {
-  onResult: answer =>
-    structuredOf(answer) !== undefined && !answer.parts.some(isText)
-      ? one(`${answer.path}/content`, 'no text block tells structuredContent to clients that read only text')
+  onResult: result =>
+    structuredOf(result) !== undefined && !result.parts.some(isText)
+      ? one(`${result.path}/content`, 'no text block tells structuredContent to clients that read only text')
       : nothing,
 }
 
@@ -165,7 +165,7 @@ export const jsonTextsOf = (result: JsonObject, meter: Meter): readonly JsonText
 const disagreeing = (
   result: JsonObject,
   structured: Json,
-  { repeats, structuredText }: Pick<Answer, 'repeats' | 'structuredText'>,
+  { repeats, structuredText }: Pick<CallResult, 'repeats' | 'structuredText'>,
   meter: Meter,
 ): readonly { readonly index: number; readonly message: string }[] => {
   const texts = textsOf(result, meter)

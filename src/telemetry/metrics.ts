@@ -102,7 +102,7 @@ interface Answered {
   readonly server: string
   readonly method: ReturnType<typeof countedMethod>
   readonly verdict: Verdict
-  /** Milliseconds that the request and its answer spent in the relay. */
+  /** Milliseconds that the request and its response spent in the relay. */
   readonly relayMs: number
   /** Milliseconds from sending the request to the server to its response; undefined when it was not sent. */
   readonly serverMs: number | undefined

@@ -125,8 +125,8 @@ export const requestKeys = ({ message }: Frame): readonly IdKey[] => {
 }
 
 /** The ids of the requests that a message answers. */
-export const answerKeys = ({ message }: Frame): readonly IdKey[] => {
-  if (message.kind === 'batch') return message.members.flatMap(answerKeys)
+export const responseKeys = ({ message }: Frame): readonly IdKey[] => {
+  if (message.kind === 'batch') return message.members.flatMap(responseKeys)
   if (message.kind === 'page') return message.key === undefined ? [] : [message.key]
   return message.kind === 'result' || message.kind === 'error' ? [message.key] : []
 }

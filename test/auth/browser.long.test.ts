@@ -34,11 +34,11 @@ t.test('a real browser logs in, from wrap to the result of a tool without a hand
     legacy, '1', 'initialize',
     `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
   ))
-  t.match(await relay.answerTo('1'), '"serverInfo"')
+  t.match(await relay.responseTo('1'), '"serverInfo"')
   relay.send(request(legacy, '2', 'tools/list'))
-  t.match(await relay.answerTo('2'), '"honest"')
+  t.match(await relay.responseTo('2'), '"honest"')
   relay.send(request(legacy, '3', 'tools/call', '"name":"honest","arguments":{}'))
-  t.match(await relay.answerTo('3'), '"done"')
+  t.match(await relay.responseTo('3'), '"done"')
   relay.closeInput()
   t.match(await relay.exit, { code: 0 })
   t.same([...one.secrets].filter(secret => relay.stderr().includes(secret)), [], 'no token is written')

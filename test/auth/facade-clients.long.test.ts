@@ -128,10 +128,10 @@ void t.test('clients log in by the URL of the relay, in front of a server that c
       jsonrpc: '2.0', id: 1, method: 'initialize',
       params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: about },
     }))
-    await remote.answerTo('1')
+    await remote.responseTo('1')
     remote.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
     remote.send('{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"honest","arguments":{}}}')
-    t.match(await remote.answerTo('2'), '"text":"done"', 'mcp-remote')
+    t.match(await remote.responseTo('2'), '"text":"done"', 'mcp-remote')
   })
   relay.child.kill('SIGTERM')
   await relay.exit

@@ -66,16 +66,16 @@ void t.test('wrap logs in when the server asks for it, and the next relay uses t
   const [one, home] = [await openProtected(t), homeOf(t)]
   const relay = home.wrap(one.url)
   relay.send(initialize)
-  t.match(await relay.answerTo('1'), '"serverInfo"')
+  t.match(await relay.responseTo('1'), '"serverInfo"')
   relay.send(list)
-  t.match(await relay.answerTo('2'), 'honest')
+  t.match(await relay.responseTo('2'), 'honest')
   t.equal(home.opened().length, 1)
   const [file = ''] = home.files()
   t.equal(statSync(file).mode & 0o777, 0o600)
   t.equal(statSync(join(file, '..')).mode & 0o777, 0o700)
   const second = home.wrap(one.url)
   second.send(initialize)
-  t.match(await second.answerTo('1'), '"serverInfo"')
+  t.match(await second.responseTo('1'), '"serverInfo"')
   t.equal(home.opened().length, 1, 'nobody is asked again')
   for (const each of [relay, second]) {
     each.closeInput()
@@ -90,9 +90,9 @@ void t.test('a tool that needs another scope is called after a step-up, and the 
   const [one, home] = [await openProtected(t), homeOf(t)]
   const relay = home.wrap(one.url)
   relay.send(initialize)
-  await relay.answerTo('1')
+  await relay.responseTo('1')
   relay.send(call('admin'))
-  t.match(await relay.answerTo('3'), '"done"')
+  t.match(await relay.responseTo('3'), '"done"')
   t.equal(home.opened().length, 2)
   t.match(new URL(home.opened()[1] ?? '').searchParams.get('scope'), /^mcp (?:offline_access )?admin$/)
   t.same(relay.untaken, [])
@@ -103,7 +103,7 @@ void t.test('a relay that was killed while it renewed is succeeded: no token is 
   const open = async () => {
     const relay = home.wrap(one.url)
     relay.send(initialize)
-    await relay.answerTo('1')
+    await relay.responseTo('1')
     return relay
   }
   const [first, second, third] = [await open(), await open(), await open()]
@@ -123,11 +123,11 @@ void t.test('a relay that was killed while it renewed is succeeded: no token is 
   }
   await killed(first, false)
   second.send(call('honest'))
-  t.match(await second.answerTo('3'), '"done"')
+  t.match(await second.responseTo('3'), '"done"')
   t.match(one.counts, { logins: 1, refreshes: 1, reuses: 0 }, 'the issuer had not used the token')
   await killed(second, true)
   third.send(call('honest', '4'))
-  t.match(await third.answerTo('4'), '"done"')
+  t.match(await third.responseTo('4'), '"done"')
   t.match(one.counts, { logins: 2, refreshes: 2 }, 'the issuer had used it: the user logs in')
 })
 
@@ -142,7 +142,7 @@ void t.test('a client that waits for a login hears of it, and gets an error when
   t.match(JSON.parse(await relay.next()), {
     method: 'notifications/progress', params: { progressToken: 'p', progress: 1, message: /waiting for a login/ },
   })
-  const answer = JSON.parse(await relay.answerTo('1')) as { error: { code: number; message: string } }
+  const answer = JSON.parse(await relay.responseTo('1')) as { error: { code: number; message: string } }
   t.equal(answer.error.code, -31001)
   t.match(answer.error.message, /nobody has logged in within 0\.3 s: open http:\/\/127\.0\.0\.1:\d+\/ in a browser/)
   t.equal(one.counts.registrations, 0, 'the operator has named the client')
@@ -173,7 +173,7 @@ void t.test('login, --status and logout', async t => {
   ])
   const relay = home.wrap(one.url)
   relay.send(initialize)
-  await relay.answerTo('1')
+  await relay.responseTo('1')
   t.equal(one.counts.logins, 1, 'a relay uses it')
   const pasted = await ran(['login', '--no-browser', one.url], {}, text => /^(http\S+authorize\S+)$/m.exec(text)?.[1])
   t.match(pasted, { code: 0, error: /not the answer to this login[^]*Logged in/ })

@@ -666,7 +666,7 @@ t.test('each entry that the command has wrapped starts, and answers its client',
     t.notMatch(args.join(' '), key)
     const started = start(t, command, args, { ...env, ...own })
     started.send(initialize)
-    t.match(JSON.parse(await started.answerTo('1')), { result: { serverInfo: { name: /./ } } }, name)
+    t.match(JSON.parse(await started.responseTo('1')), { result: { serverInfo: { name: /./ } } }, name)
     started.closeInput()
     await started.exit
     t.ok(readdirSync(join(home, '.local/state/mcp-customs'))

@@ -94,7 +94,7 @@ for (const [how, reactions] of failures) {
     const wrapped =
       await cold(t, [...reactions, on('tools/call', answer('$ID', fine))], limited({ listMs: 300 }))
     wrapped.relay.send(call(legacy, '1', 'unknown'))
-    t.strictSame(findingsOf(await wrapped.relay.answerTo('1')), ['result/unchecked'])
+    t.strictSame(findingsOf(await wrapped.relay.responseTo('1')), ['result/unchecked'])
     await ended(t, wrapped)
     t.match(
       wrapped.audit().flatMap(record => record.findings.map(finding => finding.rule)).join(' '),
@@ -106,7 +106,7 @@ for (const [how, reactions] of failures) {
 t.test('a server that ends while the relay lists leaves no call unanswered', async t => {
   const { relay } = await cold(t, [on('tools/list', { exit: 0 })])
   relay.send(call(legacy, '1', 'honest'))
-  t.equal(errorOf(await relay.answerTo('1')), -31001)
+  t.equal(errorOf(await relay.responseTo('1')), -31001)
   await relay.exit
 })
 

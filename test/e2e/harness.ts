@@ -17,7 +17,7 @@ export interface Started {
   /** The next line of its stdout. Rejects when there will be none, or none came within the patience. */
   next(): Promise<string>
   /** The next response with this id (as `JSON.stringify` writes it); other lines stay for `next`. */
-  answerTo(key: string): Promise<string>
+  responseTo(key: string): Promise<string>
   /** Lines that came and that nobody has taken. */
   readonly untaken: readonly string[]
   closeInput(): void
@@ -124,7 +124,7 @@ export const start = (
     child,
     send: line => void child.stdin.write(typeof line === 'string' ? line + '\n' : line),
     next: () => take(() => true, 'line'),
-    answerTo: key => take(line => isAnswerTo(line, key), `answer to ${key}`),
+    responseTo: key => take(line => isAnswerTo(line, key), `answer to ${key}`),
     get untaken() {
       return lines
     },

@@ -179,7 +179,7 @@ t.test('requests that are in flight when the input of wrap ends are answered', a
     relay.send(line)
   }
   relay.closeInput()
-  t.match(JSON.parse(await relay.answerTo('1')), { result: { content: [] } })
+  t.match(JSON.parse(await relay.responseTo('1')), { result: { content: [] } })
   t.strictSame(await relay.exit, { code: 0, signal: null })
 })
 
@@ -194,7 +194,7 @@ t.test('what lasts is not waited for, and neither is what takes longer than the 
     for (const each of [initialize, line]) relay.send(each)
     const [, server] = await started
     relay.closeInput()
-    t.match(JSON.parse(await relay.answerTo('1')), { error: { code: -31001 } })
+    t.match(JSON.parse(await relay.responseTo('1')), { error: { code: -31001 } })
     t.strictSame(await relay.exit, { code: 137, signal: null })
     t.notOk(lives(Number(server)))
   }

@@ -28,7 +28,7 @@ t.test('a line that does not end is not held', { skip }, async t => {
     [cli, 'wrap', '--audit', 'none', '--', process.execPath, flood, 'line', String(300 << 20)],
   )
   relay.send(ask)
-  t.match(await relay.answerTo('1'), '"result":{}', 'what follows it is heard')
+  t.match(await relay.responseTo('1'), '"result":{}', 'what follows it is heard')
   t.ok(peakOf(relay.pid) < most, `at most ${peakOf(relay.pid) >> 20} MB`)
   relay.closeInput()
   await relay.exit

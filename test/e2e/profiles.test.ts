@@ -22,17 +22,17 @@ t.test('a strict client gets a bad tool as it accepts it, and the server gets it
     ],
   })
   relay.send(initialize)
-  await relay.answerTo('0')
+  await relay.responseTo('0')
   relay.send(request(legacy, '1', 'tools/list'))
   const { result: { tools } } =
-    JSON.parse(await relay.answerTo('1')) as { result: { tools: (JsonObject & { name: string })[] } }
+    JSON.parse(await relay.responseTo('1')) as { result: { tools: (JsonObject & { name: string })[] } }
   const [shown] = tools
   t.match(shown?.name, /^files_read_[0-9a-f]{12}$/)
   t.same(accepts(shown ?? {}, openaiStrict, new Meter()), [])
 
   const name = JSON.stringify(shown?.name)
   relay.send(request(legacy, '2', 'tools/call', `"name":${name},"arguments":{"path":"a:b","lines":null,"limit":null}`))
-  t.match(JSON.parse(await relay.answerTo('2')), { result: { content: [] } })
+  t.match(JSON.parse(await relay.responseTo('2')), { result: { content: [] } })
   relay.closeInput()
   await relay.exit
   const call = received().find(line => line.includes('tools/call')) ?? ''

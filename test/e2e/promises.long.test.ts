@@ -25,7 +25,7 @@ for (const [how, say, code] of deaths) {
       relay.send(call(revision, '1', 'honest'))
       relay.send(call(revision, '"1"', 'honest'))
       relay.send(call(revision, '2', 'honest', '{"a":"last"}'))
-      for (const id of ['1', '"1"', '2']) t.equal(errorOf(await relay.answerTo(id)), -31001)
+      for (const id of ['1', '"1"', '2']) t.equal(errorOf(await relay.responseTo(id)), -31001)
       const exit = await relay.exit
       if (code !== undefined) t.strictSame(exit, { code, signal: null }, "the exit code is the server's")
       t.strictSame(relay.untaken, [])
@@ -38,7 +38,7 @@ t.test('an answer cut off by death ends its request', async t => {
     t, [on('tools/call', { bytes: Buffer.from(okay('1').slice(0, 30)).toString('base64') }, { exit: 1 })],
   )
   relay.send(call(legacy, '1', 'honest'))
-  t.ok([-31000, -31001].includes(errorOf(await relay.answerTo('1')) ?? 0))
+  t.ok([-31000, -31001].includes(errorOf(await relay.responseTo('1')) ?? 0))
   t.strictSame(await relay.exit, { code: 1, signal: null })
   t.strictSame(relay.untaken, [])
 })
@@ -48,7 +48,7 @@ t.test('a hundred calls in flight get a hundred answers', async t => {
   const ids = Array.from({ length: 100 }, (_, index) => String(index))
   for (const id of ids) relay.send(call(legacy, id, 'honest'))
   relay.send(call(legacy, '"end"', 'honest', '{"a":"last"}'))
-  for (const id of [...ids, '"end"']) t.equal(errorOf(await relay.answerTo(id)), -31001)
+  for (const id of [...ids, '"end"']) t.equal(errorOf(await relay.responseTo(id)), -31001)
   await relay.exit
   t.strictSame(relay.untaken, [])
 })
@@ -60,12 +60,12 @@ t.test('a server that reads nothing while it writes is no deadlock: a hundred la
     legacy, '0', 'initialize',
     '"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}',
   ))
-  await relay.answerTo('0')
+  await relay.responseTo('0')
   relay.send(request(legacy, '"l"', 'tools/list'))
-  await relay.answerTo('"l"')
+  await relay.responseTo('"l"')
   const ids = Array.from({ length: 100 }, (_, index) => String(index + 1))
   for (const id of ids) relay.send(call(legacy, id, 'echo', `{"text":"${'x'.repeat(20_000)}"}`))
-  for (const id of ids) t.ok((await relay.answerTo(id)).length > 200_000, id)
+  for (const id of ids) t.ok((await relay.responseTo(id)).length > 200_000, id)
   relay.closeInput()
   await relay.exit
 })
@@ -124,9 +124,9 @@ t.test('with 1 and "1" in flight, each gets its own answer', async t => {
   wrapped.relay.send(call(legacy, '1', 'honest'))
   wrapped.relay.send(call(legacy, '"1"', 'honest'))
   wrapped.relay.send(call(legacy, '2', 'honest', '{"a":"go"}'))
-  t.match(await wrapped.relay.answerTo('1'), '"number"')
-  t.match(await wrapped.relay.answerTo('"1"'), '"text"')
-  t.equal(await wrapped.relay.answerTo('2'), okay('2'))
+  t.match(await wrapped.relay.responseTo('1'), '"number"')
+  t.match(await wrapped.relay.responseTo('"1"'), '"text"')
+  t.equal(await wrapped.relay.responseTo('2'), okay('2'))
   await ended(t, wrapped)
 })
 
@@ -135,7 +135,7 @@ const toNobody = '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"w
 t.test('an error to nobody ends the one request in flight', async t => {
   const wrapped = await warm(t, [on('tools/call', toNobody)])
   wrapped.relay.send(call(legacy, '1', 'honest'))
-  t.equal(errorOf(await wrapped.relay.answerTo('1')), -31000)
+  t.equal(errorOf(await wrapped.relay.responseTo('1')), -31000)
   await nothingMore(t, wrapped)
   await ended(t, wrapped)
 })
@@ -158,9 +158,9 @@ t.test('an answer that is too long ends its request, wherever its id stands', as
     on('tools/call', okay('3')),
   ], limited({ messageBytes: 10_000 }))
   wrapped.relay.send(call(legacy, '1', 'honest', '{"a":"first"}'))
-  t.equal(errorOf(await wrapped.relay.answerTo('1')), -31000)
+  t.equal(errorOf(await wrapped.relay.responseTo('1')), -31000)
   wrapped.relay.send(call(legacy, '2', 'honest', '{"a":"last"}'))
-  t.equal(errorOf(await wrapped.relay.answerTo('2')), -31000)
+  t.equal(errorOf(await wrapped.relay.responseTo('2')), -31000)
   wrapped.relay.send(call(legacy, '3', 'honest'))
   t.equal(await wrapped.relay.next(), okay('3'), 'and the next one passes')
   await ended(t, wrapped)
@@ -169,7 +169,7 @@ t.test('an answer that is too long ends its request, wherever its id stands', as
 t.test('a server that never answers is answered for, and its late answer goes', async t => {
   const wrapped = await warm(t, [{ when: '"now"', say: [okay('1'), okay('2')] }], limited({ requestMs: 200 }))
   wrapped.relay.send(call(legacy, '1', 'honest'))
-  t.equal(errorOf(await wrapped.relay.answerTo('1')), -31002)
+  t.equal(errorOf(await wrapped.relay.responseTo('1')), -31002)
   wrapped.relay.send(call(legacy, '2', 'honest', '{"a":"now"}'))
   t.equal(await wrapped.relay.next(), okay('2'))
   await ended(t, wrapped)
@@ -221,7 +221,7 @@ t.test('a lie within a batch is a lie (2025-03-26)', async t => {
     on('tools/call', `[${okay('1')},${answer('2', lie)}]`),
   ], {}, revision)
   wrapped.relay.send(request(revision, '"list"', 'tools/list'))
-  await wrapped.relay.answerTo('"list"')
+  await wrapped.relay.responseTo('"list"')
   wrapped.relay.send(`[${call(revision, '1', 'honest')},${call(revision, '2', 'report')}]`)
   const answers: { id: number; result: { isError?: boolean } }[] = []
   while (answers.length < 2) {
@@ -255,7 +255,7 @@ t.test("an error text quotes nothing of the server's that a model could take for
     )),
   ], { options: ['--rule', 'tool/hidden-text=log'] })
   wrapped.relay.send(call(legacy, '1', 'report'))
-  const refusal = await wrapped.relay.answerTo('1')
+  const refusal = await wrapped.relay.responseTo('1')
   t.strictSame([...new Set(findingsOf(refusal))], ['result/schema'])
   t.notMatch(refusal, evil.slice(0, 200))
   t.notMatch(refusal, '\\u001b')

@@ -193,12 +193,12 @@ t.test('a call whose answer is cut off is answered by us', async t => {
     1, 'initialize',
     { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
   ))
-  await relay.answerTo('1')
+  await relay.responseTo('1')
   relay.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
   relay.send(request(2, 'tools/list'))
-  await relay.answerTo('2')
+  await relay.responseTo('2')
   relay.send(request(5, 'tools/call', { name: 'weather', arguments: {} }))
-  t.match(JSON.parse(await relay.answerTo('5')), { error: { code: -31000 } })
+  t.match(JSON.parse(await relay.responseTo('5')), { error: { code: -31000 } })
 })
 
 t.test('where a server asks for credentials, its user is told how to give them', async t => {
@@ -211,7 +211,7 @@ t.test('where a server asks for credentials, its user is told how to give them',
     1, 'initialize',
     { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
   ))
-  t.match(JSON.parse(await relay.answerTo('1')), { error: { code: -31001, message: /HTTP 401.*--header/ } })
+  t.match(JSON.parse(await relay.responseTo('1')), { error: { code: -31001, message: /HTTP 401.*--header/ } })
 })
 
 t.test('headers that act on what stands in front of the relay pass where the operator says so', async t => {

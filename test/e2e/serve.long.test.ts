@@ -129,7 +129,7 @@ t.test('a client\'s own file is a configuration of its servers', async t => {
   t.equal((await connected(url, '/two/mcp')).name, 'two')
   const wrapped = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', '--config', file, '--server', 'one'])
   wrapped.send(initialize)
-  t.match(JSON.parse(await wrapped.answerTo('0')), { result: { serverInfo: { name: 'one' } } })
+  t.match(JSON.parse(await wrapped.responseTo('0')), { result: { serverInfo: { name: 'one' } } })
 })
 
 t.test('a changed file is read again: by itself, and when it is told to; a broken one changes nothing', async t => {

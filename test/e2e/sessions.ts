@@ -25,7 +25,7 @@ export const warm = async (
     t, [...reactions, on('tools/list', answer('$ID', listResult(revision, [honest])))], setup, revision,
   )
   wrapped.relay.send(request(revision, '"list"', 'tools/list'))
-  await wrapped.relay.answerTo('"list"')
+  await wrapped.relay.responseTo('"list"')
   return wrapped
 }
 
@@ -39,7 +39,7 @@ export const cold = async (
     revision, '"hello"', 'initialize',
     `"protocolVersion":"${revision}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
   ))
-  await wrapped.relay.answerTo('"hello"')
+  await wrapped.relay.responseTo('"hello"')
   wrapped.relay.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
   return wrapped
 }
@@ -58,7 +58,7 @@ export const findingsOf = (line: string): readonly string[] => {
 /** What the client gets besides, once everything on its way has arrived. */
 export const nothingMore = async (t: Test, { relay }: Wrapped): Promise<void> => {
   relay.send(request(legacy, '"fence"', 'x/fence'))
-  await relay.answerTo('"fence"')
+  await relay.responseTo('"fence"')
   t.strictSame(relay.untaken, [], 'nothing else reached the client')
 }
 

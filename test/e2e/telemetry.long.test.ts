@@ -46,7 +46,7 @@ const session = async (
   ], { ...quiet, ...env })
   for (const [index, line] of [initialize, rpc(1, 'tools/list', {}), ...messages].entries()) {
     relay.send(line)
-    await relay.answerTo(String(index))
+    await relay.responseTo(String(index))
   }
   await exported()
   relay.closeInput()

@@ -133,7 +133,7 @@ t.test('a server whose tools cannot be listed is reported with the reason, and i
     const { inspection } = await run(quirk, { timeoutMs: 500, call: { tool: 'echo', arguments: {} } })
     t.match(inspection.lists.tools.problem, problem, name)
     t.notOk(isFine(inspection), name)
-    t.equal(inspection.call?.answer, undefined, `${name}: nothing is called`)
+    t.equal(inspection.call?.response, undefined, `${name}: nothing is called`)
   }
   t.ok(isFine((await run({})).inspection))
 })
@@ -269,14 +269,14 @@ t.test('a call is made by the definition that was listed, and judged', async t =
   const quirk: Quirk = { 'tools/list': () => result({ tools: [tool('look_up', { outputSchema })] }) }
   const good = await run(quirk, { call: { tool: 'look_up', arguments: { city: 'Paris' } } })
   t.match(good.inspection.call, {
-    tool: 'look_up', answer: { kind: 'result', result: { structuredContent: { city: 'Paris' } } },
+    tool: 'look_up', response: { kind: 'result', result: { structuredContent: { city: 'Paris' } } },
     findings: [],
   })
   t.equal(good.servers[1]?.asked.filter(method => method === 'tools/list').length, 1, 'the list is known')
   const bad = await run(quirk, { call: { tool: 'look_up', arguments: { town: 'Paris' } } })
   t.match(bad.inspection.call?.findings, [{ rule: 'result/schema', action: 'block', tool: 'look_up' }])
   t.match(
-    bad.inspection.call?.answer, { kind: 'result', result: { structuredContent: { town: 'Paris' } } },
+    bad.inspection.call?.response, { kind: 'result', result: { structuredContent: { town: 'Paris' } } },
     'shown as the server gave it',
   )
   t.strictSame(good.doings, ['connecting', 'listing', 'calling look_up'])
@@ -296,7 +296,7 @@ t.test('a call that cannot be made is a usage error; an unanswered one is not', 
   })
   const { inspection } =
     await run({ 'tools/call': () => error(-32603, 'failed') }, { call: { tool: 'echo', arguments: {} } })
-  t.match(inspection.call?.answer, { kind: 'error', error: { code: -32603 } })
+  t.match(inspection.call?.response, { kind: 'error', error: { code: -32603 } })
 })
 
 t.test('a call that the policy blocks is not sent', async t => {

@@ -124,7 +124,7 @@ t.test('no text exhausts the reader', t => {
   )
   fc.assert(fc.property(fc.array(line), lines => {
     try {
-      return parseSaved(lines.join('\n'), 'f', defaultLimits).answers.size > 0
+      return parseSaved(lines.join('\n'), 'f', defaultLimits).responses.size > 0
     } catch (error) {
       return error instanceof CustomsError
     }

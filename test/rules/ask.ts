@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { Tool } from '#core/catalog.js'
 import type {
-  Answer, Arrival, Call, CheckedArguments, Finding, List, ListedTool, Mend, Power, Powers, Problem, Reading,
-  Rule, ServerRequest, Subjects,
+  Arrival, Call, CallResult, CheckedArguments, Finding, List, ListedTool, Mend, Power, Powers, Problem,
+  Reading, Rule, ServerRequest, Subjects,
 } from '#core/rule.js'
 import { promotionOf } from '#core/tool-results.js'
 import { member, type Json, type JsonObject } from '#protocol/unmetered.js'
@@ -21,7 +21,7 @@ export const ruleNamed = (name: RuleName): Asking => {
   if (rule === undefined) throw new Error(`there is no rule ${name}`)
   const { onResult, mend } = rule
   const asking =
-    onResult === undefined ? rule : { ...rule, onResult: (answer: Answer) => alike(onResult, answer) }
+    onResult === undefined ? rule : { ...rule, onResult: (answer: CallResult) => alike(onResult, answer) }
   return { ...paying(asking), mend: mend && paying(mend) }
 }
 
@@ -60,7 +60,7 @@ export const call = (more: Partial<Call> = {}): Call => ({
 })
 
 /** As it comes in a frame. */
-export const answer = (result: JsonObject, more: Partial<Answer> = {}): Answer => {
+export const answer = (result: JsonObject, more: Partial<CallResult> = {}): CallResult => {
   const frame = parseFrame(
     Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result })), { messageBytes: 1 << 24, depth: 128 },
   )
@@ -87,7 +87,7 @@ export const asked = (
 })
 
 /** What a rule finds is the same in a result that was judged from its bytes, and in one that was parsed. */
-const alike = (find: NonNullable<Powers['onResult']>, answer: Answer): readonly Problem[] => {
+const alike = (find: NonNullable<Powers['onResult']>, answer: CallResult): readonly Problem[] => {
   const found = find(answer, new Meter())
   const text = textOf(member(answer.value, 'structuredContent') ?? null)
   if (text !== undefined) {
@@ -115,7 +115,7 @@ export const all = {
   onList: (subject: List) => ask('onList', subject),
   onCall: (subject: Call) => ask('onCall', subject),
   onArguments: (subject: CheckedArguments) => ask('onArguments', subject),
-  onResult: (subject: Answer) => ask('onResult', subject),
+  onResult: (subject: CallResult) => ask('onResult', subject),
   onReading: (subject: Reading) => ask('onReading', subject),
   onServerRequest: (subject: ServerRequest) => ask('onServerRequest', subject),
 }

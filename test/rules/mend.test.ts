@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Answer, ListedTool } from '#core/rule.js'
+import type { CallResult, ListedTool } from '#core/rule.js'
 import type { JsonObject } from '#protocol/unmetered.js'
 import type { RuleName } from '#rules/index.js'
 import { answer, listed, paths, ruleNamed, text, tool } from './ask.js'
@@ -78,7 +78,7 @@ const data = { n: 1 }
 const image = { type: 'image', data: '', mimeType: 'image/png' }
 
 const results: readonly (readonly [
-  rule: RuleName, title: string, answer: Answer, made: JsonObject | undefined,
+  rule: RuleName, title: string, answer: CallResult, made: JsonObject | undefined,
 ])[] = [
   [
     'result/missing', 'one text that is JSON', answer({ content: [text('x'), text('{"n":1}')] }, declared),

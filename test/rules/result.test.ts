@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Checked } from '#core/check.js'
-import type { Answer } from '#core/rule.js'
+import type { CallResult } from '#core/rule.js'
 import { parseJson, type Json, type JsonObject } from '#protocol/unmetered.js'
 import type { Revision } from '#protocol/revisions/index.js'
 import { answer, paths, ruleNamed, text, tool, type Case } from './ask.js'
@@ -96,14 +96,14 @@ t.test('result/shape: results that are no CallToolResult of the revision', t => 
 })
 
 const declared = { tool: tool({ outputSchemas: [{ type: 'object' }] }) }
-const problems = (...kinds: readonly Checked[number]['kind'][]): Partial<Answer> => ({
+const problems = (...kinds: readonly Checked[number]['kind'][]): Partial<CallResult> => ({
   ...declared,
   checked: kinds.map(kind => ({ kind, path: `/result/structuredContent/${kind}`, message: kind })),
 })
 const structured = { content: [text('{}')], structuredContent: {} }
 const failed = { ...structured, isError: true }
 
-const verdicts: readonly (readonly [title: string, answer: Answer, found: readonly string[]])[] = [
+const verdicts: readonly (readonly [title: string, answer: CallResult, found: readonly string[]])[] = [
   ['a result that matches', answer(structured, problems()), []],
   ['null, where any value may be', answer({ content: [text('x')], structuredContent: null }, declared), []],
   [

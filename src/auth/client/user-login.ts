@@ -50,8 +50,8 @@ export class UserLogin {
   readonly shown = new Promise<void>(resolve => (this.#tellShown = resolve))
   /** An answer has come back; further ones are of no use. */
   #isAnswered = false
-  #takeAnswer: (answer: URLSearchParams) => void = () => undefined
-  readonly #answer = new Promise<URLSearchParams>(resolve => (this.#takeAnswer = resolve))
+  #takeParameters: (answer: URLSearchParams) => void = () => undefined
+  readonly #answer = new Promise<URLSearchParams>(resolve => (this.#takeParameters = resolve))
   #takeExchange: (exchange: Exchange) => void = () => undefined
   readonly #exchange = new Promise<Exchange>(resolve => (this.#takeExchange = resolve))
   readonly #tokens = Promise.all([this.#answer, this.#exchange])
@@ -195,7 +195,7 @@ export class UserLogin {
     if (this.#begun === undefined || parameters.get('state') !== this.#begun.state) return undefined
     if (this.#isAnswered) return undefined
     this.#isAnswered = true
-    this.#takeAnswer(parameters)
+    this.#takeParameters(parameters)
     return this.#tokens.then(() => 'You are logged in. You can close this page.')
   }
 

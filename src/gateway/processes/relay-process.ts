@@ -27,7 +27,7 @@ const maxMissed = 10
 /** Longest time to begin, and to end when asked to, in milliseconds. */
 const beginMs = 30_000
 const endMs = 60_000
-/** Longest wait for the answer to a call, in milliseconds. */
+/** Longest wait for the response to a call, in milliseconds. */
 const askMs = 4000
 /** After this life, in milliseconds, a process that ends is replaced at once. */
 const longLifeMs = 60_000

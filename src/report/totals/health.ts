@@ -24,8 +24,8 @@ export class ServerHealth {
   take(record: LogRecord): void {
     const { time, health, serverMs, error } = record
     // A request that was lost with the server has an error of the relay's, and a time.
-    const isAnswer = serverMs !== undefined && error !== errorCode.gone && error !== errorCode.late
-    if (isAnswer || health === 'restored') this.#answeredAt = Math.max(this.#answeredAt, time)
+    const isResponse = serverMs !== undefined && error !== errorCode.gone && error !== errorCode.late
+    if (isResponse || health === 'restored') this.#answeredAt = Math.max(this.#answeredAt, time)
     if (health === undefined || health === 'restored') return
     this.#failures += 1
     this.#first = Math.min(this.#first, time)

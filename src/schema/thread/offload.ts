@@ -110,7 +110,7 @@ export class Offload {
   async #send(job: Job): Promise<void> {
     const worker = this.#thread()
     worker.ref()
-    this.#expectAnswer(job)
+    this.#expectReport(job)
     const { id, schema } = job.order
     const fatal = this.#fatal.get(schema.digest) ?? Infinity
     try {
@@ -153,7 +153,7 @@ export class Offload {
     return worker
   }
 
-  #expectAnswer(job: Job): void {
+  #expectReport(job: Job): void {
     const giveUp = async () => {
       // After a long turn of the event loop timers run before messages: the answer may be there already.
       await setImmediate()

@@ -36,7 +36,7 @@ export class Channel<Theirs extends Calls> {
 
   /**
    * Rejects when the procedure fails, the other process is gone, or the time is over.
-   * @param maxMs longest wait for the answer, in milliseconds (no limit)
+   * @param maxMs longest wait for the response, in milliseconds (no limit)
    */
   call<Name extends keyof Theirs & string>(
     name: Name, given: Given<Theirs, Name>, maxMs?: number,
@@ -71,7 +71,7 @@ export class Channel<Theirs extends Calls> {
   }
 
   async #answer({ call, name, given }: Extract<Message, { readonly call: number }>): Promise<void> {
-    // An answer read together with this call settles first: its caller continues in a microtask.
+    // A response read together with this call settles first: its caller continues in a microtask.
     await Promise.resolve()
     const answer = await this.#done(call, name, given)
     if (!this.#closed) this.#send(answer)

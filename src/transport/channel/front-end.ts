@@ -105,7 +105,7 @@ class HandedOver {
   #room = windowBytes
   /** Bytes of the response that the client took, not yet reported to the relay process. */
   #taken = 0
-  /** Id of the request that waits for an answer; empty: none. */
+  /** Id of the request that waits for a response; empty: none. */
   #pendingKey = ''
   #isStream = false
   /** The socket is corked until the end of the turn. */

@@ -72,8 +72,8 @@ export const received = (
  * Streamable HTTP: sending messages, protocol version header, server validation). Clients of older revisions
  * expect errors with 200.
  */
-export const statusOf = (answers: readonly Frame[], asked: Frame, modern: boolean): number => {
-  const codes = answers.flatMap(({ message }) => (message.kind === 'error' ? [message.error.code] : []))
+export const statusOf = (responses: readonly Frame[], asked: Frame, modern: boolean): number => {
+  const codes = responses.flatMap(({ message }) => (message.kind === 'error' ? [message.error.code] : []))
   const [code] = codes
   if (code === undefined) return 200
   if (asked.message.kind === 'unusable' || asked.faults.length > 0) return isOfRequest(code) ? 400 : 200

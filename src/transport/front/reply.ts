@@ -1,6 +1,6 @@
 import type { Frame, ResponseHead } from '#protocol/frame.js'
 import { errorCode, type IdKey } from '#protocol/json-rpc.js'
-import { answerKeys } from '../frames.js'
+import { responseKeys } from '../frames.js'
 import { eventStream, headersOf, json, mediaType, only } from '../http/headers.js'
 import { encodeEvent, keepAlive } from '../sse/event.js'
 import type { HttpHeaders } from '../transport.js'
@@ -13,7 +13,7 @@ export interface Expected {
   /** The ids of the JSON-RPC requests in the client's message. */
   readonly keys: readonly IdKey[]
   /** The HTTP status of responses for which the server has chosen none. */
-  readonly statusOf: (answers: readonly Frame[]) => number
+  readonly statusOf: (responses: readonly Frame[]) => number
   /** The status when the message has no requests, and the server has sent nothing. */
   readonly emptyStatus: 202 | 400
   /** The response to a call that the relay refuses because its client lacks scopes. */
@@ -50,7 +50,7 @@ export class Reply {
   /** Answers that are sent together, as one JSON text. */
   #collected: Frame[] = []
   /** True when the server sends no more messages but answers: the last answer ends the stream. */
-  #endsWithAnswers = false
+  #endsWithResponses = false
   #full = false
   /** The number of calls of `keepAlive` since bytes were written. */
   #silence = 0
@@ -150,14 +150,14 @@ export class Reply {
     if (head) this.head(head)
     // The body of an HTTP error answers all pending requests, although it names none of them.
     const isWhole = frame.message.kind === 'page' && frame.message.key === undefined
-    const answers = isWhole ? this.#pending : answersIn(frame)
-    this.#pending -= answers
-    if (answers > 0) {
-      this.#sent.push(...answerKeys(frame).slice(-maxSent))
+    const responses = isWhole ? this.#pending : responsesIn(frame)
+    this.#pending -= responses
+    if (responses > 0) {
+      this.#sent.push(...responseKeys(frame).slice(-maxSent))
       this.#sent.splice(0, this.#sent.length - maxSent)
     }
     if (this.#state === 'waiting') {
-      if (answers > 0 || this.#head) {
+      if (responses > 0 || this.#head) {
         this.#collected.push(frame)
         if (this.#pending <= 0) this.#endCollected()
         return
@@ -167,12 +167,12 @@ export class Reply {
     this.#write(encodeEvent(frame))
     if (this.#pending <= 0) this.#response.setPending?.(undefined)
     // A stream that an HTTP server has chosen ends when the server ends it.
-    if (answers > 0 && this.#pending <= 0 && (!this.#head || this.#endsWithAnswers)) this.finish()
+    if (responses > 0 && this.#pending <= 0 && (!this.#head || this.#endsWithResponses)) this.finish()
   }
 
   /** Ends the stream with its last answer, whatever else the server may send. */
-  endWithAnswers(): void {
-    this.#endsWithAnswers = true
+  endWithResponses(): void {
+    this.#endsWithResponses = true
     if (this.#state === 'streaming' && this.expected.length > 0 && this.#pending <= 0) this.finish()
   }
 
@@ -181,7 +181,7 @@ export class Reply {
    * them later.
    */
   streamEnded(resumable: boolean): void {
-    this.#endsWithAnswers = true
+    this.#endsWithResponses = true
     if (resumable || this.#pending <= 0) this.finish()
   }
 
@@ -225,10 +225,10 @@ export class Reply {
    * The status of a response with answers. Where the relay made all answers, the relay chooses the status
    * too: with the server's status (such as 202) a client may not read the body.
    */
-  #statusOf(answers: readonly Frame[]): number {
+  #statusOf(responses: readonly Frame[]): number {
     const status = this.#head?.status
-    const isOurs = answers.every(({ relayMade, message }) => relayMade === true || message.kind === 'batch')
-    if (status === undefined || (isOurs && status < 400)) return this.#expected.statusOf(answers)
+    const isOurs = responses.every(({ relayMade, message }) => relayMade === true || message.kind === 'batch')
+    if (status === undefined || (isOurs && status < 400)) return this.#expected.statusOf(responses)
     return this.#carrying(status)
   }
 
@@ -303,8 +303,8 @@ const joined = (frames: readonly Frame[]): Buffer =>
 const [opening, comma, closing] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')]
 
 /** The number of answers in a frame. An unparsable frame that passes counts as the answer to its first id. */
-const answersIn = (frame: Frame): number =>
-  frame.message.kind === 'unusable' ? Math.min(1, frame.message.keys.length) : answerKeys(frame).length
+const responsesIn = (frame: Frame): number =>
+  frame.message.kind === 'unusable' ? Math.min(1, frame.message.keys.length) : responseKeys(frame).length
 
 const unanswered = { status: 502, code: errorCode.gone, message: 'The server gave no answer' }
 const unreadable = {

@@ -1,5 +1,5 @@
 import { stdioExchange } from '#core/event.js'
-import { errorAnswer } from '#core/refusal.js'
+import { errorFrame } from '#core/refusal.js'
 import type { Fault, Frame } from '#protocol/frame.js'
 import type { Json } from '#protocol/json.js'
 import {
@@ -9,11 +9,11 @@ import { numberOf } from '#protocol/message.js'
 import type { Timers } from '../timers.js'
 import type { SentRequest, Port } from './port.js'
 import type { SharedProcess } from './process.js'
-import { nameIn, restoredAnswer, restoredNotification, restoredUnusable } from './rename.js'
+import { nameIn, restoredResponse, restoredNotification, restoredUnusable } from './rename.js'
 import type { SharedRequests } from './requests.js'
 
 /** How long, in milliseconds, the response to a subscription may follow the server's cancellation of it. */
-const lastAnswerMs = 1000
+const lastResponseMs = 1000
 
 /** Finds the session that each message of a shared server belongs to. */
 export class Dispatcher {
@@ -45,7 +45,7 @@ export class Dispatcher {
       case 'request':
         this.#process.child?.send(
           stdioExchange,
-          errorAnswer(message, errorCode.methodNotFound, 'This revision has no requests of the server'),
+          errorFrame(message, errorCode.methodNotFound, 'This revision has no requests of the server'),
         )
         return this.#record(withFault(frame, 'a request of the server, which many clients share'))
       case 'batch':
@@ -74,7 +74,7 @@ export class Dispatcher {
       return
     }
     if (exact) this.#requests.close(sentRequest)
-    report(sentRequest, restoredAnswer(frame, message, sentRequest.names, number))
+    report(sentRequest, restoredResponse(frame, message, sentRequest.names, number))
   }
 
   #notified(frame: Frame, message: Notification): void {
@@ -101,7 +101,7 @@ export class Dispatcher {
 
   /** The server has cancelled a subscription; its response may follow, or not. */
   #subscriptionEnded({ number }: SentRequest): void {
-    this.#timers.after(lastAnswerMs, () =>
+    this.#timers.after(lastResponseMs, () =>
       this.lose(this.#requests.find(number), 'the server ended the subscription'))
   }
 

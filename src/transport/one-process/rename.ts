@@ -45,7 +45,7 @@ export const renamed = (frame: Frame, message: Request, { token }: Names, number
  * The server's response with the client's names. When the server spells our number differently (`"7"` or
  * `7.0` for 7), the client's id is misspelt as well, so that the relay finds the fault.
  */
-export const restoredAnswer = (
+export const restoredResponse = (
   frame: Frame, message: Result | ErrorResponse, names: Names, number: number,
 ): Frame => {
   const id = idOf(names.key)

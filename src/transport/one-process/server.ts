@@ -1,5 +1,5 @@
 import { stdioExchange, type Exchange } from '#core/event.js'
-import { errorAnswer } from '#core/refusal.js'
+import { errorFrame } from '#core/refusal.js'
 import type { Frame } from '#protocol/frame.js'
 import { errorCode, type IdKey, type Request } from '#protocol/json-rpc.js'
 import { keysOf, numberOf } from '#protocol/message.js'
@@ -110,7 +110,7 @@ export class SharedServer implements Hub {
     if (!namesRevision(request)) {
       process.nextTick(() =>
         port.report({
-          type: 'frame', exchange, frame: errorAnswer(request, errorCode.invalidParams, noRevision),
+          type: 'frame', exchange, frame: errorFrame(request, errorCode.invalidParams, noRevision),
         }))
       return true
     }

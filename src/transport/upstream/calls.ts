@@ -3,7 +3,7 @@ import { ChurnGroups } from '#core/memory.js'
 import type { Exchange } from '#core/event.js'
 import type { Frame } from '#protocol/frame.js'
 import type { Id, IdKey } from '#protocol/json-rpc.js'
-import { answerKeys, requestKeys } from '../frames.js'
+import { responseKeys, requestKeys } from '../frames.js'
 import type { Transport, TransportEvent } from '../transport.js'
 import type { Abortable } from './pool.js'
 
@@ -117,7 +117,7 @@ export class Calls {
 
   /** An answer came on any stream of the exchange: the relay need not report its request as lost. */
   answered(exchange: Exchange, frame: Frame): void {
-    const keys = answerKeys(frame)
+    const keys = responseKeys(frame)
     if (keys.length === 0) return
     for (const call of this.on(exchange)) for (const key of keys) call.answered(key)
   }

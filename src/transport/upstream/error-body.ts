@@ -1,7 +1,7 @@
 import { edit } from '#protocol/edit.js'
 import type { Frame } from '#protocol/frame.js'
 import { readMediaType } from '#protocol/headers.js'
-import { anonymousError, idOf, lenientAnswer } from '#protocol/message.js'
+import { anonymousError, idOf, lenientResponse } from '#protocol/message.js'
 import type { IdKey } from '#protocol/json-rpc.js'
 import { afterSpace, byte } from '#protocol/scan.js'
 import { parseInTurns } from '../frames.js'
@@ -64,7 +64,7 @@ const messageIn = (frame: Frame, asked: readonly IdKey[]): Frame | undefined => 
 
 /** Whether a lenient reader could take the frame for a result: it is then judged as one, at any status. */
 const mayBeResult = (frame: Frame): boolean =>
-  lenientAnswer(frame)?.kind === 'result' || frame.faults.some(({ kind, path }) =>
+  lenientResponse(frame)?.kind === 'result' || frame.faults.some(({ kind, path }) =>
     kind === 'size' || (kind === 'ambiguous' && /^\/result/i.test(path)))
 
 /** A page is the answer to a single request; after a batch it answers none of the requests. */

@@ -157,7 +157,8 @@ class HttpServer extends HttpSide {
     const isAwaiting = !call.isAnswered
     const isClientFrame = latch !== undefined
     const reading = { limits: this.#options.limits, latch: latch ?? alwaysOpen, asked: () => [...unanswered] }
-    if (isClientFrame && kind === 'json' && unanswered.size === 1) return this.#readAnswer(call, reply, reading)
+    if (isClientFrame && kind === 'json' && unanswered.size === 1)
+      return this.#readResponse(call, reply, reading)
     if (isClientFrame && (kind !== 'other' || !isAwaiting)) this.#reportHead(exchange, reply)
     if (kind === 'error') {
       await this.#readError(exchange, reply, reading)
@@ -178,7 +179,7 @@ class HttpServer extends HttpSide {
   }
 
   /** The usual case, one JSON answer to one request, is a single event. @returns as `#read` */
-  async #readAnswer(call: Call, reply: HttpReply, reading: BodyReading): Promise<string | undefined> {
+  async #readResponse(call: Call, reply: HttpReply, reading: BodyReading): Promise<string | undefined> {
     const { exchange } = call
     const received = await readJson(reply, reading)
     if (received === undefined) return endedEarly

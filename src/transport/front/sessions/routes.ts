@@ -135,10 +135,10 @@ export class Routes {
 
   /** The exchange that carries a message; undefined when there is none, or none yet. */
   route(exchange: Exchange, frame: Frame): FrontExchange | undefined {
-    const answers = frame.message.kind === 'result' || frame.message.kind === 'error'
+    const responses = frame.message.kind === 'result' || frame.message.kind === 'error'
     const named = this.find(exchange)
     // An answer is dropped when its request is gone.
-    if (named || answers || this.#whose === 'as named') return named
+    if (named || responses || this.#whose === 'as named') return named
     // On another stream than its request's, progress could arrive after the answer.
     return this.#tied(frame) ?? this.#anyOfOne(frame)
   }

@@ -1,7 +1,7 @@
 import type { IdKey } from '#protocol/json-rpc.js'
 import type { Exchange } from '#core/event.js'
 import type { Frame, ResponseHead } from '#protocol/frame.js'
-import { answerKeys } from '#transport/frames.js'
+import { responseKeys } from '#transport/frames.js'
 import { only } from '#transport/http/headers.js'
 import { Latch } from '#transport/timers.js'
 import type { HttpEvent, Transport, TransportEvent } from '#transport/transport.js'
@@ -103,7 +103,7 @@ export class FrontSession implements Transport {
     if (route?.reply.full === true && this.#isTooSlow(route, frame)) route.reply.destroy()
     route?.reply.send(frame)
     // Only an HTTP server with a session can replay an answer (`Last-Event-ID`).
-    if (route === undefined && this.kind === 'upstream') answerKeys(frame).forEach(this.#undelivered)
+    if (route === undefined && this.kind === 'upstream') responseKeys(frame).forEach(this.#undelivered)
     return this.#isFree(route, exchange)
   }
 
@@ -192,7 +192,7 @@ export class FrontSession implements Transport {
   endStreams(): void {
     for (const { reply, facts, frame } of this.#routes.open()) {
       if (facts.request === 'GET' || subscribes(frame)) reply.finish()
-      else reply.endWithAnswers()
+      else reply.endWithResponses()
     }
   }
 

@@ -1,0 +1,162 @@
+import { lenientResponse } from '#protocol/message.js'
+import { errorCode, type ErrorResponse, type HttpPage, type IdKey, type Result } from '#protocol/json-rpc.js'
+import type { ClientRequests } from './client-requests.js'
+import type { Core } from './core.js'
+import type { Exchange } from './event.js'
+import type { Findings } from './findings.js'
+import type { Flow } from './flow.js'
+import type { PendingRequests } from './pending.js'
+import { errorFrame, type RequestId } from './refusal.js'
+import type { Arrived, PendingRequest } from './request.js'
+import { notShared } from './shared.js'
+import type { ToolLists } from './tool-lists.js'
+
+/** Finds the request that a frame of the server responds to. */
+export class ResponseMatching {
+  readonly #core: Core
+  readonly #lists: ToolLists
+  readonly #requests: ClientRequests
+  readonly #pending: PendingRequests<PendingRequest>
+
+  constructor(core: Core, lists: ToolLists, requests: ClientRequests) {
+    this.#core = core
+    this.#lists = lists
+    this.#requests = requests
+    this.#pending = requests.pending
+  }
+
+  answered(arrived: Arrived & { readonly message: Result | ErrorResponse }, findings: Findings): void {
+    const { exchange, frame, message } = arrived
+    if (this.#lists.awaits(exchange, message.key))
+      return this.#lists.answered(exchange, frame, message, findings)
+    const request = this.#pending.find(exchange, message.key) ?? this.#replayed(exchange, message.key)
+    if (request?.isAtServer === true) this.#requests.arrived(request, arrived, findings)
+    else if (request === undefined && exchange.resumed === true && this.#core.shared.isOn) {
+      this.#core.driver.run(this.#fromOtherReplica(arrived, message.key, findings), cause => {
+        this.#lostOn(exchange, message, this.#core.reportException(cause), findings)
+      })
+    } else this.#unsolicited(arrived, message.key, findings)
+  }
+
+  /** An HTTP error body instead of a response. @returns false when it belongs to no request */
+  answeredByHttpPage(arrived: Arrived & { readonly message: HttpPage }, findings: Findings): boolean {
+    const { exchange, frame, message } = arrived
+    if (message.key === undefined) return false
+    const request = this.#pending.find(exchange, message.key)
+    if (this.#lists.awaits(exchange, message.key)) this.#lists.answered(exchange, frame, undefined, findings)
+    else if (request?.isAtServer === true) this.#requests.arrived(request, arrived, findings)
+    return true
+  }
+
+  /**
+   * Handles a server frame that is no usable message, or is blocked. If the frame is blocked, each request
+   * that it may answer gets our error. If the policy lets the frame pass, it answers the first of them.
+   * @param keys the ids that could be read from the frame, likeliest first
+   * @param isAnonymous true for a response without an id. If it is blocked, the only request in flight gets
+   *   our error; if it passes, the client cannot match it to a request, and goes on waiting
+   * @returns false when the frame answers no request
+   */
+  unusable(
+    arrived: Omit<Arrived, 'message'>, keys: readonly IdKey[], isAnonymous: boolean, findings: Findings,
+  ): boolean {
+    const { exchange, frame } = arrived
+    if (keys.some(key => this.#lists.awaits(exchange, key))) {
+      this.#lists.answered(exchange, frame, undefined, findings)
+      return true
+    }
+    const meant = keys.map(key => this.#pending.find(exchange, key) ?? this.#pending.findMeant(exchange, key))
+    if (keys.length === 0 && isAnonymous && findings.isStop) meant.push(this.#pending.findOnly(exchange))
+    const waiting = [...new Set(meant)]
+      .filter(request => request !== undefined)
+      .filter(({ isAtServer }) => isAtServer)
+    if (keys.length > 0 && !findings.isStop && waiting.some(({ key }) => !keys.includes(key))) {
+      this.#core.ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
+    }
+    if (findings.isStop)
+      for (const request of waiting)
+        this.#requests.arrived(request, { ...arrived, message: undefined }, findings)
+    // If the policy lets it pass, a lenient client reads it as the response to its first id.
+    else if (waiting[0] !== undefined)
+      this.#requests.arrived(waiting[0], { ...arrived, message: lenientResponse(frame) }, findings)
+    return waiting.length > 0
+  }
+
+  lost(exchange: Exchange, key: IdKey, reason: string): void {
+    if (this.#lists.awaits(exchange, key)) return this.#lists.lost()
+    const request = this.#pending.find(exchange, key)
+    if (request?.isAtServer === true) this.#requests.lost(request, reason)
+  }
+
+  /** The answered request whose response the server replays on a resumed stream: it is judged again. */
+  #replayed(exchange: Exchange, key: IdKey): PendingRequest | undefined {
+    const again = this.#core.options.stateless ? undefined : this.#requests.given.find(exchange, key)
+    if (again === undefined) return undefined
+    again.askedAgain(this.#core.findings('server'))
+    if (!this.#pending.open(again)) return undefined
+    this.#requests.awaitResponse(again)
+    return again
+  }
+
+  /**
+   * Handles a response on a resumed stream that answers no request of this replica. The shared state tells
+   * whether another replica has sent its request.
+   */
+  *#fromOtherReplica(
+    arrived: Arrived & { readonly message: Result | ErrorResponse }, key: IdKey, findings: Findings,
+  ): Flow {
+    const { exchange, message } = arrived
+    const { output } = this.#core
+    const found = yield* this.#requests.shared.find(exchange, message, findings)
+    if (found === 'unreachable') {
+      this.#core.records.write(
+        { event: 'wire', from: 'server', verdict: 'block', reason: notShared }, findings,
+      )
+      // Only the stream ends: the client resumes it, and the server sends the response again.
+      return output.emit({ type: 'complete', exchange })
+    }
+    if (found === undefined || !this.#pending.open(found.request)) {
+      this.#unsolicited(arrived, key, findings)
+      if (findings.isStop) output.toClient(exchange, errorFrame(message, errorCode.gone, unknownRequest))
+      return
+    }
+    const { request, data } = found
+    this.#requests.shared.took(request)
+    output.emit({ type: 'hold', hold: request, exchange, isOver: false })
+    try {
+      request.called = yield* this.#requests.shared.calledIn(data, request)
+      request.request = undefined
+      this.#requests.awaitResponse(request)
+      this.#requests.arrived(request, arrived, findings)
+    } finally {
+      output.emit({ type: 'hold', hold: request, exchange, isOver: true })
+    }
+  }
+
+  /** The response to a request of another replica cannot be judged. */
+  #lostOn(exchange: Exchange, asker: RequestId, reason: string, findings: Findings): void {
+    this.#core.records.write({ event: 'wire', from: 'server', verdict: 'block', reason }, findings)
+    this.#core.output.toClient(exchange, errorFrame(asker, errorCode.blocked, `mcp-customs: ${reason}`))
+  }
+
+  /** A response to no request in flight, or to one whose id is spelled differently. */
+  #unsolicited(arrived: Arrived, key: IdKey, findings: Findings): void {
+    // A late response to our own tools/list is dropped: the client did not ask for it.
+    if (this.#lists.ids.isRelayMade(key)) return
+    const { ask, records, output } = this.#core
+    const { exchange, frame } = arrived
+    ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
+    const meant = this.#pending.findMeant(exchange, key)
+    if (meant?.isAtServer === true) {
+      const usable = findings.isStop ? { ...arrived, message: undefined } : arrived
+      return this.#requests.arrived(meant, usable, findings)
+    }
+    if (findings.isStop)
+      return records.write(
+        { event: 'wire', from: 'server', bytes: { response: frame.bytes.length } }, findings,
+      )
+    records.note('wire', 'server', findings)
+    output.toClient(exchange, frame)
+  }
+}
+
+const unknownRequest = 'mcp-customs: the request of this response is not known here'

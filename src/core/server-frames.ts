@@ -1,0 +1,123 @@
+import type { Frame } from '#protocol/frame.js'
+import { isAnonymousResponse, isCancellation, keyAt, keysOf, membersOf } from '#protocol/message.js'
+import { errorCode, type HttpPage, type IdKey, type Notification } from '#protocol/json-rpc.js'
+import type { Core } from './core.js'
+import type { Exchange } from './event.js'
+import type { Findings } from './findings.js'
+import type { Flow } from './flow.js'
+import { eventOf } from './records.js'
+import { errorFrame } from './refusal.js'
+import type { Arrived } from './request.js'
+import type { ResponseMatching } from './response-matching.js'
+import type { ServerRequests } from './server-requests.js'
+import type { ServerResponses } from './server-responses.js'
+import type { ToolLists } from './tool-lists.js'
+
+/** The frames of the server, each from its arrival to the part of the core that judges it. */
+export class ServerFrames {
+  readonly #core: Core
+  readonly #lists: ToolLists
+  readonly #responses: ServerResponses
+  readonly #matching: ResponseMatching
+  readonly #serverRequests: ServerRequests
+
+  constructor(
+    core: Core, lists: ToolLists, responses: ServerResponses, matching: ResponseMatching,
+    serverRequests: ServerRequests,
+  ) {
+    this.#core = core
+    this.#lists = lists
+    this.#responses = responses
+    this.#matching = matching
+    this.#serverRequests = serverRequests
+  }
+
+  /** @param findings about the frame as a whole */
+  received(exchange: Exchange, frame: Frame, findings: Findings): void {
+    const { message } = frame
+    if (findings.isStop) return this.blocked(exchange, frame, findings)
+    switch (message.kind) {
+      case 'result':
+      case 'error':
+        return this.#matching.answered({ exchange, frame, message }, findings)
+      case 'request':
+        return this.#core.driver.run(
+          this.#serverRequests.received(exchange, frame, message, findings),
+          cause => {
+            this.#serverRequests.failed(exchange, message, this.#core.reportException(cause))
+          },
+        )
+      case 'notification':
+        return this.#core.driver.run(this.#notified(exchange, frame, message, findings), cause => {
+          this.#core.records.write({
+            event: 'wire', from: 'server', verdict: 'block', reason: this.#core.reportException(cause),
+            bytes: { request: frame.bytes.length },
+          })
+        })
+      case 'page':
+        return this.#httpPage({ exchange, frame, message }, findings)
+      case 'batch':
+      case 'unusable':
+        if (this.#isResponse(exchange, frame, findings)) return
+        this.#core.records.note('wire', 'server', findings)
+        this.#core.output.toClient(exchange, frame)
+    }
+  }
+
+  #httpPage(arrived: Arrived & { readonly message: HttpPage }, findings: Findings): void {
+    if (this.#matching.answeredByHttpPage(arrived, findings)) return
+    const { output, records } = this.#core
+    this.#responses.readHttpPage(arrived.frame, arrived.message.text, findings)
+    records.note('wire', 'server', findings)
+    if (!findings.isStop) output.toClient(arrived.exchange, arrived.frame)
+  }
+
+  /** A notification of the server, from its arrival to the client. */
+  *#notified(exchange: Exchange, frame: Frame, notification: Notification, findings: Findings): Flow {
+    const { output, records } = this.#core
+    const { method, params } = notification
+    const event = findings.kept.length > 0 ? 'wire' : eventOf(method, 'server')
+    const sent = yield* this.#responses.judgeUnsolicited(method, exchange, frame, params, findings)
+    records.note(event, 'server', findings)
+    // Progress and cancellation of relay-made requests do not concern the client.
+    const key = keyIn(frame, isCancellation(notification) ? 'requestId' : 'progressToken')
+    if (key !== undefined && this.#lists.ids.isRelayMade(key)) return
+    if (key !== undefined && isCancellation(notification)) this.#serverRequests.cancelled(exchange, key)
+    if (method === 'notifications/tools/list_changed' && !(yield* this.#lists.changed(exchange, frame))) return
+    if (!findings.isStop) output.toClient(exchange, sent)
+  }
+
+  /**
+   * Blocks a server frame. The client gets an error for each of its requests that the frame answers, the
+   * server one for each request in the frame.
+   */
+  blocked(exchange: Exchange, frame: Frame, findings: Findings): void {
+    const { kind } = frame.message
+    if (kind !== 'request' && kind !== 'notification' && this.#isResponse(exchange, frame, findings)) return
+    this.#core.records.write(
+      { event: 'wire', from: 'server', bytes: { request: frame.bytes.length } }, findings,
+    )
+    for (const { message } of membersOf(frame)) {
+      if (message.kind !== 'request') continue
+      this.#core.output.toServer(
+        exchange, errorFrame(message, errorCode.methodNotFound, 'Blocked by mcp-customs'), 'server',
+      )
+    }
+  }
+
+  /** Whether an unusable or blocked frame responds to requests of the client. */
+  #isResponse(exchange: Exchange, frame: Frame, findings: Findings): boolean {
+    const isAnonymous = isAnonymousResponse(frame)
+    return this.#matching.unusable({ exchange, frame }, responseKeysOf(frame), isAnonymous, findings)
+  }
+}
+
+/** The ids of client requests that a server frame may answer. */
+const responseKeysOf = (frame: Frame): readonly IdKey[] =>
+  membersOf(frame)
+    .filter(({ message }) => message.kind !== 'request')
+    .flatMap(keysOf)
+
+/** The id in a member of a notification's params, if there is one. */
+export const keyIn = (frame: Frame, name: 'requestId' | 'progressToken'): IdKey | undefined =>
+  frame.message.kind === 'notification' ? keyAt(frame, ['params', name]) : undefined

@@ -1,0 +1,218 @@
+import { difference, type Edit } from '#protocol/edit.js'
+import {
+  isArray, isObject, isString, type Json, type JsonObject, member, omit, pointer,
+} from '#protocol/json.js'
+import { quote } from '#protocol/quote.js'
+import { type AcceptedOffer, judgeDrift } from './accepted.js'
+import type { Catalog } from './catalog.js'
+import type { Checked, Subject } from './check.js'
+import type { Core } from './core.js'
+import type { Exchange } from './event.js'
+import type { Findings } from './findings.js'
+import type { Flow } from './flow.js'
+import { type Judged, mended } from './mend.js'
+import { operatorWords, withOwn, withWords } from './operator-words.js'
+import { grants, isDenied, type ToolSetting } from './options.js'
+import type { ListedTool } from './rule.js'
+import type { Terms } from './terms.js'
+
+/** One element of `result.tools`. */
+export interface Candidate {
+  readonly index: number
+  readonly name: string | undefined
+  /** The server's definition; undefined when it is no object. */
+  readonly sent: JsonObject | undefined
+  readonly setting: ToolSetting | undefined
+  /** The limit that it exceeds, if any. */
+  readonly overLimit: string | undefined
+}
+
+/** A tool that was judged. */
+export interface JudgedTool {
+  /** The definition that the client's one is made of: the server's, or the accepted one. */
+  readonly shown: JsonObject | undefined
+  /** The definition's JSON text, where it is not the server's. */
+  readonly text: string | undefined
+  /** The edits that make the client's definition of it; undefined when it is not shown. */
+  readonly changes: readonly Edit[] | undefined
+  /** The name for this client, where it is not the server's. */
+  readonly shownName: string | undefined
+  readonly isRemoved: boolean
+  /** The operator or the client's scopes keep it from the client. */
+  readonly isHidden: boolean
+  /** The list has a tool of its name already. */
+  readonly isRepeated: boolean
+}
+
+/** The page of a tool, as far as it concerns one tool. */
+export interface ToolPage {
+  readonly core: Core
+  readonly catalog: Catalog
+  readonly terms: Terms
+  readonly exchange: Exchange
+  readonly findings: Findings
+  /** See `judgePage`. */
+  readonly scopes: readonly string[] | undefined
+  /** The definitions that were accepted for this client. */
+  readonly offer: AcceptedOffer | undefined
+  /** The page's tools as their digests are made of. */
+  readonly exact: Json | undefined
+  /** True for a name of a tool that was listed before. */
+  isTaken(name: string): boolean
+}
+
+/** Judges one tool of a page. */
+export class ToolJudge {
+  readonly #page: ToolPage
+  readonly #candidate: Candidate
+  /** What the schema engine found in its schemas. */
+  readonly #inspected: Checked
+  readonly #path: string
+  readonly #found: Findings
+  readonly #drift: ReturnType<typeof judgeDrift>
+  readonly #facts: Omit<ListedTool, 'definition' | 'schemas'>
+
+  constructor(page: ToolPage, candidate: Candidate, inspected: Checked) {
+    this.#page = page
+    this.#candidate = candidate
+    this.#inspected = inspected
+    const { core, catalog, terms, offer, exact, findings } = page
+    const { index, name, sent } = candidate
+    const { options } = core
+    const path = this.#path = pointer('result', 'tools', index)
+    this.#found = core.findings(findings.meter)
+    // With a lock, drift is measured from the lock, and not from the first listing.
+    const first = offer !== undefined ? sent : name === undefined ? undefined : catalog.firstListed(name)
+    const elsewhere = name === undefined || catalog.firstElsewhere === undefined
+      ? undefined
+      : member(catalog.firstElsewhere, name)
+    const isChanged = offer === undefined && sent !== undefined && elsewhere !== undefined
+      && elsewhere !== core.shared.digestOf(sent)
+    this.#drift = sent === undefined ? 'same' : judgeDrift(
+      core, offer, 'tools', name, isArray(exact) ? exact[index] : sent, ['result', 'tools', index],
+      this.#found,
+    )
+    this.#facts = {
+      sent, path, revision: terms.revision, first, isChanged, settled: catalog.hasWholeList,
+      trusted: options.trusted || (options.accepted?.isTrusted === true && this.#drift === 'same'),
+      repeated: name !== undefined && page.isTaken(name),
+      denied: name !== undefined && isDenied(options, name, terms.client),
+    }
+  }
+
+  *judge(): Flow<JudgedTool> {
+    const { core: { mends, options }, terms, offer, findings, scopes } = this.#page
+    const { name, sent, setting } = this.#candidate
+    const found = this.#found
+    const { meter } = findings
+    const ofServer = this.#asked(sent && this.#withoutOperators(sent), this.#inspected)
+    yield* this.#rest()
+    // The client sees the accepted definition, and results are validated by it.
+    const locked = name === undefined ? undefined : offer?.definitions.tools.get(name)
+    const shown = this.#drift === 'same' || !isObject(locked) ? sent : locked
+    const whole = shown && this.#withoutOperators(shown)
+    const before = whole && (shown === sent ? { value: whole, ...ofServer } : yield* this.#judged(whole))
+    if (shown !== sent) before?.findings.carry(ofServer.findings, rule => mends.has(rule))
+    const judged = (value: JsonObject) => this.#judged(value)
+    const last = before && (yield* mended({ mends, power: 'onTool', path: this.#path }, before, judged))
+    found.include(last?.findings ?? ofServer.findings)
+    const isHidden = name !== undefined &&
+      (isDenied(options, name, terms.client) || !grants(scopes, options.tools.get(name)?.scopes))
+    const own = last === undefined ? {} : operatorWords(last.value, setting, meter)
+    const told = last && withWords(last.value, setting, meter)
+    const fitted = last !== undefined && !isHidden && !isStopped(found)
+      ? yield* this.#fitted(last, withOwn(told ?? last.value, own, meter))
+      : undefined
+    const named = member(fitted, 'name')
+    const shownName = isString(named) && named !== name ? named : undefined
+    if (shownName !== undefined && this.#page.isTaken(shownName)) {
+      const message = `its name for the client, ${quote(shownName)}, is that of another tool`
+      found.add('tool/duplicate', [{ path: this.#path, message }])
+    }
+    findings.include(found)
+    const isRemoved = isStopped(found)
+    const changes = isRemoved || isHidden || last === undefined || whole === undefined ? undefined
+      : (fitted && difference(whole, fitted, meter)) ?? [
+        ...(difference(whole, told ?? last.value, meter) ?? difference(whole, last.value, meter) ?? []),
+        ...Object.entries(own).map(([key, value]) => ({ path: [key], replace: JSON.stringify(value) })),
+      ]
+    return {
+      shown, changes, shownName, isHidden, isRemoved, isRepeated: this.#facts.repeated,
+      text: shown === sent || name === undefined ? undefined : offer?.textOf('tools', name),
+    }
+  }
+
+  /** Rules judge the server's definition. The operator's output schema is only inspected (`schemasOf`). */
+  #withoutOperators(tool: JsonObject): JsonObject {
+    return this.#candidate.setting?.outputSchema === undefined ? tool : omit(tool, 'outputSchema')
+  }
+
+  /** Yields to the event loop when the turn's budget is spent. */
+  *#rest(): Flow {
+    const { core, exchange, findings } = this.#page
+    if (findings.meter.isTurnSpent) yield* core.yieldToLoop(findings.meter, exchange)
+  }
+
+  #asked(definition: JsonObject | undefined, schemas: Checked): Omit<Judged<'onTool'>, 'value'> {
+    const { core } = this.#page
+    const subject = { ...this.#facts, definition, schemas }
+    const findings = core.findings(this.#found.meter)
+    core.ask('onTool', subject, findings, this.#path)
+    return { subject, findings }
+  }
+
+  *#judged(value: JsonObject, setting = this.#candidate.setting): Flow<Judged<'onTool'>> {
+    const { core, exchange } = this.#page
+    yield* this.#rest()
+    const { sent } = this.#candidate
+    const isSame = sent !== undefined && ['inputSchema', 'outputSchema'].every(
+      key => member(value, key) === member(this.#withoutOperators(sent), key),
+    )
+    if (isSame) return { value, ...this.#asked(value, this.#inspected) }
+    const subjects = schemasOf({ ...this.#candidate, sent: value, setting })
+    return { value, ...this.#asked(value, (yield* core.checks.check(subjects, exchange)).flat()) }
+  }
+
+  /**
+   * The definition for the client: as its profiles want it, judged again. `#found` takes the findings of the
+   * profiles.
+   * @param value with the operator's words
+   */
+  *#fitted(last: Judged<'onTool'>, value: JsonObject): Flow<JsonObject | undefined> {
+    const { core, terms } = this.#page
+    const shape = core.options.shapes?.of(terms.client)
+    if (shape === undefined) return undefined
+    const path = this.#path
+    const found = this.#found
+    const ask = (definition: JsonObject): Judged<'onShown'> => {
+      const subject = { definition, changes: [], path, shape }
+      const findings = core.findings(found.meter)
+      core.ask('onShown', subject, findings, path)
+      return { value: definition, subject, findings }
+    }
+    const again = (value: JsonObject) => this.#judged(value, undefined)
+    const first = ask(value)
+    if (first.findings.rules.length === 0) return value
+    const own = value === last.value ? [] : (yield* again(value)).findings.rules
+    const known = new Set([...last.findings.rules, ...own])
+    const fitted = yield* mended({ mends: core.mends, power: 'onShown', path }, first, function* (next) {
+      const { findings } = yield* again(next)
+      return findings.rules.every(rule => known.has(rule) || rule.startsWith('advice/')) ? ask(next) : undefined
+    })
+    found.include(fitted.findings)
+    return fitted.value
+  }
+}
+
+/** A tool that the operator denies is removed as hidden. */
+const isStopped = ({ stopping }: Findings): boolean => stopping.some(rule => rule !== 'call/denied')
+
+/** The schemas of a tool that values will be validated by. */
+export const schemasOf = ({ index, sent, setting, overLimit }: Candidate): readonly Subject[] =>
+  ['inputSchema', 'outputSchema'].flatMap((key): Subject[] => {
+    const theirs = key === 'outputSchema' ? setting?.outputSchema : undefined
+    const schema = theirs ?? member(sent, key)
+    return schema === undefined || overLimit !== undefined
+      ? []
+      : [{ kind: 'schema', schema, path: pointer('result', 'tools', index, key) }]
+  })
