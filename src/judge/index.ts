@@ -41,6 +41,8 @@ export interface LongString {
   readonly text: Buffer
   /** Its value is the text of structuredContent. */
   readonly isStructuredText: boolean
+  /** True for data or a blob that is base64 (RFC 4648, section 4, padded). */
+  readonly isBase64: boolean
 }
 
 /** The parts of a tool's result, in a message that was read. */
@@ -147,7 +149,8 @@ export class ByteValidator {
         const at = layout.STRINGS + layout.STRING_BYTES * index
         return {
           block: word(at), member: word(at + 4), text: bytes.subarray(word(at + 8), word(at + 12)),
-          isStructuredText: word(at + 16) === 1,
+          isStructuredText: (word(at + 16) & layout.STRUCTURED_TEXT) !== 0,
+          isBase64: (word(at + 16) & layout.BASE64) !== 0,
         }
       }),
     }

@@ -36,10 +36,7 @@ export const STRING_COUNT: usize = 20
 /** Blocks of content, by index, whose text repeats structuredContent. */
 export const REPEATS: usize = 24
 export const MAX_REPEATS: u32 = 8
-/**
- * Long strings in the first blocks of content: the block, which member (below), start, end, whether it is
- * structuredContent's very text.
- */
+/** Long strings in the first blocks of content: the block, which member (below), start, end, and traits. */
 export const STRINGS: usize = 56
 export const STRING_BYTES: usize = 20
 export const MAX_BLOCKS: u32 = 8
@@ -50,6 +47,9 @@ export const BLOCK_TEXT: u32 = 0
 export const BLOCK_DATA: u32 = 1
 export const RESOURCE_TEXT: u32 = 2
 export const RESOURCE_BLOB: u32 = 3
+/** Traits of a long string, a bit each: it is structuredContent's very text; data or a blob is base64. */
+export const STRUCTURED_TEXT: u32 = 1
+export const BASE64: u32 = 2
 
 // Verdicts of a check.
 

@@ -68,7 +68,9 @@ export const readFast = (bytes: Buffer, limits: FrameLimits): FastRead | undefin
 }
 
 // The default of `structured` is never used: `isStructuredText` is true only with structuredContent.
-const cutOf = ({ block, member: place, text, isStructuredText }: LongString, structured = text): Cut => {
+const cutOf = (
+  { block, member: place, text, isStructuredText, isBase64 }: LongString, structured = text,
+): Cut => {
   const valueOf = () => (isStructuredText ? structured.toString() : valueOfString(text))
   const { within, name } = stringPlaces.get(place) ?? { name: '' }
   return {
@@ -78,7 +80,7 @@ const cutOf = ({ block, member: place, text, isStructuredText }: LongString, str
       const content = member(result, 'content')
       const holder = isArray(content) ? content[block] : undefined
       const target = within !== undefined && isObject(holder) ? member(holder, within) : holder
-      if (isObject(target)) putUnread(target, name, text, valueOf)
+      if (isObject(target)) putUnread(target, name, { text, isBase64 }, valueOf)
     },
   }
 }

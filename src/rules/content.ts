@@ -8,7 +8,7 @@ import {
 import type { Part } from '#protocol/places.js'
 import { quote } from '#protocol/quote.js'
 import { traitsOf } from '#protocol/revisions/index.js'
-import { charactersOf } from '#protocol/unread.js'
+import { charactersOf, isKnownBase64 } from '#protocol/unread.js'
 import { contradicted } from './mime.js'
 import { below, maxProblems, nothing, one, partRule, readingRule } from './problem.js'
 
@@ -107,7 +107,7 @@ const payloadOf = (
 
 export const base64 = partRule(part => {
   const payload = payloadOf(part)
-  return payload === undefined || isBase64(payload.data)
+  return payload === undefined || isKnownBase64(part.value, payload.key) || isBase64(payload.data)
     ? nothing
     : one(`${part.path}/${payload.key}`, 'is not base64 (standard alphabet, padded, one line)')
 })

@@ -6,6 +6,7 @@ import { hiddenCharacters } from '#protocol/text/characters.js'
 import { findHidden } from '#protocol/text/hidden.js'
 import { parseFrame } from '#protocol/parse.js'
 import { Budget } from '#schema/budget.js'
+import { isBase64 } from '#rules/content.js'
 import { read as readSchema } from '#schema/read/read.js'
 import { tableOf } from '#schema/table/table.js'
 import { model, picks, write } from '../protocol/json-text.js'
@@ -58,6 +59,32 @@ t.test('a text is surely fine only where the clear code finds nothing, and plain
     { numRuns: Number(process.env['RUNS'] ?? 4000) },
   )
   t.ok(fine > 400, `${fine} were surely fine`)
+})
+
+t.test('data and blobs are found to be base64 exactly where the rule finds so', t => {
+  const base = Buffer.alloc(12_288, 'mcp').toString('base64')
+  const insert = fc.constantFrom(
+    '', '=', '==', '-', '_', '+', '/', '\\n', '\\/', ' ', 'é', 'A', 'AB', '\u007f', '@', '[', '`', '{',
+  )
+  const cuts = fc.record({
+    extra: fc.base64String({ maxLength: 40 }), at: fc.oneof(fc.nat(20), fc.nat(base.length + 60)), insert,
+    cut: fc.nat(2), fromEnd: fc.boolean(),
+  })
+  let right = 0
+  fc.assert(fc.property(cuts, ({ extra, at, insert, cut, fromEnd }) => {
+    const whole = base + extra
+    const place = fromEnd ? Math.max(0, whole.length - at) : at
+    const data = whole.slice(0, place) + insert + whole.slice(place + cut)
+    for (const block of [`{"type":"image","data":"${data}"}`, `{"resource":{"blob":"${data}"}}`]) {
+      const [found] = read(`{"result":{"content":[${block}]}}`)?.strings ?? []
+      assert.equal(found.isBase64, isBase64(data), data.slice(-60))
+      if (found.isBase64) right++
+    }
+  }), { numRuns: 1500 })
+  t.ok(right > 200, `${right} were base64`)
+  const [text] = read(`{"result":{"content":[{"type":"text","text":"${base}"}]}}`)?.strings ?? []
+  t.match(text, { isBase64: false }, 'a text is not asked')
+  t.end()
 })
 
 t.test('whatever the bytes, they are fine only where the clear code finds nothing', async () => {

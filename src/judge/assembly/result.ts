@@ -1,12 +1,12 @@
 // Finds the parts of a tool's result that need not be parsed, and writes where they are.
 
 import {
-  BLOCK_DATA, BLOCK_TEXT, FOUND, LONG_BYTES, MAX_BLOCKS, MAX_REPEATS, PLAIN, REPEAT_COUNT, REPEATS,
+  BASE64, BLOCK_DATA, BLOCK_TEXT, FOUND, LONG_BYTES, MAX_BLOCKS, MAX_REPEATS, PLAIN, REPEAT_COUNT, REPEATS,
   RESOURCE_BLOB, RESOURCE_TEXT, STRING_BYTES, STRING_COUNT, STRINGS, STRUCTURED, STRUCTURED_END,
-  STRUCTURED_START, TEXT,
+  STRUCTURED_START, STRUCTURED_TEXT, TEXT,
 } from '../layout'
 import {
-  CASE, CLOSE_OBJECT, COLON, COMMA, isSpace, OPEN_ARRAY, OPEN_OBJECT, plain, QUOTE,
+  CASE, CLOSE_OBJECT, COLON, COMMA, isBase64, isSpace, OPEN_ARRAY, OPEN_OBJECT, plain, QUOTE,
 } from './strings'
 import { afterValue, endOf, ENTRY, firstOf, memberOf } from './tape'
 
@@ -45,24 +45,27 @@ export function findResult(root: usize): void {
       store<u32>(FOUND + REPEAT_COUNT, ++repeats)
     }
     if (!wantsStrings) continue
-    addString(block, BLOCK_TEXT, text, likeness == SAME_TEXT)
-    addString(block, BLOCK_DATA, memberOf(entry, 'data'), false)
+    addString(block, BLOCK_TEXT, text, likeness == SAME_TEXT ? STRUCTURED_TEXT : 0)
+    addString(block, BLOCK_DATA, memberOf(entry, 'data'), 0)
     const resource = memberOf(entry, 'resource')
-    addString(block, RESOURCE_TEXT, memberOf(resource, 'text'), false)
-    addString(block, RESOURCE_BLOB, memberOf(resource, 'blob'), false)
+    addString(block, RESOURCE_TEXT, memberOf(resource, 'text'), 0)
+    addString(block, RESOURCE_BLOB, memberOf(resource, 'blob'), 0)
   }
 }
 
-/** Lists a long string. @param isRepeat its value is the text of structuredContent */
-function addString(block: u32, member: u32, string: usize, isRepeat: bool): void {
+/** Lists a long string. */
+function addString(block: u32, member: u32, string: usize, traits: u32): void {
   if (string == 0 || firstOf(string) != QUOTE || endOf(string) - load<u32>(string) < LONG_BYTES) return
+  if (member == BLOCK_DATA || member == RESOURCE_BLOB) {
+    if (isBase64(TEXT + load<u32>(string) + 1, TEXT + endOf(string) - 1)) traits |= BASE64
+  }
   const count = load<u32>(FOUND + STRING_COUNT)
   const at = FOUND + STRINGS + <usize>count * STRING_BYTES
   store<u32>(at, block)
   store<u32>(at, member, 4)
   store<u32>(at, load<u32>(string), 8)
   store<u32>(at, endOf(string), 12)
-  store<u32>(at, <u32>isRepeat, 16)
+  store<u32>(at, traits, 16)
   store<u32>(FOUND + STRING_COUNT, count + 1)
 }
 

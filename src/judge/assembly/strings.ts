@@ -186,6 +186,23 @@ function afterSpaces(at: usize): usize {
   }
 }
 
+/** Base64 by RFC 4648, section 4: the standard alphabet, padded, no line ends. Any last bits may be set. */
+export function isBase64(at: usize, end: usize): bool {
+  if (((end - at) & 3) != 0) return false
+  if (end > at && load<u8>(end - 1) == 0x3d) end -= load<u8>(end - 2) == 0x3d ? 2 : 1
+  // The bytes behind the end are those of the quotation mark and the rest of the message.
+  for (; at < end; at += 16) {
+    const bytes = v128.load(at)
+    const upper = i8x16.lt_u(i8x16.sub(bytes, i8x16.splat(0x41)), i8x16.splat(26))
+    const lower = i8x16.lt_u(i8x16.sub(bytes, i8x16.splat(0x61)), i8x16.splat(26))
+    const digit = i8x16.lt_u(i8x16.sub(bytes, i8x16.splat(0x30)), i8x16.splat(10))
+    const other = v128.or(i8x16.eq(bytes, i8x16.splat(0x2b)), i8x16.eq(bytes, i8x16.splat(0x2f)))
+    const mask = i8x16.bitmask(v128.or(v128.or(upper, lower), v128.or(digit, other))) ^ 0xffff
+    if (mask != 0) return at + ctz(mask) >= end
+  }
+  return true
+}
+
 /** Whether two texts are the same. Up to seven bytes behind each are read. */
 // @ts-ignore: decorator
 @inline
