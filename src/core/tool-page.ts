@@ -6,7 +6,7 @@ import {
 } from '#protocol/json.js'
 import { quote } from '#protocol/quote.js'
 import { unmetered } from '#protocol/unmetered.js'
-import { acceptedFor, type AcceptedOffer, exactResult, judgeDrift } from './accepted.js'
+import { acceptedFor, exactResult, judgeDrift } from './accepted.js'
 import type { Catalog, Listing, Page, Tool } from './catalog.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
@@ -63,15 +63,8 @@ export function* judgePage(
 }
 
 /** The tools of a page. */
-class PageJudge implements ToolPage {
-  readonly core: Core
-  readonly catalog: Catalog
-  readonly terms: Terms
-  readonly exchange: Exchange
-  readonly findings: Findings
-  readonly scopes: readonly string[] | undefined
-  readonly offer: AcceptedOffer | undefined
-  readonly exact: Json | undefined
+class PageJudge {
+  readonly #page: ToolPage
   readonly #listing: Listing
   readonly #edits: Edit[]
   readonly #listed = new Map<string, JsonObject>()
@@ -81,26 +74,16 @@ class PageJudge implements ToolPage {
   #isPartial = false
 
   constructor(page: Omit<ToolPage, 'isTaken'>, listing: Listing, edits: Edit[]) {
-    this.core = page.core
-    this.catalog = page.catalog
-    this.terms = page.terms
-    this.exchange = page.exchange
-    this.findings = page.findings
-    this.scopes = page.scopes
-    this.offer = page.offer
-    this.exact = page.exact
+    const { names, shownNames } = listing
+    this.#page =
+      { ...page, isTaken: name => names.has(name) || this.#listed.has(name) || shownNames.has(name) }
     this.#listing = listing
     this.#edits = edits
   }
 
-  isTaken(name: string): boolean {
-    const { names, shownNames } = this.#listing
-    return names.has(name) || this.#listed.has(name) || shownNames.has(name)
-  }
-
   /** @param bytes of the page */
   *judge(tools: JsonArray, bytes: number): Flow {
-    const { catalog, exchange, findings, core: { checks, options: { maxTools } } } = this
+    const { catalog, exchange, findings, core: { checks, options: { maxTools } } } = this.#page
     const count = lengthOf(tools)
     const room = Math.min(count, maxTools - this.#listing.names.size)
     const perTurn = Math.max(1, Math.min(turnTools, Math.floor((count * turnBytes) / bytes)))
@@ -115,7 +98,7 @@ class PageJudge implements ToolPage {
       for (const [index, one] of candidates.entries()) {
         const schemas = inspected.slice(next, (next += subjects[index]?.length ?? 0)).flat()
         const reason = one.overLimit ?? (one.sent && catalog.noRoom(this.#listing, this.#listed, one.sent))
-        if (reason === undefined) this.#add(one, yield* new ToolJudge(this, one, schemas).judge())
+        if (reason === undefined) this.#add(one, yield* new ToolJudge(this.#page, one, schemas).judge())
         else this.#overLimit({ path: ['result', 'tools', one.index], remove: true }, 1, reason)
       }
     }
@@ -126,7 +109,7 @@ class PageJudge implements ToolPage {
   }
 
   judged(result: JsonObject): JudgedPage {
-    const { core, offer, findings } = this
+    const { core, offer, findings } = this.#page
     const next = member(result, 'nextCursor')
     const lifetime = member(result, 'ttlMs')
     if (!isString(next) && this.#listing.whole && offer !== undefined) {
@@ -146,7 +129,7 @@ class PageJudge implements ToolPage {
   }
 
   #candidate(tool: Json, index: number): Candidate {
-    const { catalog, core: { options } } = this
+    const { catalog, core: { options } } = this.#page
     const own = isObject(tool) ? member(tool, 'name') : undefined
     const name = isString(own) ? own : undefined
     const sent = !isObject(tool) ? undefined : name === undefined ? tool : catalog.interned(name, tool)
@@ -163,7 +146,7 @@ class PageJudge implements ToolPage {
     if (isRemoved || isHidden) this.#edits.push({ path: at, remove: true })
     else if (changes !== undefined) {
       if (shownName !== undefined && name !== undefined) {
-        this.catalog.rename(shownName, name)
+        this.#page.catalog.rename(shownName, name)
         this.#listing.shownNames.add(shownName)
       }
       if (text !== undefined) this.#edits.push({ path: at, replace: edit(Buffer.from(text), changes) })
@@ -177,16 +160,17 @@ class PageJudge implements ToolPage {
   }
 
   #overLimit(change: Edit, count: number, reason: string): void {
-    const found = this.core.findings(this.findings.meter)
-    this.core.ask('onOverLimit', { count, reason }, found, '/result/tools')
-    this.findings.include(found)
+    const { core, findings } = this.#page
+    const found = core.findings(findings.meter)
+    core.ask('onOverLimit', { count, reason }, found, '/result/tools')
+    findings.include(found)
     if (found.isStop) this.#edits.push(change)
     else this.#isPartial = true
   }
 
   /** Removes the tools beyond the number that the client takes. */
   #removeSurplus(): void {
-    const { core, terms, findings } = this
+    const { core, terms, findings } = this.#page
     const shape = core.options.shapes?.of(terms.client)
     if (shape === undefined) return
     for (const name of surplusOf(core, shape, this.#listing, [...this.#places.keys()], findings)) {
