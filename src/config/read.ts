@@ -1,21 +1,21 @@
 import { resolve } from 'node:path'
 import type { ClientPatterns } from '#core/options.js'
-import { CustomsError } from '#errors.js'
 import { isObject, type Json, member } from '#protocol/unmetered.js'
 import { readAddress, readHost, readListen, readOrigin, readServerUrl } from './address.js'
 import { checked } from './check.js'
+import { clientTokens, readFacade, readIssuer, refuseContradictions } from './auth.js'
 import {
-  asksForTokens, usual, type AuditTarget, type Configuration, type FacadeConfiguration,
-  type IssuerConfiguration, type Limits, type ServerConfiguration, type StateConfiguration,
+  usual, type AuditTarget, type Configuration, type Limits, type ServerConfiguration,
+  type StateConfiguration,
 } from './configuration.js'
-import { readChecked, readText } from './file.js'
-import { isConfigurationFile, isTokens } from './generated/checks.js'
+import { readChecked } from './file.js'
+import { isConfigurationFile } from './generated/checks.js'
 import { defaults } from './generated/defaults.js'
 import { keys } from './generated/keys.js'
 import type * as Written from './generated/types.js'
 import { readBasePolicy, readRules } from './policy-file.js'
 import { readClients, readHeaders, readLockSetting, readProfiles, readServer } from './server.js'
-import { fail, pathFrom, Problem, type Keys, type Source } from './source.js'
+import { fail, pathFrom, type Keys, type Source } from './source.js'
 import { readTrust } from './trust.js'
 
 /**
@@ -57,8 +57,6 @@ const merged = async (
   const address = listen === undefined ? base.listen : readListen(listen, ['listen'], source)
   const issuer = (auth && readIssuer(auth, address, tls !== undefined)) ?? base.issuer
   const facade = (auth && readFacade(auth)) ?? base.facade
-  if (facade !== undefined && issuer !== undefined)
-    fail(['auth', 'facade'], 'stands beside issuer: give one of them')
   const tokens = auth?.tokens === undefined ? base.tokens : clientTokens(auth.tokens)
   const clients = written.clients === undefined ? base.clients : readClients(written.clients)
   const read: [string, ServerConfiguration][] = [
@@ -69,17 +67,8 @@ const merged = async (
     ...base.servers,
     ...read.map(([name, server]) => [name, withClients(server, clients)] as const),
   ])
-  if (issuer === undefined && facade === undefined) servers.forEach(refuseScopes)
-  if (asksForTokens({ tokens, issuer, facade })) servers.forEach(refusePassthrough)
   const state = written.state === undefined ? base.state : readState(written.state)
-  if (facade !== undefined && state !== undefined)
-    fail(['auth', 'facade'], 'goes not with state: only the replica at which a user logged in knows the login')
-  if (facade !== undefined) {
-    servers.forEach((server, name) => refuseBesideFacade(server, name, tokens.length > 0))
-  }
-  refuseMatches(written.clients, ['clients'], tokens, issuer)
-  for (const [name, server] of Object.entries(written.servers ?? {}))
-    refuseMatches(server.clients, ['servers', name, 'clients'], tokens, issuer)
+  refuseContradictions(written, { tokens, issuer, facade }, servers, state)
   return freeze({
     file: base.file,
     listen: address,
@@ -192,53 +181,12 @@ const freeze = <Value>(value: Value): Value => {
   return value
 }
 
-const clientTokens = (written: Written.Tokens): Configuration['tokens'] =>
-  Array.isArray(written)
-    ? written.map(token => ({ token, name: undefined }))
-    : Object.entries(written).map(([name, token]) => ({ token, name }))
-
-type WrittenAuth = Exclude<NonNullable<Written.ConfigurationFile['auth']>, string>
-
-const readIssuer = (
-  { issuer, audience, scopes, jwks, introspection }: WrittenAuth,
-  listen: Configuration['listen'], isTls: boolean,
-): IssuerConfiguration | undefined => {
-  if (issuer === undefined) return undefined
-  const url = (text: string, ...keys: Keys): string => readServerUrl(text, ['auth', ...keys])
-  const host = 'socket' in listen || !listen.host.includes(':') ? '' : `[${listen.host}]`
-  const here = 'socket' in listen || listen.port === 0
-    ? undefined
-    : `http${isTls ? 's' : ''}://${host || listen.host}:${listen.port}`
-  const ours = audience === undefined ? here : url(audience, 'audience')
-  if (ours === undefined) return fail(['auth', 'issuer'], 'needs auth.audience: the public URL of this relay')
-  return {
-    issuer: url(issuer, 'issuer'),
-    audience: ours.replace(/\/$/, ''),
-    scopes: scopes ?? [],
-    jwks: jwks === undefined ? undefined : url(jwks, 'jwks'),
-    introspection: introspection && { ...introspection, url: url(introspection.url, 'introspection', 'url') },
-  }
-}
-
 const withClients = (
   server: ServerConfiguration, clients: readonly ClientPatterns[],
 ): ServerConfiguration =>
   clients.length === 0
     ? server
     : { ...server, names: { ...server.names, clients: [...(server.names?.clients ?? []), clients] } }
-
-/** An entry that can never match would hold nothing back, so it is an error. */
-const refuseMatches = (
-  written: readonly Written.ClientRules[number][] = [], keys: Keys, tokens: Configuration['tokens'],
-  issuer: IssuerConfiguration | undefined,
-): void => {
-  for (const [index, { match: { token, subject } }] of written.entries()) {
-    const at = [...keys, index, 'match']
-    if (token !== undefined && !tokens.some(({ name }) => name === token))
-      return fail([...at, 'token'], `auth.tokens has no token named ${JSON.stringify(token)}`)
-    if (subject !== undefined && issuer === undefined) return fail([...at, 'subject'], 'needs auth.issuer')
-  }
-}
 
 /** An error does not quote the URL: it may hold a password. */
 const readState = (
@@ -270,63 +218,4 @@ const passwordIn = (url: string): string => {
 const readOwnUrl = (text: string, keys: Keys): string => {
   const { origin, pathname, search } = new URL(readServerUrl(text, keys))
   return pathname === '/' && search === '' ? origin : fail(keys, 'must not have a path: http://HOST:PORT')
-}
-
-/** Codes and tokens are sent to the public URL, and browsers come back to it (OAuth 2.1, section 1.5). */
-const readFacade = ({ facade, issuer, audience }: WrittenAuth): FacadeConfiguration | undefined => {
-  if (facade === undefined) {
-    if (audience === undefined || issuer !== undefined) return undefined
-    return fail(['auth', 'audience'], 'goes only with issuer or facade')
-  }
-  if (audience === undefined) return { audience }
-  const { protocol, hostname, origin } = new URL(readServerUrl(audience, ['auth', 'audience']))
-  const isLocal = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
-  return protocol === 'https:' || isLocal ? { audience: origin } : fail(['auth', 'audience'], 'must be https')
-}
-
-/** Only a server with a URL has an issuer at which users log in. */
-const refuseBesideFacade = (server: ServerConfiguration, name: string, hasTokens: boolean): void => {
-  const why = 'goes not with auth.facade: the server gets the token of each user'
-  if ('url' in server && server.upstream !== undefined) fail(['servers', name, 'upstream'], why)
-  if ('url' in server && server.headers.has('authorization')) {
-    fail(['servers', name, 'headers'], `Authorization ${why}`)
-  }
-  if ('command' in server && !hasTokens) {
-    fail(
-      ['servers', name, 'command'],
-      'has no login, and auth.facade asks for one: add auth.tokens, or give it a url',
-    )
-  }
-}
-
-/** Scopes are those of an issuer's tokens. */
-const refuseScopes = ({ scopes, tools }: ServerConfiguration, name: string): void => {
-  const needsIssuer = (...keys: Keys) =>
-    fail(['servers', name, ...keys, 'scopes'], 'needs auth.issuer or auth.facade')
-  if (scopes !== undefined) needsIssuer()
-  for (const [tool, setting] of tools) if (setting.scopes !== undefined) needsIssuer('tools', tool)
-}
-
-/** A token for this relay must not reach a server (2026-07-28, authorization, access token privilege). */
-const refusePassthrough = (server: ServerConfiguration, name: string): void => {
-  if ('command' in server || server.upstream !== 'passthrough') return
-  fail(['servers', name, 'upstream'], 'cannot be passthrough beside auth: the client\'s token is for this ' +
-    'relay, and the specification forbids to pass it on. Send a token of your own (static), or none')
-}
-
-/**
- * A file of bearer tokens, one per line; empty lines are skipped.
- * @throws CustomsError BAD_CONFIG: `FILE:LINE: reason`
- */
-export const readTokens = async (file: string): Promise<Configuration['tokens']> => {
-  const lines = (await readText(file)).split(/\r?\n/)
-  const tokens = lines.filter(line => line !== '')
-  if (tokens.length === 0) throw new CustomsError('BAD_CONFIG', `${file}: holds no token`)
-  try {
-    return clientTokens(checked(isTokens, tokens, tokens))
-  } catch (cause) {
-    if (!(cause instanceof Problem)) throw cause
-    const line = lines.indexOf(tokens[Number(cause.keys[0])] ?? '') + 1
-    throw new CustomsError('BAD_CONFIG', `${file}:${line}: ${cause.reason}`, { cause })
-  }
 }

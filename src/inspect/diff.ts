@@ -1,5 +1,6 @@
 import { diffWordsWithSpace } from 'diff'
-import { type Change, type ChangeClass, changeClasses } from '#lock/compare.js'
+import type { Change } from '#lock/compare.js'
+import { type ChangeClass, changeClasses } from '#lock/comparison.js'
 import { withDigits } from '#lock/digits.js'
 import { plainJson } from '#protocol/quote.js'
 import { isArray, isObject, isString, type Json, member, pointer, unmetered } from '#protocol/unmetered.js'

@@ -1,4 +1,4 @@
-import type { ChangeClass, Difference } from './compare.js'
+import type { ChangeClass, Difference } from './comparison.js'
 
 export type LockAction = 'log' | 'block'
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { changeClasses, compareTools } from '#lock/compare.js'
+import { compareTools } from '#lock/compare.js'
+import { changeClasses } from '#lock/comparison.js'
 import { decide, standardActions } from '#lock/decide.js'
 import { markLongNumbers } from '#lock/digits.js'
 import {

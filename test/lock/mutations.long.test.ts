@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { acceptedOfLock } from '#commands/lock/accepted.js'
-import { changeClasses, type ChangeClass } from '#lock/compare.js'
+import { changeClasses, type ChangeClass } from '#lock/comparison.js'
 import { standardActions } from '#lock/decide.js'
 import { formatLock, parseLock, type Locked } from '#lock/lock.js'
 import {

@@ -4,9 +4,8 @@ import type { Configuration, LockSetting, ServerConfiguration } from '#config/co
 import type { Accepted, AcceptedOffer, AcceptedPart, Drift } from '#core/accepted.js'
 import { CustomsError, wordsText } from '#errors.js'
 import { plain } from '#inspect/plain.js'
-import {
-  bodyDigest, type Change, type ChangeClass, changeClasses, compareIdentities, compareTools, isSame,
-} from '#lock/compare.js'
+import { bodyDigest, type Change, compareIdentities, compareTools } from '#lock/compare.js'
+import { type ChangeClass, changeClasses, isSame } from '#lock/comparison.js'
 import { decide, type LockActions, standardActions } from '#lock/decide.js'
 import { asDoubles, markLongNumbers, withDigits } from '#lock/digits.js'
 import { formatLock, type Locked } from '#lock/lock.js'

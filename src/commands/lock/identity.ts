@@ -5,7 +5,7 @@ import { homedir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { isBroughtAlong } from '#config/trusted-package.js'
 import type { ProcessServer, ServerConfiguration } from '#config/configuration.js'
-import { isSame } from '#lock/compare.js'
+import { isSame } from '#lock/comparison.js'
 import {
   isObject, isString, type Json, type JsonObject, member, parseJson,
 } from '#protocol/unmetered.js'

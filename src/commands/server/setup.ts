@@ -126,7 +126,7 @@ const readAll = async (flags: SharedFlags, environment: Environment): Promise<Co
     audit: { ...merged.audit, file: flags.audit ?? merged.audit.file },
     tokens: flags.tokenFile === undefined
       ? merged.tokens
-      : await (await import('#config/read.js')).readTokens(flags.tokenFile),
+      : await (await import('#config/auth.js')).readTokens(flags.tokenFile),
   }
 }
 
