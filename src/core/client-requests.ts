@@ -22,7 +22,7 @@ const maxCancelled = 1000
 /** Most bytes of memory for requests in flight. */
 const maxBytes = 80 * 1024 * 1024
 
-/** The client's requests, each from its arrival to its one response (promise 3). */
+/** The client's requests, each from its arrival to its one response (docs/promises.md, 3). */
 export class ClientRequests {
   readonly #core: Core
   readonly #lists: ToolLists
@@ -32,7 +32,7 @@ export class ClientRequests {
   readonly given: GivenResponses
   readonly shared: SharedRequests
   readonly #timers = new ChurnMap<string, PendingRequest>()
-  /** Requests that the client cancelled, in that order. */
+  /** Requests that the client cancelled, in the order of the cancellations. */
   readonly #cancelled = new Set<PendingRequest>()
   #queued = 0
   #lastTimer = 0
@@ -80,7 +80,7 @@ export class ClientRequests {
       return this.#reply(
         request, undefined, errorFrame(request, this.#gone.code, `mcp-customs: ${this.#gone.reason}`),
       )
-    if (!this.#hasRoom(request)) ask('onId', { use: 'too-many', from: 'client' }, findings, '/id')
+    if (!this.#hasRoom(request)) ask('onId', { use: 'no-room', from: 'client' }, findings, '/id')
     this.#core.judgeRevision('client', handshake.spokenIn(message, terms, frame.envelope?.headers), findings)
     if (findings.isStop)
       return this.#reply(request, undefined, isOldRevision(findings)
@@ -90,7 +90,7 @@ export class ClientRequests {
     this.#begin(request)
   }
 
-  /** The client has got an event id on this exchange, and may resume its stream at another replica. */
+  /** The client has received an event id on this exchange, and may resume its stream at another replica. */
   resumable(exchange: Exchange): void {
     for (const request of this.pending.on(exchange)) if (request.stage === 'sent') this.shared.keep(request)
   }
@@ -132,7 +132,7 @@ export class ClientRequests {
     this.#lists.exchangeEnded(exchange)
     for (const request of this.pending.on(exchange)) {
       const isQueued = request.stage === 'queued'
-      // A response that is being judged now is recorded when that is done.
+      // A response that is being judged is recorded after its judgement.
       if (!isQueued && !request.isAtServer) continue
       // In a session, the response to a request that was sent may be fetched on another stream.
       if (!this.#core.options.stateless && !isQueued) continue
@@ -169,14 +169,14 @@ export class ClientRequests {
   }
 
   /**
-   * The session is over: records the requests without a response. Other replicas keep knowing them: clients
-   * of a replica that stops fetch their responses there.
+   * The session is over: records the requests without a response. The shared state keeps
+   * these requests, so that their clients can fetch the responses at another replica.
    */
   ended(): void {
     for (const request of this.pending.all()) this.#drop(request)
   }
 
-  /** Judges the response when it arrives, of a request that needs no sending. */
+  /** Waits for the response to a request that is at the server already, and judges it. */
   awaitResponse(request: PendingRequest): void {
     this.#run(request, this.#outcome(request))
   }
@@ -273,7 +273,10 @@ export class ClientRequests {
     this.#core.driver.fill(request.response, arrived)
   }
 
-  /** Makes room for a request by forgetting cancelled ones, oldest first. @returns false when that failed */
+  /**
+   * Makes room for a request by forgetting cancelled ones, oldest first.
+   * @returns false when there is still no room
+   */
   #hasRoom(request: PendingRequest): boolean {
     for (const oldest of this.#cancelled) {
       if (this.pending.hasRoom(request)) break
@@ -301,7 +304,7 @@ export class ClientRequests {
     output.toServer(exchange, frame)
   }
 
-  /** The server cannot respond any more. */
+  /** The server can no longer respond to this request. */
   lost(request: PendingRequest, reason: string): void {
     this.#fail(request, errorCode.gone, reason)
   }
@@ -359,7 +362,7 @@ export class ClientRequests {
   }
 }
 
-/** The exchange of the response. A stdio server has one exchange only: there the request's own is used. */
+/** The exchange of the response. For a stdio server, it is the exchange of the request. */
 const exchangeOf = (request: PendingRequest, { exchange }: Arrived): Exchange =>
   exchange === stdioExchange ? request.exchange : exchange
 

@@ -38,7 +38,7 @@ export class ResponseMatching {
     } else this.#unsolicited(arrived, message.key, findings)
   }
 
-  /** An HTTP error body instead of a response. @returns false when it belongs to no request */
+  /** An HTTP error body instead of a response. @returns false when the body has no key of a request */
   answeredByHttpPage(arrived: Arrived & { readonly message: HttpPage }, findings: Findings): boolean {
     const { exchange, frame, message } = arrived
     if (message.key === undefined) return false
@@ -49,8 +49,9 @@ export class ResponseMatching {
   }
 
   /**
-   * Handles a server frame that is no usable message, or is blocked. If the frame is blocked, each request
-   * that it may answer gets our error. If the policy lets the frame pass, it answers the first of them.
+   * Handles a server frame that cannot be used as a message, or that is blocked. If the frame is blocked,
+   * each request that the frame may answer gets our error. If the policy lets the frame pass, the frame
+   * answers the first of them.
    * @param keys the ids that could be read from the frame, likeliest first
    * @param isAnonymous true for a response without an id. If it is blocked, the only request in flight gets
    *   our error; if it passes, the client cannot match it to a request, and goes on waiting
@@ -75,7 +76,7 @@ export class ResponseMatching {
     if (findings.isStop)
       for (const request of waiting)
         this.#requests.arrived(request, { ...arrived, message: undefined }, findings)
-    // If the policy lets it pass, a lenient client reads it as the response to its first id.
+    // If the policy lets the frame pass, a lenient client takes the frame as the response to the first id.
     else if (waiting[0] !== undefined)
       this.#requests.arrived(waiting[0], { ...arrived, message: lenientResponse(frame) }, findings)
     return waiting.length > 0
@@ -87,7 +88,7 @@ export class ResponseMatching {
     if (request?.isAtServer === true) this.#requests.lost(request, reason)
   }
 
-  /** The answered request whose response the server replays on a resumed stream: it is judged again. */
+  /** Opens an answered request again, whose response the server replays, so that the response is judged. */
   #replayed(exchange: Exchange, key: IdKey): PendingRequest | undefined {
     const again = this.#core.options.stateless ? undefined : this.#requests.given.find(exchange, key)
     if (again === undefined) return undefined
@@ -132,13 +133,13 @@ export class ResponseMatching {
     }
   }
 
-  /** The response to a request of another replica cannot be judged. */
+  /** Answers with an error when judging the response to another replica's request has failed. */
   #lostOn(exchange: Exchange, asker: RequestId, reason: string, findings: Findings): void {
     this.#core.records.write({ event: 'wire', from: 'server', verdict: 'block', reason }, findings)
     this.#core.output.toClient(exchange, errorFrame(asker, errorCode.blocked, `mcp-customs: ${reason}`))
   }
 
-  /** A response to no request in flight, or to one whose id is spelled differently. */
+  /** Handles a response that belongs to no request in flight, or by another spelling of the id only. */
   #unsolicited(arrived: Arrived, key: IdKey, findings: Findings): void {
     // A late response to our own tools/list is dropped: the client did not ask for it.
     if (this.#lists.ids.isRelayMade(key)) return

@@ -45,7 +45,7 @@ export interface Arrival {
 
 /** A request id that is in flight already or exceeds a limit, or a response id without a request. */
 export interface IdUse {
-  readonly use: 'repeated' | 'unasked' | 'too-many' | 'unknown'
+  readonly use: 'repeated' | 'unasked' | 'no-room' | 'unknown'
   readonly from: Side
 }
 

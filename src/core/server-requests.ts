@@ -37,7 +37,7 @@ export class ServerRequests {
     const { id, key, method, params } = message
     const { ask, output, records, handshake, shared } = this.#core
     const pending: Pending = { exchange, id, key, weight: weights.serverRequest + 4 * key.length, kept: 0 }
-    if (pending.weight > maxBytes) ask('onId', { use: 'too-many', from: 'server' }, findings, '/id')
+    if (pending.weight > maxBytes) ask('onId', { use: 'no-room', from: 'server' }, findings, '/id')
     while (!this.#pending.hasRoom(pending) || this.#pending.size >= maxPending) this.#forgetOldest()
     const isFresh = this.#pending.open(pending)
     if (!isFresh) ask('onId', { use: 'repeated', from: 'server' }, findings, '/id')

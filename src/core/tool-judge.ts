@@ -29,22 +29,22 @@ export interface Candidate {
 
 /** A tool that was judged. */
 export interface JudgedTool {
-  /** The definition that the client's one is made of: the server's, or the accepted one. */
+  /** The definition from which the client's is made: the server's, or the accepted one. */
   readonly shown: JsonObject | undefined
-  /** The definition's JSON text, where it is not the server's. */
+  /** The JSON text of the accepted definition; undefined when the server's definition is used. */
   readonly text: string | undefined
-  /** The edits that make the client's definition of it; undefined when it is not shown. */
+  /** The edits that turn that definition into the client's; undefined when the tool is not shown. */
   readonly changes: readonly Edit[] | undefined
   /** The name for this client, where it is not the server's. */
   readonly shownName: string | undefined
   readonly isRemoved: boolean
-  /** The operator or the client's scopes keep it from the client. */
+  /** The operator hides the tool, or the client's token lacks a scope. */
   readonly isHidden: boolean
-  /** The list has a tool of its name already. */
+  /** The list already has a tool with this name. */
   readonly isRepeated: boolean
 }
 
-/** The page of a tool, as far as it concerns one tool. */
+/** What judging one tool needs to know of its page. */
 export interface ToolPage {
   readonly core: Core
   readonly catalog: Catalog
@@ -55,7 +55,7 @@ export interface ToolPage {
   readonly scopes: readonly string[] | undefined
   /** The definitions that were accepted for this client. */
   readonly offer: AcceptedOffer | undefined
-  /** The page's tools as their digests are made of. */
+  /** The page's tools with all digits of their numbers, as digests are made from them. */
   readonly exact: Json | undefined
   /** True for a name of a tool that was listed before. */
   isTaken(name: string): boolean
@@ -65,7 +65,7 @@ export interface ToolPage {
 export class ToolJudge {
   readonly #page: ToolPage
   readonly #candidate: Candidate
-  /** What the schema engine found in its schemas. */
+  /** The problems that the schema engine found in the tool's schemas. */
   readonly #inspected: Checked
   readonly #path: string
   readonly #found: Findings
@@ -105,12 +105,12 @@ export class ToolJudge {
     const { name, sent, setting } = this.#candidate
     const found = this.#found
     const { meter } = findings
-    const ofServer = this.#asked(sent && this.#withoutOperators(sent), this.#inspected)
+    const ofServer = this.#asked(sent && this.#withoutOperatorSchema(sent), this.#inspected)
     yield* this.#rest()
     // The client sees the accepted definition, and results are validated by it.
     const locked = name === undefined ? undefined : offer?.definitions.tools.get(name)
     const shown = this.#drift === 'same' || !isObject(locked) ? sent : locked
-    const whole = shown && this.#withoutOperators(shown)
+    const whole = shown && this.#withoutOperatorSchema(shown)
     const before = whole && (shown === sent ? { value: whole, ...ofServer } : yield* this.#judged(whole))
     if (shown !== sent) before?.findings.carry(ofServer.findings, rule => mends.has(rule))
     const judged = (value: JsonObject) => this.#judged(value)
@@ -142,8 +142,8 @@ export class ToolJudge {
     }
   }
 
-  /** Rules judge the server's definition. The operator's output schema is only inspected (`schemasOf`). */
-  #withoutOperators(tool: JsonObject): JsonObject {
+  /** Rules do not judge the output schema of the operator, which is only inspected (`schemasOf`). */
+  #withoutOperatorSchema(tool: JsonObject): JsonObject {
     return this.#candidate.setting?.outputSchema === undefined ? tool : omit(tool, 'outputSchema')
   }
 
@@ -166,7 +166,7 @@ export class ToolJudge {
     yield* this.#rest()
     const { sent } = this.#candidate
     const isSame = sent !== undefined && ['inputSchema', 'outputSchema'].every(
-      key => member(value, key) === member(this.#withoutOperators(sent), key),
+      key => member(value, key) === member(this.#withoutOperatorSchema(sent), key),
     )
     if (isSame) return { value, ...this.#asked(value, this.#inspected) }
     const subjects = schemasOf({ ...this.#candidate, sent: value, setting })
@@ -174,8 +174,8 @@ export class ToolJudge {
   }
 
   /**
-   * The definition for the client: as its profiles want it, judged again. `#found` takes the findings of the
-   * profiles.
+   * Adapts the definition to the client's profiles, and judges the result again. Adds the findings of the
+   * profiles to `#found`.
    * @param value with the operator's words
    */
   *#fitted(last: Judged<'onTool'>, value: JsonObject): Flow<JsonObject | undefined> {
@@ -204,10 +204,10 @@ export class ToolJudge {
   }
 }
 
-/** A tool that the operator denies is removed as hidden. */
+/** True when a rule stops the tool. A tool that the operator denies counts as hidden. */
 const isStopped = ({ stopping }: Findings): boolean => stopping.some(rule => rule !== 'call/denied')
 
-/** The schemas of a tool that values will be validated by. */
+/** The schemas of a tool by which arguments and results will be validated. */
 export const schemasOf = ({ index, sent, setting, overLimit }: Candidate): readonly Subject[] =>
   ['inputSchema', 'outputSchema'].flatMap((key): Subject[] => {
     const theirs = key === 'outputSchema' ? setting?.outputSchema : undefined

@@ -20,7 +20,7 @@ import type { Terms } from './terms.js'
 import { type Candidate, type JudgedTool, schemasOf, ToolJudge, type ToolPage } from './tool-judge.js'
 
 export interface JudgedPage {
-  /** The edits that make the client's page of the server's; empty if it passes unchanged. */
+  /** The edits that turn the server's page into the client's; empty when none are needed. */
   readonly edits: readonly Edit[]
   /** The names of the tools that the client gets. */
   readonly shown: readonly string[]
@@ -33,9 +33,9 @@ const turnBytes = 512 * 1024
 const turnTools = 250
 
 /**
- * Judges a page of `tools/list`: each tool by itself, so that a bad one never fails the list.
- * @param exchange on which it arrived
- * @param scopes of the client's token: tools that need others are left out of its list
+ * Judges a page of `tools/list`. Each tool is judged by itself: a faulty tool does not block the list.
+ * @param exchange on which the page arrived
+ * @param scopes of the client's token: tools that need other scopes are left out of the client's list
  * @returns undefined when the page is blocked as a whole
  */
 export function* judgePage(
@@ -62,14 +62,14 @@ export function* judgePage(
   return page.judged(result)
 }
 
-/** The tools of a page. */
+/** Judges the tools of one page, and collects the edits of the page. */
 class PageJudge {
   readonly #page: ToolPage
   readonly #listing: Listing
   readonly #edits: Edit[]
   readonly #listed = new Map<string, JsonObject>()
   readonly #passed = new Map<string, Tool>()
-  /** Where the tools stand that the client gets. */
+  /** The index in the page of each tool that the client gets. */
   readonly #places = new Map<string, number>()
   #isPartial = false
 
@@ -184,8 +184,8 @@ class PageJudge {
 const maxNamed = 20
 
 /**
- * The tools beyond the number that the client takes: those stay first that the operator names, then those
- * that fit a pattern, in the operator's order; then the server's order counts.
+ * The tools beyond the number that the client takes. Tools that the operator names are kept first, then tools
+ * that match a pattern of the operator, in the operator's order; then the others, in the server's order.
  */
 const surplusOf = (
   core: Core, shape: ClientShape, listing: Listing, shown: readonly string[], findings: Findings,

@@ -160,7 +160,7 @@ export const isAnnotated = (tool: JsonObject | undefined, meter: Meter): boolean
   return [...each(annotations, meter)].some(([key]) => key !== 'title')
 }
 
-/** tool/annotations. Who is trusted: `trusted` in core/listing.ts, from config/trust.ts or the lock. */
+/** tool/annotations. Who is trusted: `trusted` in core/tool-judge.ts, from config/trust.ts or the lock. */
 export const annotations: Powers = {
   onTool: ({ definition, path, trusted }, meter) =>
     trusted || !isAnnotated(definition, meter)

@@ -14,7 +14,7 @@ export const json = ofFault('json')
 export const ambiguous = ofFault('ambiguous')
 export const size: Powers = {
   ...ofFault('size'),
-  onId: ({ use }) => (use === 'too-many' ? one('', 'the requests in flight take too much memory') : nothing),
+  onId: ({ use }) => (use === 'no-room' ? one('', 'the requests in flight take too much memory') : nothing),
 }
 
 export const jsonRpc: Powers = {
@@ -43,7 +43,7 @@ export const revision: Powers = {
 
 const idMessage = ({ use, from }: IdUse): string | undefined => {
   if (use === 'repeated') return 'a request of this id is in flight'
-  if (use === 'too-many' || use === 'unknown') return undefined
+  if (use === 'no-room' || use === 'unknown') return undefined
   return from === 'server'
     ? 'answers no request in flight by its exact id'
     : 'answers no request that the server has in flight'

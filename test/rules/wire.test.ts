@@ -43,8 +43,8 @@ t.test('wire/id: ids that are not valid', t => {
     for (const use of ['repeated', 'unasked'] as const) {
       t.same(paths(ruleNamed('wire/id').onId?.({ use, from })), ['/id'])
     }
-    t.same(ruleNamed('wire/id').onId?.({ use: 'too-many', from }), [], 'too many are wire/size')
-    t.same(paths(ruleNamed('wire/size').onId?.({ use: 'too-many', from })), [''])
+    t.same(ruleNamed('wire/id').onId?.({ use: 'no-room', from }), [], 'too many are wire/size')
+    t.same(paths(ruleNamed('wire/size').onId?.({ use: 'no-room', from })), [''])
   }
   t.end()
 })

@@ -35,7 +35,7 @@ const compile = (definition: Definition) => {
   return { definition, traits }
 }
 
-/** The known revisions of MCP, oldest first. A new one is a file of this folder and a row here. */
+/** The known revisions of MCP, oldest first. For a new one see CONTRIBUTING.md. */
 const table = {
   '2024-11-05': compile(r20241105),
   '2025-03-26': compile(r20250326),

@@ -28,14 +28,15 @@ const fullBytes = 256 * 1024
 /** Proxies must not buffer, store or compress a stream. */
 const streamHeaders = [['cache-control', 'no-cache, no-transform'], ['x-accel-buffering', 'no']] as const
 
-/** Most answers that are reported, the newest ones, when the client may not have received them. */
+/** Most responses that are reported when the client may not have received them: the newest ones. */
 const maxSent = 64
 
 const nothing = () => {}
 
 /**
- * The response to one HTTP request. It is one JSON text when the first message that is sent is the answer. It
- * is a stream of events when another message is sent first. An HTTP server chooses the form itself.
+ * The HTTP response to one HTTP request. It is one JSON text when the first message that is sent is a
+ * response. It is a stream of events when another message is sent first. In front of an HTTP server, the
+ * headers of that server choose between the two.
  */
 export class Reply {
   readonly #response: FrontResponse
@@ -45,24 +46,24 @@ export class Reply {
   readonly #change: ((head: ResponseHead) => ResponseHead) | undefined
   #state: 'waiting' | 'streaming' | 'done' = 'waiting'
   #head: ResponseHead | undefined
-  /** The number of answers that are still to come. */
+  /** The number of responses that are still to come. */
   #pending: number
-  /** Answers that are sent together, as one JSON text. */
+  /** Responses that are sent together, as one JSON text. */
   #collected: Frame[] = []
-  /** True when the server sends no more messages but answers: the last answer ends the stream. */
+  /** True when the server sends only responses from now on: the last response ends the stream. */
   #endsWithResponses = false
   #full = false
   /** The number of calls of `keepAlive` since bytes were written. */
   #silence = 0
-  /** The newest answers that were sent. */
+  /** The newest responses that were sent. */
   readonly #sent: IdKey[] = []
   #onDrained: () => void = nothing
   #onOver: () => void = nothing
 
   /**
-   * @param follows the server speaks HTTP and chooses the form: nothing is sent before its head
+   * @param follows true for an HTTP server, which chooses the form: nothing is sent before that server's head
    * @param session the session id that the front has created
-   * @param change of the head of an HTTP server's response
+   * @param change changes the head of an HTTP server's response
    */
   constructor(
     response: FrontResponse, expected: Expected, follows: boolean, session: string | undefined,
@@ -89,7 +90,10 @@ export class Reply {
     this.#onOver = over
   }
 
-  /** @param undelivered called for each answer that the client may not have got when the connection closes */
+  /**
+   * @param undelivered called for each response that the client may not have received when the connection
+   *   closes
+   */
   watchDelivery(undelivered: (key: IdKey) => void): void {
     // Called after the response is over: the closure must not keep this reply and its frames in memory.
     const sent = this.#sent
@@ -104,12 +108,12 @@ export class Reply {
     return this.#full
   }
 
-  /** The ids of the requests that it answers. */
+  /** The ids of the requests that this HTTP response answers. */
   get expected(): readonly IdKey[] {
     return this.#expected.keys
   }
 
-  /** Whether answers are still to come. */
+  /** Whether responses are still to come. */
   get awaited(): boolean {
     return this.#pending > 0
   }
@@ -138,6 +142,7 @@ export class Reply {
     if (mediaType(head.headers) === eventStream) this.stream()
   }
 
+  /** Writes lines of an event stream that are no event, such as a comment or `retry`. */
   between(lines: string): void {
     if (this.#state === 'streaming') this.#write(Buffer.from(lines))
   }
@@ -148,7 +153,7 @@ export class Reply {
     const challenge = neededScopes && this.#expected.challenge?.(neededScopes)
     const head = challenge ? { ...challenge, headers: headersOf(challenge.headers ?? {}) } : response
     if (head) this.head(head)
-    // The body of an HTTP error answers all pending requests, although it names none of them.
+    // The body of an HTTP error answers all pending requests, although the body names none of them.
     const isWhole = frame.message.kind === 'page' && frame.message.key === undefined
     const responses = isWhole ? this.#pending : responsesIn(frame)
     this.#pending -= responses
@@ -166,19 +171,19 @@ export class Reply {
     }
     this.#write(encodeEvent(frame))
     if (this.#pending <= 0) this.#response.setPending?.(undefined)
-    // A stream that an HTTP server has chosen ends when the server ends it.
+    // A stream that an HTTP server has opened normally ends when that server ends it.
     if (responses > 0 && this.#pending <= 0 && (!this.#head || this.#endsWithResponses)) this.finish()
   }
 
-  /** Ends the stream with its last answer, whatever else the server may send. */
+  /** Ends the stream after its last response, without waiting for further messages. */
   endWithResponses(): void {
     this.#endsWithResponses = true
     if (this.#state === 'streaming' && this.expected.length > 0 && this.#pending <= 0) this.finish()
   }
 
   /**
-   * Called when the server's HTTP response is over. Pending answers are awaited, unless the client can fetch
-   * them later.
+   * Called when the server's HTTP response is over. Pending responses are awaited, unless the client can
+   * fetch them later.
    */
   streamEnded(resumable: boolean): void {
     this.#endsWithResponses = true
@@ -186,8 +191,8 @@ export class Reply {
   }
 
   /**
-   * Ends the response. A stream is closed; collected answers are sent; a response without answers gets a
-   * status of its own.
+   * Ends the HTTP response. A stream is closed; collected responses are sent. Where there is none, the client
+   * gets the status of the server, 202 or an error.
    */
   finish(): void {
     if (this.#state === 'done') return
@@ -212,7 +217,7 @@ export class Reply {
     const [first, ...more] = this.#collected
     if (first === undefined || more.length > 0) return this.#end(status, joined(this.#collected))
     const isPage = first.message.kind === 'page'
-    // A page keeps the type that the server has sent.
+    // The page of an HTTP error keeps the content type that the server has sent.
     const type = isPage ? only(this.#head?.headers ?? noHeaders, 'content-type') ?? '' : json
     this.#end(status, first.bytes, type)
   }
@@ -222,8 +227,8 @@ export class Reply {
   }
 
   /**
-   * The status of a response with answers. Where the relay made all answers, the relay chooses the status
-   * too: with the server's status (such as 202) a client may not read the body.
+   * The status of an HTTP response with responses. Where the relay made all of them, the relay chooses the
+   * status too: with the server's status (such as 202) a client may not read the body.
    */
   #statusOf(responses: readonly Frame[]): number {
     const status = this.#head?.status
@@ -233,7 +238,7 @@ export class Reply {
   }
 
   /**
-   * The status, or 200 in place of a status with which clients read no body, when the request needs answers.
+   * The status; 200 in place of a status with which clients read no body, when responses are expected.
    */
   #carrying(status: number): number {
     return this.expected.length > 0 && bodiless.has(status) ? 200 : status
@@ -292,17 +297,17 @@ const noBytes = Buffer.alloc(0)
 const noHeaders: HttpHeaders = new Map()
 
 /**
- * With 202 a client of Streamable HTTP reads no answer; with the others no HTTP client does (RFC 9110,
+ * Clients of MCP do not read a body with 202. HTTP clients do not read one with 204, 205 and 304 (RFC 9110,
  * sections 15.3 and 15.4.5).
  */
 const bodiless: ReadonlySet<number> = new Set([202, 204, 205, 304])
 
-/** The answers to a batch, as one batch. */
+/** The responses to a batch, as one batch. */
 const joined = (frames: readonly Frame[]): Buffer =>
   Buffer.concat([...frames.flatMap(({ bytes }, index) => [index === 0 ? opening : comma, bytes]), closing])
 const [opening, comma, closing] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')]
 
-/** The number of answers in a frame. An unparsable frame that passes counts as the answer to its first id. */
+/** The number of responses in a frame. An unparsable frame that passes counts as one to its first id. */
 const responsesIn = (frame: Frame): number =>
   frame.message.kind === 'unusable' ? Math.min(1, frame.message.keys.length) : responseKeys(frame).length
 
