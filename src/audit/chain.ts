@@ -18,9 +18,9 @@ import type { Audit, AuditOptions } from './sink.js'
  */
 export type Flush = () => void
 
-/** While records are written, a checkpoint follows after so many records or milliseconds. */
-const maxRecords = 1000
-const maxMs = 60_000
+/** While records are written, a checkpoint follows this many records or milliseconds after the last one. */
+const checkpointRecords = 1000
+const checkpointMs = 60_000
 
 /** Most bytes that are kept unwritten. */
 const maxUnwritten = 1024 * 1024
@@ -42,7 +42,7 @@ export class Chain implements Audit {
   /** The position after the last record, including those of the open batch. */
   #position: Position
   #batch: Batch
-  /** The log's name in the files that continue it (see `logOf`). */
+  /** The hash of the log's first record, by which later files name the log (see `logOf`). */
   #name: string | undefined
   #recordsSinceCheckpoint = 0
   #checkpointAt: number
@@ -129,19 +129,19 @@ export class Chain implements Audit {
     if (Math.abs(now.getTime() - this.#checkedAt) >= checkMs) this.#check(now)
     this.#rotateIfDue(now)
     this.#recordLost(now)
-    this.#append(nextLine(entry, this.#position, payloads, now), now, entry)
+    this.#addLine(nextLine(entry, this.#position, payloads, now), now, entry)
     this.#recordsSinceCheckpoint += 1
     const batch = this.#batch
     try {
       this.#checkpointIfDue(now)
       if (batch.bytes > maxUnwritten) this.#write(batch)
     } catch {
-      // The flush of the batch reports it.
+      // The flush of the batch reports the failure.
     }
     return batch.flush
   }
 
-  #append(line: Line, now: Date, entry?: Entry): void {
+  #addLine(line: Line, now: Date, entry?: Entry): void {
     if (!this.#batch.isOpen) this.#batch = this.#newBatch()
     this.#batch.add(line, now, entry)
     this.#position = line.position
@@ -154,10 +154,10 @@ export class Chain implements Audit {
   }
 
   #write(batch: Batch): void {
-    batch.write(this.#appendAll)
+    batch.write(this.#writeToOutput)
   }
 
-  readonly #appendAll = ({ text, records, before, lost }: Batch): void => {
+  readonly #writeToOutput = ({ text, records, before, lost }: Batch): void => {
     try {
       this.#output.append(text)
     } catch (failure) {
@@ -176,15 +176,15 @@ export class Chain implements Audit {
     } catch (failure) {
       const isNew = !batch.isCounted
       batch.isCounted = true
-      // The counts of its `audit/lost` records are still to be written.
+      // The `audit/lost` records of the batch were not written, so their counts are added again.
       if (isNew) this.#lost += batch.lost
       this.#onFailure(failure, isNew ? batch.records.filter(({ entry }) => entry !== undefined).length : 0)
     }
   }
 
   /**
-   * Some records were not written.
-   * @param records how many of them were not counted before
+   * Handles records that could not be written.
+   * @param records the number of those that are not counted yet
    * @throws the failure, unless the operator chose to go on without a record (`onFailure: continue`)
    */
   #onFailure(failure: unknown, records: number): void {
@@ -208,7 +208,7 @@ export class Chain implements Audit {
     const lost = this.#lost
     if (lost === 0) return
     this.#lost = 0
-    this.#append(lossLine(lost, this.#position, now), now)
+    this.#addLine(lossLine(lost, this.#position, now), now)
     this.#batch.lost += lost
   }
 
@@ -226,11 +226,11 @@ export class Chain implements Audit {
     }
   }
 
-  /** Without a key, only the ends and beginnings of files are marked. */
+  /** Without a key, a checkpoint is written only where one file ends and the next begins. */
   #checkpoint(checkpoint: Checkpoint, now: Date): void {
     const { reason } = checkpoint
     if (this.#key || reason === 'rotation' || reason === 'continuation') {
-      this.#append(checkpointLine(checkpoint, this.#position, now, this.#key), now)
+      this.#addLine(checkpointLine(checkpoint, this.#position, now, this.#key), now)
     }
     if (this.#batch.isOpen) this.#write(this.#batch)
     this.#recordsSinceCheckpoint = 0
@@ -240,8 +240,8 @@ export class Chain implements Audit {
 
   #checkpointIfDue(now: Date): void {
     const records = this.#recordsSinceCheckpoint
-    const isLongAgo = records > 0 && Math.abs(now.getTime() - this.#checkpointAt) >= maxMs
-    if (isLongAgo || records >= maxRecords) this.#checkpoint({ reason: 'interval' }, now)
+    const isLongAgo = records > 0 && Math.abs(now.getTime() - this.#checkpointAt) >= checkpointMs
+    if (isLongAgo || records >= checkpointRecords) this.#checkpoint({ reason: 'interval' }, now)
   }
 
   #check(now: Date): void {

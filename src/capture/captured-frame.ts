@@ -49,8 +49,8 @@ export const restoredFrame = (frame: CapturedFrame, limits: FrameLimits): Frame 
   }
 }
 
-// The capture keeps the kind that the transport chose: an HTTP response need not have an id, and a long frame
-// is not kept whole (line.ts).
+// The kind comes from the capture, where the transport chose it, and not from the text: the text of an HTTP
+// response may lack an id, and a long frame is cut (line.ts).
 const messageOf = ({ kind, key, keys = [] }: CapturedFrame, read: Frame): Message => {
   const { message, bytes } = read
   if (kind === 'unusable') return { kind, keys }

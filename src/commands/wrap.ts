@@ -62,18 +62,19 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
   }
   const server = processOf(setup.server, limits, (reason, lastLines) => {
     health.ended(reason, server.failure === undefined, lastLines)
-    // wrap fails with the error of a command that cannot be started: it is not logged as well.
+    // If the command cannot be started, `wrap` fails with that error: it is not logged here.
     if (server.failure === undefined) log.warn(`${guard.name}: ${reason}`)
   })
   await run(openSession(guard, client, () => server), lifetime)
   return exitOf(server)
 }
 
-/** The time in which a client must send `initialize`, in milliseconds, before `wrap` ends with the error. */
+/** How long `wrap` waits for `initialize` before it ends with the error, in milliseconds. */
 const initializeMs = 10_000
 
 /**
- * Answers `initialize` with the reason why the server was not started: clients show that, and not stderr.
+ * Answers `initialize` with the reason why the server was not started. Clients show this error to the user,
+ * but not stderr.
  * @throws the reason
  */
 const tellClient = async (reason: unknown): Promise<never> => {

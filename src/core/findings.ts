@@ -4,14 +4,14 @@ import type { Finding, Problem, RuleName } from './rule.js'
 /** Default number of findings kept for one frame (docs/promises.md). */
 export const maxKept = 100
 
-/** Average characters kept for each finding. */
+/** Characters that a kept finding may have, on average. */
 const usualCharacters = 164
 
 const longestPath = 256
 
 const none: readonly RuleName[] = []
 
-/** The findings about one frame, and their verdict. All count; the first are kept. */
+/** The findings about one frame, and their verdict. All count for the verdict; the first ones are kept. */
 export class Findings {
   readonly #policy: Policy
   readonly #max: number
@@ -20,8 +20,10 @@ export class Findings {
   readonly #actions: Action[] = []
   /** Characters left for further findings. */
   #room: number
-  #more = 0
+  /** The number of findings that are not kept. */
+  #omitted = 0
   #verdict: Verdict = 'pass'
+  /** The rules with findings. */
   #found: RuleName[] | undefined
   /** The rules that stop the frame. */
   #stopping: RuleName[] | undefined
@@ -58,7 +60,7 @@ export class Findings {
 
   /** The number of findings that were not kept. */
   get more(): number {
-    return this.#more
+    return this.#omitted
   }
 
   /** The rules that stop the frame, each once. */
@@ -78,7 +80,7 @@ export class Findings {
   add(rule: RuleName, problems: readonly Problem[]): void {
     if (problems.length === 0) return
     const action = actionOf(this.#policy, rule)
-    this.#note(
+    this.#addProblems(
       rule, isStop(action) && problems.every(({ isMinor }) => isMinor === true) ? 'log' : action, problems,
     )
   }
@@ -89,10 +91,10 @@ export class Findings {
     if (!this.has('wire/size')) this.add('wire/size', [{ path: '', message: error.message }])
   }
 
-  /** Takes over the findings of a rule from before its mend. @param change describes the mend */
+  /** Copies the findings of a rule from before its mend, and marks them. @param change describes the mend */
   mended(rule: RuleName, before: Findings, change: string): void {
-    this.#see(rule)
-    this.#decide('mend', none)
+    this.#addRule(rule)
+    this.#raiseVerdict('mend', none)
     for (const finding of before.#kept)
       if (finding.rule === rule) this.#keep(rule, { ...finding, mended: change }, 'mend')
   }
@@ -100,7 +102,9 @@ export class Findings {
   /** Keeps the findings of other rules from before a mend, even if the mend has hidden their cause. */
   carry(before: Findings, isHealed: (rule: RuleName) => boolean): void {
     for (const rule of before.rules.filter(rule => !this.has(rule) && !isHealed(rule))) {
-      this.#note(rule, actionOf(this.#policy, rule), before.#kept.filter(finding => finding.rule === rule))
+      this.#addProblems(
+        rule, actionOf(this.#policy, rule), before.#kept.filter(finding => finding.rule === rule),
+      )
     }
   }
 
@@ -119,8 +123,8 @@ export class Findings {
   /** Adds the findings about a part of the frame. */
   include(part: Findings): void {
     if (part.#verdict === 'pass') return
-    for (const rule of part.rules) this.#see(rule)
-    this.#decide(part.#verdict, part.stopping)
+    for (const rule of part.rules) this.#addRule(rule)
+    this.#raiseVerdict(part.#verdict, part.stopping)
     // The decisive findings come first, because there may be no room for all.
     const decisive = part.decisive()
     const take = (isDecisive: boolean) => {
@@ -131,26 +135,26 @@ export class Findings {
     }
     take(true)
     take(false)
-    this.#more += part.#more
+    this.#omitted += part.#omitted
   }
 
-  #note(rule: RuleName, action: Action, problems: readonly Problem[]): void {
+  #addProblems(rule: RuleName, action: Action, problems: readonly Problem[]): void {
     if (action === 'off') return
-    this.#see(rule)
-    this.#decide(action, isStop(action) ? [rule] : none)
+    this.#addRule(rule)
+    this.#raiseVerdict(action, isStop(action) ? [rule] : none)
     for (const problem of problems) this.#keep(rule, problem, action)
   }
 
-  #see(rule: RuleName): void {
+  #addRule(rule: RuleName): void {
     if (!this.has(rule)) (this.#found ??= []).push(rule)
   }
 
-  #decide(verdict: Verdict, stopping: readonly RuleName[]): void {
+  #raiseVerdict(verdict: Verdict, stopping: readonly RuleName[]): void {
     // When full, the last finding makes room for one that leads to a severer verdict.
     if (this.#isFull && severer(this.#verdict, verdict) !== this.#verdict) {
       this.#room = (this.#kept.pop()?.message.length ?? 0) + longestPath
       this.#actions.pop()
-      this.#more++
+      this.#omitted++
     }
     this.#verdict = severer(this.#verdict, verdict)
     for (const rule of stopping)
@@ -165,7 +169,7 @@ export class Findings {
     rule: RuleName, { path, message, mended, tool, prompt, resource }: Omit<Finding, 'rule'>, action: Action,
   ): void {
     if (this.#isFull) {
-      this.#more++
+      this.#omitted++
       return
     }
     const shown = path.length <= longestPath ? path : `${path.slice(0, longestPath - 1)}…`
@@ -187,14 +191,14 @@ export type Verdict = 'pass' | 'log' | 'mend' | 'demote' | 'block'
 
 export type Policy = ReadonlyMap<RuleName, Action>
 
-/** The policy names every rule; a rule that is missing blocks. */
+/** A policy names every rule. A rule that is missing blocks. */
 export const actionOf = (policy: Policy, rule: RuleName): Action => policy.get(rule) ?? 'block'
 
 const severity = { pass: 0, log: 1, mend: 2, demote: 3, block: 4 } as const
 
 export const severer = (a: Verdict, b: Verdict): Verdict => (severity[a] >= severity[b] ? a : b)
 
-/** Of verdicts, from the mildest to the severest. */
+/** All verdicts, from the mildest to the severest. */
 export const verdicts = Object.keys(severity) as readonly Verdict[]
 
 /** True when the frame does not pass, not even mended. */

@@ -5,7 +5,7 @@ import { actionOf, type Findings, type Policy } from './findings.js'
 import type { Flow } from './flow.js'
 import type { Mend, MendPower, Rule, RuleName, Subjects } from './rule.js'
 
-/** The rules whose findings are mended, in that order. */
+/** The rules whose findings are mended, in the order in which they are tried. */
 export type Mends = ReadonlyMap<RuleName, Mend>
 
 /** What a policy says about mending. */
@@ -47,8 +47,8 @@ interface Place<Asked extends MendPower> {
 
 /**
  * Mends a value by one rule after the other, and judges the result each time. A mend is dropped if its
- * finding remains, if it causes a finding of another rule (but advice), or if the result has no unambiguous
- * JSON text.
+ * finding remains, if it causes a finding of another rule (`advice/` rules do not count), or if the result
+ * has no unambiguous JSON text.
  * @param judge judges a changed value; undefined when it must not be sent
  */
 export function* mended<Asked extends MendPower>(
@@ -78,7 +78,7 @@ export function* mended<Asked extends MendPower>(
   return last
 }
 
-/** @returns undefined when the mend throws @throws OverBudget */
+/** @returns undefined when the mend throws another error, or has no mend of this kind @throws OverBudget */
 const attempt = <Asked extends MendPower>(
   mend: Mend, power: Asked, subject: Subjects[Asked], meter: Meter,
 ): JsonObject | undefined => {
@@ -93,7 +93,7 @@ const attempt = <Asked extends MendPower>(
   }
 }
 
-/** Changes that are named for one mend. */
+/** Most changes that the description of one mend names. */
 const maxNamed = 5
 
 export const inWords = (edits: readonly Edit[], path: string): string => {

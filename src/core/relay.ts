@@ -69,7 +69,7 @@ export class Relay {
     const findings = this.#frameFindings(from, exchange, frame)
     if (!findings.isStop) records.note('wire', from, findings)
     else if (from === 'client') this.#refuse(exchange, frame, findings)
-    else this.#serverFrames.blocked(exchange, frame, findings)
+    else this.#serverFrames.block(exchange, frame, findings)
     return { isAdmitted: !findings.isStop, effects: output.take() }
   }
 

@@ -13,7 +13,7 @@ import type { ServerRequests } from './server-requests.js'
 import type { ServerResponses } from './server-responses.js'
 import type { ToolLists } from './tool-lists.js'
 
-/** The frames of the server, each from its arrival to the part of the core that judges it. */
+/** Passes each frame of the server to the part of the core that judges it. */
 export class ServerFrames {
   readonly #core: Core
   readonly #lists: ToolLists
@@ -35,7 +35,7 @@ export class ServerFrames {
   /** @param findings about the frame as a whole */
   received(exchange: Exchange, frame: Frame, findings: Findings): void {
     const { message } = frame
-    if (findings.isStop) return this.blocked(exchange, frame, findings)
+    if (findings.isStop) return this.block(exchange, frame, findings)
     switch (message.kind) {
       case 'result':
       case 'error':
@@ -58,7 +58,7 @@ export class ServerFrames {
         return this.#httpPage({ exchange, frame, message }, findings)
       case 'batch':
       case 'unusable':
-        if (this.#isResponse(exchange, frame, findings)) return
+        if (this.#answerRequests(exchange, frame, findings)) return
         this.#core.records.note('wire', 'server', findings)
         this.#core.output.toClient(exchange, frame)
     }
@@ -67,7 +67,7 @@ export class ServerFrames {
   #httpPage(arrived: Arrived & { readonly message: HttpPage }, findings: Findings): void {
     if (this.#matching.answeredByHttpPage(arrived, findings)) return
     const { output, records } = this.#core
-    this.#responses.readHttpPage(arrived.frame, arrived.message.text, findings)
+    this.#responses.judgeHttpText(arrived.frame, arrived.message.text, findings)
     records.note('wire', 'server', findings)
     if (!findings.isStop) output.toClient(arrived.exchange, arrived.frame)
   }
@@ -88,12 +88,13 @@ export class ServerFrames {
   }
 
   /**
-   * Blocks a server frame. The client gets an error for each of its requests that the frame answers, the
-   * server one for each request in the frame.
+   * Blocks a server frame. The client gets an error for each request that the frame answers. The server gets
+   * an error for each request in the frame.
    */
-  blocked(exchange: Exchange, frame: Frame, findings: Findings): void {
+  block(exchange: Exchange, frame: Frame, findings: Findings): void {
     const { kind } = frame.message
-    if (kind !== 'request' && kind !== 'notification' && this.#isResponse(exchange, frame, findings)) return
+    const mayAnswer = kind !== 'request' && kind !== 'notification'
+    if (mayAnswer && this.#answerRequests(exchange, frame, findings)) return
     this.#core.records.write(
       { event: 'wire', from: 'server', bytes: { request: frame.bytes.length } }, findings,
     )
@@ -105,8 +106,8 @@ export class ServerFrames {
     }
   }
 
-  /** Whether an unusable or blocked frame responds to requests of the client. */
-  #isResponse(exchange: Exchange, frame: Frame, findings: Findings): boolean {
+  /** Answers the requests that an unusable or blocked frame may answer. @returns false if there is none */
+  #answerRequests(exchange: Exchange, frame: Frame, findings: Findings): boolean {
     const isAnonymous = isAnonymousResponse(frame)
     return this.#matching.unusable({ exchange, frame }, responseKeysOf(frame), isAnonymous, findings)
   }

@@ -45,7 +45,7 @@ export class ServerResponses {
       return yield* this.#judge(request, exchange, frame, result)
     } catch (error) {
       request.findings.addOverBudget(error)
-      return replaced(request, frame)
+      return replacedIfStopped(request, frame)
     }
   }
 
@@ -55,24 +55,24 @@ export class ServerResponses {
     this.tasks.onState(request.taskId, method, result)
     if (method === 'initialize') {
       this.#core.judgeRevision('server', this.#core.handshake.agreed(result), findings)
-      // Before the client can send the next request to another replica.
+      // The terms are kept before the client can send the next request to another replica.
       const value = termsData(this.#core.handshake.terms)
       const kept = yield* shared.ask({ kind: 'keep', part: 'session', name: '', value }, exchange)
-      if (kept === 'unreachable') return withoutState(request, frame)
+      if (kept === 'unreachable') return sharedStateError(request, frame)
     }
     const isTools = method === 'tools/list' && !isInterim(terms, result)
     const about: JudgedPart = { method, terms, exchange, at: 'result' }
-    // Tools are judged one by one, in listing.ts.
-    const whole = isTools ? omit(result, 'tools') : result
-    const found = yield* this.#collect(about, whole, findings)
+    // Tools are judged one by one, in tool-page.ts.
+    const withoutTools = isTools ? omit(result, 'tools') : result
+    const found = yield* this.#collect(about, withoutTools, findings)
     if (isTools) {
-      const edits = yield* this.#judgeText(about, frame, whole, findings, found)
+      const edits = yield* this.#judgeText(about, frame, withoutTools, findings, found)
       return findings.stopping.length > 0
-        ? replaced(request, frame)
+        ? replacedIfStopped(request, frame)
         : yield* this.#list(request, exchange, frame, result, edits)
     }
     const outcomes = this.#toolResults(request, result, found)
-    const begun = method === 'tools/call' && shared.isOn ? this.#begunTask(request, result) : undefined
+    const begun = method === 'tools/call' && shared.isOn ? this.#begunTaskId(request, result) : undefined
     if (begun !== undefined)
       yield* shared.keep('task', begun, requestData(request, shared.digestOf), exchange)
     const only = found.outcomes.length === 1 ? found : undefined
@@ -84,18 +84,21 @@ export class ServerResponses {
     if (first !== undefined && isWhole)
       return this.#inPlaceOfResult(request, judged.frame, judged.outcomes)
     const drifted = yield* this.drifts.edits(method, terms, exchange, frame, result, findings)
-    // Accepted definitions replace changed ones first, and are mended like the server's.
+    // First, accepted definitions replace changed ones. They are then mended like the server's taskTool.
     const locked = edited(judged.frame, drifted.filter(edit => 'replace' in edit))
     const shown = locked === judged.frame ? withoutOutcome(result, outcomes) : resultIn(locked)
-    const read = yield* this.#judgeText(about, locked, shown, findings, shown === whole ? found : undefined)
+    const known = shown === withoutTools ? found : undefined
+    const read = yield* this.#judgeText(about, locked, shown, findings, known)
     const listed =
       methodOf(method)?.list === undefined
         ? []
         : yield* judgeList(this.#core, method, terms.revision, shown, exchange, findings)
     const changed = edited(locked, [...read, ...listed, ...drifted.filter(edit => 'remove' in edit)])
     if (first !== undefined) return this.#inPlaceOfResult(request, changed, judged.outcomes)
-    // These edits deal with drift. A finding of any other stopping rule replaces the whole response.
-    return findings.stopping.every(rule => rule === 'tool/drift') ? changed : replaced(request, frame)
+    // `changed` deals with drift. A finding of any other stopping rule replaces the withoutTools response.
+    return findings.stopping.every(rule => rule === 'tool/drift')
+      ? changed
+      : replacedIfStopped(request, frame)
   }
 
   /** Judges a JSON-RPC error of the server. @returns the frame for the client */
@@ -109,17 +112,17 @@ export class ServerResponses {
     } catch (cause) {
       findings.addOverBudget(cause)
     }
-    return replaced(request, edited(frame, edits))
+    return replacedIfStopped(request, edited(frame, edits))
   }
 
   /** Judges the body of an HTTP error that is no JSON-RPC message. @returns the frame for the client */
   judgeHttpPage(request: PendingRequest, frame: Frame, { text }: HttpPage): Frame {
-    this.readHttpPage(frame, text, request.findings)
-    return replaced(request, frame)
+    this.judgeHttpText(frame, text, request.findings)
+    return replacedIfStopped(request, frame)
   }
 
-  /** Applies the rules for text that models read: clients show models the text of an HTTP error. */
-  readHttpPage({ facts }: Frame, text: string, findings: Findings): void {
+  /** Applies the rules for text that models read: clients show the text of an HTTP error to the model. */
+  judgeHttpText({ facts }: Frame, text: string, findings: Findings): void {
     const { revision } = this.#core.handshake.terms
     const page = {
       method: '', value: { text }, path: '', parts: [], links: [], revision, plain: facts?.plain === true,
@@ -128,8 +131,8 @@ export class ServerResponses {
   }
 
   /**
-   * Judges the text of a server notification or request that a model reads, and a task's outcome in it.
-   * @returns the frame for the client, if it passes
+   * Judges a server notification or request: its text for models, and the outcome of a task in it, if any.
+   * @returns the frame for the client, unless a finding stops the frame
    */
   *judgeUnsolicited(
     method: string, exchange: Exchange, frame: Frame, params: JsonObject | undefined, findings: Findings,
@@ -149,7 +152,8 @@ export class ServerResponses {
     findings: Findings,
   ): Flow<Frame> {
     const task = this.#taskIn(params)
-    const terms = task?.terms ?? (method === 'notifications/tasks' ? unknownTask : this.#core.handshake.terms)
+    const isOfTask = method === 'notifications/tasks'
+    const terms = task?.terms ?? (isOfTask ? termsOfUnknownTask : this.#core.handshake.terms)
     const about: JudgedPart = { method, terms, exchange, at: 'params' }
     const found = yield* this.#collect(about, params, findings)
     const outcomes: ToolResult[] = []
@@ -171,7 +175,7 @@ export class ServerResponses {
   }
 
   /** The id of the task that a call began. */
-  #begunTask(request: PendingRequest, result: JsonObject): string | undefined {
+  #begunTaskId(request: PendingRequest, result: JsonObject): string | undefined {
     const handle = member(result, 'task')
     const id = member(isObject(handle) ? handle : result, 'taskId')
     return isString(id) && this.tasks.find(id)?.called.name === request.called?.name ? id : undefined
@@ -180,26 +184,26 @@ export class ServerResponses {
   #toolResults(request: PendingRequest, result: JsonObject, { outcomes }: Collected): readonly ToolResult[] {
     const results: ToolResult[] = []
     if (isInterim(request.terms, result)) return results
-    const isHandle = request.method === 'tools/call' && this.tasks.creates(request, result)
+    const isTaskHandle = request.method === 'tools/call' && this.tasks.creates(request, result)
     for (const outcome of outcomes) {
-      const { steps: way } = outcome
+      const { steps } = outcome
       // A client that has not asked for a task does not read `result.task`.
-      const isRead = way.length === 0 ? !isHandle : way[0] !== 'task' || request.wantsTask
+      const isRead = steps.length === 0 ? !isTaskHandle : steps[0] !== 'task' || request.wantsTask
       if (isRead) this.#addResults(outcome, 'result', request.called, results)
     }
     return results
   }
 
-  /** Adds a result once for the tool that was called, and once for the tool of the task that it names. */
+  /** Adds a result for the tool that was called, and again for the tool of the task that the result names. */
   #addResults(
-    { value, holder, steps: way }: Outcome, at: string, asked: Called | undefined, into: ToolResult[],
+    { value, holder, steps }: Outcome, at: string, asked: Called | undefined, into: ToolResult[],
   ): void {
-    const own = this.#taskIn(holder)?.called
-    const [place, result] = [[at, ...way], isObject(value) ? value : {}]
+    const taskTool = this.#taskIn(holder)?.called
+    const [place, result] = [[at, ...steps], isObject(value) ? value : {}]
     const add = (called: Called | undefined) =>
       into.push({ called, at: place, result, isObject: result === value })
-    if (own === undefined || asked !== undefined) add(asked)
-    if (own !== undefined && own.name !== asked?.name) add(own)
+    if (taskTool === undefined || asked !== undefined) add(asked)
+    if (taskTool !== undefined && taskTool.name !== asked?.name) add(taskTool)
   }
 
   /** Collects content, links, tool results and requests in a part of a frame, and judges the requests. */
@@ -265,7 +269,7 @@ export class ServerResponses {
   ): Flow<Frame> {
     const page = yield* this.#lists.page(request, exchange, frame, result)
     // Findings about single tools are dealt with in the page. Only a result that is no list gets an error.
-    return page === undefined ? replaced(request, frame) : edited(page, edits)
+    return page === undefined ? replacedIfStopped(request, frame) : edited(page, edits)
   }
 }
 
@@ -281,13 +285,14 @@ interface JudgedPart {
 }
 
 /** The terms for an unknown task: no capability is known to be declared. */
-const unknownTask: Terms = { revision: firstModern, capabilities: {}, client: undefined }
+const termsOfUnknownTask: Terms = { revision: firstModern, capabilities: {}, client: undefined }
 
 /** The state of a task without its result, which was judged as a tool result. */
 const withoutOutcome = (state: JsonObject, outcomes: readonly ToolResult[]): JsonObject =>
   outcomes.some(({ result }) => result === member(state, 'result')) ? omit(state, 'result') : state
 
-// Legacy clients do not know `resultType`, and read any result as the final one.
+// True when the result asks the client for input, so that a final result follows. Legacy clients do not know
+// `resultType`, and read any result as the final one.
 const isInterim = ({ revision }: Terms, result: JsonObject): boolean =>
   traitsOf(revision).modern && member(result, 'resultType') === 'input_required' && !hasFinalMember(result)
 
@@ -297,11 +302,11 @@ const resultIn = ({ bytes }: Frame): JsonObject => {
   return isObject(result) ? result : {}
 }
 
-const replaced = (request: PendingRequest, frame: Frame): Frame =>
+const replacedIfStopped = (request: PendingRequest, frame: Frame): Frame =>
   request.findings.isStop ? inItsPlace(frame, blocked(request, request.findings)) : frame
 
 /** The error for a request that needs the shared state. */
-const withoutState = (request: PendingRequest, frame: Frame): Frame => {
+const sharedStateError = (request: PendingRequest, frame: Frame): Frame => {
   request.findings.block()
   request.failure = notShared
   return inItsPlace(frame, errorFrame(request, errorCode.gone, `mcp-customs: ${notShared}`))

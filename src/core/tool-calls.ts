@@ -51,9 +51,9 @@ export class ToolCalls {
       const found = yield* this.declared(request, called.name)
       called.tool = found === 'absent' ? undefined : found
       called.listed = found !== undefined
-      if (mismatchOf(request) !== undefined) yield* this.#lists.renew(called, request)
+      if (headerMismatchOf(request) !== undefined) yield* this.#lists.renew(called, request)
     }
-    // The front checks the name that the client sent. The settings may have changed since.
+    // The front checked the scopes of the name that the client sent. The settings may have changed since.
     const needed = options.tools.get(name)?.scopes
     if (!grants(request.scopes, needed)) return this.#lacksScope(request, needed)
     const given = member(params, 'arguments')
@@ -65,7 +65,7 @@ export class ToolCalls {
       denied: isDenied(options, called.name, client),
       listed: called.listed,
       revision,
-      mismatch: mismatchOf(request),
+      mismatch: headerMismatchOf(request),
       rate: denied || (called.tool === undefined && called.listed) ? undefined : this.#rate(request, called),
     }
     this.#core.ask('onCall', call, request.findings, '/params')
@@ -74,7 +74,7 @@ export class ToolCalls {
     return request.findings.isStop ? this.#refusal(request, called) : undefined
   }
 
-  /** Counts the call. All names that are in no list, and that the operator does not name, count as one. */
+  /** Counts the call. All unlisted names that the configuration does not mention share one count. */
   #rate({ client }: PendingRequest, { name, tool }: Called): Call['rate'] {
     const { options, output: { now } } = this.#core
     const perMinute = limitOf(options, name, 'callsPerMinute')
@@ -85,26 +85,29 @@ export class ToolCalls {
     return waitMs === 0 ? undefined : { perMinute, waitMs }
   }
 
-  /** The tool by the lock, the list, or a list that the relay asks for. */
+  /** Finds the tool in the frozen lock, the known list, or a list that the relay requests. */
   *declared(request: PendingRequest, name: string): Flow<Lookup> {
-    return this.#frozen(name, request.terms) ?? (yield* this.#lists.find(name, request))
+    return this.#inFrozenLock(name, request.terms) ?? (yield* this.#lists.find(name, request))
   }
 
-  /** When arguments are validated: before the call is sent if that can stop it, after, or never. */
+  /**
+   * When arguments are validated: before the call is sent, if a finding can stop the call or the client has a
+   * profile; after that; or never.
+   */
   checks({ terms }: PendingRequest): 'before' | 'after' | 'never' {
     const { policy, shapes } = this.#core.options
-    const early = shapes?.of(terms.client) === undefined ? 'after' : 'before'
+    const whenLogged = shapes?.of(terms.client) === undefined ? 'after' : 'before'
     let found: 'before' | 'after' | 'never' = 'never'
     for (const { name } of this.#argumentRules) {
       const action = actionOf(policy, name)
       if (isStop(action)) return 'before'
-      if (action !== 'off') found = early
+      if (action !== 'off') found = whenLogged
     }
     return found
   }
 
-  /** @param shown the params as the client sent them, where they were changed */
-  *check(request: PendingRequest, params: JsonObject | undefined, shown = params): Flow {
+  /** @param clientParams the params as the client sent them, if the relay has changed them */
+  *check(request: PendingRequest, params: JsonObject | undefined, clientParams = params): Flow {
     const { called } = request
     const value = member(params, 'arguments') ?? {}
     const checkedBy = (schemas: Tool['inputSchemas']) => this.#core.checks.check(
@@ -114,12 +117,13 @@ export class ToolCalls {
     let tool = called?.tool
     if (called === undefined || tool === undefined) return
     let checked = yield* checkedBy(tool.inputSchemas)
-    if (checked.flat().some(isRefused) && (yield* this.#lists.renew(called, request))) {
+    if (checked.flat().some(isSchemaMismatch) && (yield* this.#lists.renew(called, request))) {
       if (!called.listed) return
-      // A tool that the new list lacks stays refused.
+      // If the new list lacks the tool, the call stays refused.
       if (called.tool !== undefined) checked = yield* checkedBy((tool = called.tool).inputSchemas)
     }
-    const isMisled = checked.flat().some(isRefused) && (yield* this.#isMisled(request, tool, shown))
+    const isMisled =
+      checked.flat().some(isSchemaMismatch) && (yield* this.#isMisled(request, tool, clientParams))
     const findings =
       isMisled ? this.#core.findings(request.findings.meter, 'call/arguments') : request.findings
     this.#core.ask('onArguments', { checked: checked.flat() }, findings, '/params/arguments')
@@ -127,8 +131,8 @@ export class ToolCalls {
   }
 
   /**
-   * Whether arguments that the declared schema refuses are such as the client's profile lets through. The
-   * model cannot know better then, so it is told, whatever the policy says.
+   * True when arguments break the server's schema, but match the schema that the client was shown. The model
+   * saw only that schema, so the call is refused with an error, even if the policy only logs.
    */
   *#isMisled(request: PendingRequest, tool: Tool, params: JsonObject | undefined): Flow<boolean> {
     const { options } = this.#core
@@ -141,7 +145,7 @@ export class ToolCalls {
     const [checked = []] = yield* this.#core.checks.check(
       [{ kind: 'value', schema, value, path: '/params/arguments' }], request.exchange,
     )
-    return !checked.some(isRefused)
+    return !checked.some(isSchemaMismatch)
   }
 
   /** The policy wants definitions that fit the client. */
@@ -149,19 +153,20 @@ export class ToolCalls {
     return [...this.#core.mends.values()].some(({ onShown }) => onShown !== undefined)
   }
 
-  /** The server's name of a tool that the client calls by the name that it was shown. */
+  /** The server's name of a tool, found by the name that the client was shown. */
   *#originalOf(shown: string, request: PendingRequest): Flow<string> {
     const { catalog } = this.#lists
     const isKnown =
       isDenied(this.#core.options, shown, request.terms.client) ||
-      isObject(this.#frozen(shown, request.terms)) ||
+      isObject(this.#inFrozenLock(shown, request.terms)) ||
       catalog.originalOf(shown) !== shown
     if (!isKnown) yield* this.#lists.find(shown, request)
     return catalog.originalOf(shown)
   }
 
   /**
-   * Gives a call the server's name of the tool, and takes nulls out that stand for an argument left out.
+   * Writes the server's name of the tool into a call, and removes each null that stands for an argument that
+   * is left out.
    * @returns the params as they are sent; undefined when they are the client's
    */
   #reshaped(request: PendingRequest, shape: ClientShape): JsonObject | undefined {
@@ -196,8 +201,8 @@ export class ToolCalls {
     return made
   }
 
-  /** The tool by a frozen lock; undefined without one. */
-  #frozen(name: string, terms: Terms): Lookup {
+  /** Looks the tool up in the frozen lock; undefined when no lock is frozen. */
+  #inFrozenLock(name: string, terms: Terms): Lookup {
     const { accepted, tools } = this.#core.options
     if (accepted?.isFrozen !== true) return undefined
     const definition = acceptedFor(this.#core, terms)?.definitions.tools.get(name)
@@ -222,10 +227,10 @@ export class ToolCalls {
   }
 }
 
-const isRefused = ({ kind }: SchemaProblem): boolean => kind === 'mismatch'
+const isSchemaMismatch = ({ kind }: SchemaProblem): boolean => kind === 'mismatch'
 
 /** Compares `Mcp-Param-*` headers, which repeat arguments that the input schema names, with the call. */
-const mismatchOf = ({ called, request, terms }: PendingRequest): string | undefined => {
+const headerMismatchOf = ({ called, request, terms }: PendingRequest): string | undefined => {
   const headers = request?.frame.envelope?.headers
   const schema = called?.tool?.inputSchemas[0]
   if (

@@ -96,18 +96,19 @@ export class ToolLists {
     return judged && edited(frame, judged.edits)
   }
 
-  /** Looks a tool up, by a new list where there is none or another replica knows a newer one. */
+  /** Looks a tool up. Requests a new list if there is none yet, or if another replica knows a newer one. */
   *find(name: string, request: Asker): Flow<Lookup> {
     const known = this.catalog.lookup(name, this.#core.output.now)
     const found = known ?? (yield* this.#findByListing(name, request))
-    const isAsked = found === 'absent' || (known !== undefined && this.#shared.isDue)
-    if (!isAsked || !(yield* this.#isOutdated(request.exchange, found === 'absent'))) return found
+    const asksReplicas = found === 'absent' || (known !== undefined && this.#shared.isDue)
+    if (!asksReplicas || !(yield* this.#isOutdated(request.exchange, found === 'absent'))) return found
     return yield* this.#findByListing(name, request)
   }
 
   /**
-   * Before a stop by the tool's schema: takes the tool from a new list, where another replica knows one.
-   * @returns false when the tool is from the newest list
+   * Called before the tool's schema stops a call. If another replica knows a newer list, takes the tool from
+   * a new list.
+   * @returns whether a list was requested
    */
   *renew(called: Called, request: Asker): Flow<boolean> {
     const { shared, options, output } = this.#core
@@ -139,7 +140,8 @@ export class ToolLists {
     this.#waiting.add(request)
     try {
       for (let lists = 0; lists < maxLists; lists++) {
-        if (this.#core.output.now < this.#noListingBefore || !(yield* this.#listed(request))) return undefined
+        const isTooEarly = this.#core.output.now < this.#noListingBefore
+        if (isTooEarly || !(yield* this.#waitForListing(request))) return undefined
         const found = this.catalog.lookup(name, this.#core.output.now)
         if (found !== undefined) return found
       }
@@ -173,7 +175,7 @@ export class ToolLists {
 
   #forward(exchange: Exchange, frame: Frame): void {
     const { output, driver, shared } = this.#core
-    // A flow begins after the one that runs now, and the frame would come behind those of that flow.
+    // A flow that starts here runs after the current one, so its frame would leave after the current frames.
     if (!shared.isOn) output.toClient(exchange, frame)
     else driver.run(this.#announce(exchange, frame), cause => void this.#core.reportException(cause))
   }
@@ -224,15 +226,15 @@ export class ToolLists {
   }
 
   /** Waits for a listing, started here if none is in progress. @returns whether it was complete */
-  *#listed(request: Asker): Flow<boolean> {
+  *#waitForListing(request: Asker): Flow<boolean> {
     const listed = this.#ownListing?.listed ?? new Slot<boolean>()
     if (this.#ownListing === undefined) this.#begin(request, listed)
     return yield* listed.value()
   }
 
   #begin(request: Asker, listed: Slot<boolean>): void {
-    // The frame of a request that was already sent is not kept.
-    const template = request.request ?? listingIn(request.terms)
+    // A request that was already sent keeps no frame, so its terms make the template.
+    const template = request.request ?? listTemplateFor(request.terms)
     const own: OwnListing = { request, template, listed, flow: undefined, key: undefined, page: new Slot() }
     this.#ownListing = own
     own.flow = this.#runListing(own)
@@ -325,8 +327,8 @@ export class ToolLists {
   }
 }
 
-/** A `tools/list` of a client with these terms. */
-const listingIn = (terms: Terms): SentRequest => {
+/** A `tools/list` request made from a client's terms. */
+const listTemplateFor = (terms: Terms): SentRequest => {
   const [id, key, method, params] = [0, '0', 'tools/list', metaOf(terms)] as const
   return {
     frame: {
@@ -337,12 +339,12 @@ const listingIn = (terms: Terms): SentRequest => {
   }
 }
 
-/** The client's request as a `tools/list` with another id; of its params, `_meta` without progressToken. */
+/** Turns a client's request into `tools/list` with another id. Keeps only `_meta`, without progressToken. */
 const listRequest = (
   id: Id, key: IdKey, cursor: string | undefined, { frame, message }: SentRequest,
 ): Frame => {
-  const theirs = member(message.params, '_meta')
-  const meta = isObject(theirs) ? omit(theirs, 'progressToken') : undefined
+  const ofClient = member(message.params, '_meta')
+  const meta = isObject(ofClient) ? omit(ofClient, 'progressToken') : undefined
   const params = { ...(cursor !== undefined && { cursor }), ...(meta && { _meta: meta }) }
   const edits: readonly Edit[] = [
     { path: ['id'], replace: key },

@@ -19,9 +19,9 @@ export class Outbox {
   /** True while the waiting actions are performed. An action added meanwhile is performed after them. */
   #isDraining = false
   /** True while a record waits for its digests. */
-  #isLate = false
-  /** Actions and records that came after that record. */
-  #behind: (() => void)[] = []
+  #awaitsDigests = false
+  /** Actions and records that came after the record that waits for its digests. */
+  #afterDigests: (() => void)[] = []
 
   /**
    * @param onUnrecorded called when a record could not be written, before the actions that wait for it
@@ -43,28 +43,28 @@ export class Outbox {
   }
 
   do(act: () => void): void {
-    if (this.#isLate) this.#behind.push(() => this.do(act))
+    if (this.#awaitsDigests) this.#afterDigests.push(() => this.do(act))
     else if (!this.#awaitsRecords && !this.#isDraining) this.#perform(act)
     else this.#waiting.push(act)
   }
 
   /**
    * Makes a record, which calls `recorded`. Later records and actions wait until it is made.
-   * @param ready never rejects; undefined: it is made at once
+   * @param ready resolves when the record can be made, and never rejects; undefined: it is made at once
    */
   record(make: () => void, ready: Promise<unknown> | undefined): void {
-    if (this.#isLate) this.#behind.push(() => this.record(make, ready))
+    if (this.#awaitsDigests) this.#afterDigests.push(() => this.record(make, ready))
     else if (ready === undefined) make()
     else {
-      this.#isLate = true
+      this.#awaitsDigests = true
       void ready.then(() => this.#goOn(make))
     }
   }
 
   #goOn(make: () => void): void {
-    this.#isLate = false
-    const behind = this.#behind
-    this.#behind = []
+    this.#awaitsDigests = false
+    const behind = this.#afterDigests
+    this.#afterDigests = []
     this.#isDraining = true
     this.#perform(make)
     for (const next of behind) next()
@@ -109,8 +109,8 @@ export class Outbox {
 }
 
 /**
- * The frame that is sent in place of one whose audit record could not be written: an error for each response
- * in it, with the code that the session's other open requests get (the session ends, so the server is gone).
+ * Replaces a frame whose audit record could not be written: each response in that frame becomes an error,
+ * with the code that the session's other open requests get (the session ends, so the server is gone).
  * Requests and notifications are left out.
  */
 export const auditErrorFor = ({ message }: Frame, reason: string): Frame | undefined => {

@@ -63,7 +63,7 @@ export class Session {
       this.#ends[side].start(event => this.#guarded(() => this.#onEvent(side, event)))
   }
 
-  /** See `Ending`. */
+  /** Ends the session. @param urgency how fast, see `Ending` */
   stop(urgency = 1): void {
     this.#ending.stop(urgency)
   }
@@ -112,7 +112,7 @@ export class Session {
       case 'ended':
         if (side === 'client') return this.#ending.clientEnded(event.graceMs)
         this.#ending.exit = event.exit
-        // A response that waits for the shared state came before the end.
+        // A response that still waits for the shared state arrived before the end, so it is handled first.
         return this.#questions.afterAll(() => {
           this.#dispatch({ type: 'server-gone', reason: event.reason })
           this.#checks.afterAll(() => this.#dispatch({ type: 'session-ended', reason: event.reason }))
@@ -122,13 +122,13 @@ export class Session {
     }
   }
 
-  /** Learns what replicas share from an event of the server. */
+  /** Takes the session id and event ids, which replicas share, from an event of the server. */
   #learn(event: TransportEvent, exchange: Exchange): void {
     this.#questions.learnSessionId(event, exchange)
     if (this.#questions.isResumable(event)) this.#dispatch({ type: 'resumable', exchange })
   }
 
-  /** Runs an action when the earlier frames of the exchange were judged, or at once. */
+  /** Runs an action when the earlier frames of the exchange are judged; at once if none is being judged. */
   #afterAll(exchange: Exchange, act: () => void): void {
     this.#questions.after(exchange, () => this.#checks.after(exchange, act))
   }
@@ -160,7 +160,7 @@ export class Session {
     if (frame.message.kind === 'request' && frame.message.method === 'initialize')
       this.#questions.beginsOn(exchange)
     const { sent, isAsked } = this.#effects.during(exchange, () => this.#frame('client', { exchange, frame }))
-    // Otherwise a response, the shared state or the server's HTTP response completes the exchange.
+    // In these cases a response, the shared state or the server's HTTP response completes the exchange later.
     if (expectsResponse(frame) || sent.client || isAsked || (server.open && sent.server)) return
     this.#effects.complete(exchange)
   }

@@ -14,14 +14,14 @@ export const failures = channel('mcp-customs:byte-validator')
 export const maxBytes = 3 * 1024 * 1024
 
 /**
- * WebAssembly memory cannot shrink. An instance above `heldBytes` is replaced after `maxShort` texts in a row
- * of at most `shortBytes`.
+ * WebAssembly memory cannot shrink. An instance above `largeInstanceBytes` is replaced after `maxShortTexts`
+ * texts in a row of at most `shortBytes`.
  */
-const heldBytes = 2 * 1024 * 1024
+const largeInstanceBytes = 2 * 1024 * 1024
 const shortBytes = 256 * 1024
-const maxShort = 100
+const maxShortTexts = 100
 
-/** Depth of a part that is read again: no message is deeper (`MAX_OPEN`). */
+/** Depth limit for a part that is read again. No message that is read here is deeper (`MAX_OPEN`). */
 const maxDepth = 4096
 
 /** Most steps of one check; a step takes a few nanoseconds. */
@@ -36,10 +36,11 @@ export interface Range {
 /** A long string in one of the first blocks of content. */
 export interface LongString {
   readonly block: number
+  /** Which member: `BLOCK_TEXT` to `RESOURCE_BLOB` in layout.ts. */
   readonly member: number
   /** The string in the message, with its quotation marks. */
   readonly text: Buffer
-  /** Its value is the text of structuredContent. */
+  /** True when its value is the text of structuredContent. */
   readonly isStructuredText: boolean
   /** True for data or a blob that is base64 (RFC 4648, section 4, padded). */
   readonly isBase64: boolean
@@ -47,10 +48,10 @@ export interface LongString {
 
 /** The parts of a tool's result, in a message that was read. */
 export interface ResultParts {
-  /** No string of the message holds a character that may hide text. */
+  /** True when no string of the message holds a character that may hide text. */
   readonly plain: boolean
   readonly structured: Buffer | undefined
-  /** Indexes of blocks whose text is that of structuredContent, up to white space. There may be more. */
+  /** Indexes of blocks that repeat structuredContent, apart from white space. The list may be incomplete. */
   readonly repeats: readonly number[]
   readonly strings: readonly LongString[]
 }
@@ -90,7 +91,7 @@ export class ByteValidator {
       const root = this.#read(bytes, depth)
       if (root === 0) return undefined
       this.#module?.findResult(root)
-      return this.#found(bytes)
+      return this.#resultParts(bytes)
     })
   }
 
@@ -98,9 +99,9 @@ export class ByteValidator {
    * Whether a value surely matches a schema, whether or not formats are asserted.
    * @param text of a value that was part of a message that was read
    * @param table of the schema, at most `layout.TABLE_BYTES`
-   * @param spend is told the steps that were taken
+   * @param spend called with the number of steps that were taken
    */
-  isValid(text: Buffer, table: Buffer, spend?: (steps: number) => void): boolean {
+  isSurelyValid(text: Buffer, table: Buffer, spend?: (steps: number) => void): boolean {
     if (table.length > layout.TABLE_BYTES) return false
     return this.#unlessFailed(() => {
       const value = this.#last?.text === text ? this.#last.value : this.#read(text, maxDepth)
@@ -134,7 +135,7 @@ export class ByteValidator {
     return module.read(text.length, depth)
   }
 
-  #found(bytes: Buffer): ResultParts {
+  #resultParts(bytes: Buffer): ResultParts {
     const word = (offset: number) => this.#memory.readUInt32LE(layout.FOUND + offset)
     const structured = word(layout.STRUCTURED)
     const text = structured === 0
@@ -156,7 +157,7 @@ export class ByteValidator {
     }
   }
 
-  /** Undefined without WebAssembly or memory, or after a trap. The next text then gets a new instance. */
+  /** Calls `ask`. Returns undefined without WebAssembly or memory, or after a trap. */
   #unlessFailed<Answer>(ask: () => Answer): Answer | undefined {
     try {
       return ask()
@@ -169,9 +170,8 @@ export class ByteValidator {
 
   #instance(length: number): Module {
     this.#short = length > shortBytes ? 0 : this.#short + 1
-    if (this.#module !== undefined && (this.#short < maxShort || this.#memory.length <= heldBytes)) {
-      return this.#module
-    }
+    const isKept = this.#short < maxShortTexts || this.#memory.length <= largeInstanceBytes
+    if (this.#module !== undefined && isKept) return this.#module
     const module = instantiate()
     module.setSeed(randomBytes(8).readBigUInt64LE())
     this.#view(module).set(bitsOf(this.#hidden), layout.HIDDEN)

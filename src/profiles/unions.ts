@@ -5,14 +5,14 @@ import { acceptsAnything, elements, merged, mergedAlternatives } from './merge.j
 import { put, type Node, type Rewriting } from './node.js'
 import { describe } from './words.js'
 
-/** One of the schemas, written in the simplest way. */
+/** The simplest schema that accepts what at least one of the schemas accepts. */
 export const anyOf = (schemas: readonly Json[], { rules, meter, knows }: Rewriting): Json => {
   const [first, ...others] = schemas
   if (first === undefined || schemas.some(schema => acceptsAnything(schema, meter))) return anySchema(rules)
   return others.length === 0 ? first : knows('anyOf') ? { anyOf: [...schemas] } : anySchema(rules)
 }
 
-/** `anyOf` and `oneOf`. */
+/** Rewrites `anyOf` or `oneOf` for the profile. */
 export const union = (
   node: Node, keyword: 'anyOf' | 'oneOf', value: Json, rewriting: Rewriting,
 ): void => {
@@ -33,8 +33,8 @@ export const union = (
   } else if (keyword === 'oneOf' && knows('oneOf') && isExact) keywords.set('oneOf', schemas)
   else {
     node.isExact &&= keyword === 'anyOf' && isExact
-    // `folded` may fold this union later. If the schema has `anyOf` and `oneOf`, the `oneOf` becomes an
-    // `anyOf` inside `allOf`.
+    // `folded` may later merge the branches of this union into one object. If the schema has `anyOf` and
+    // `oneOf`, the `oneOf` becomes an `anyOf` inside `allOf`.
     if (member(source, 'anyOf') === undefined || keyword === 'anyOf') {
       if (knows('anyOf')) return void keywords.set('anyOf', schemas)
     } else if (knows('allOf')) return void node.otherSchemas.push({ allOf: [{ anyOf: schemas }] })
@@ -43,7 +43,7 @@ export const union = (
   }
 }
 
-/** `allOf`. */
+/** Rewrites `allOf` for the profile. */
 export const intersection = (node: Node, value: Json, rewriting: Rewriting): void => {
   if (!isArray(value)) return void node.keywords.set('allOf', value)
   const widened = elements(value, rewriting.meter).map(one => rewriting.rewritten(one, node.place))
@@ -54,7 +54,7 @@ export const intersection = (node: Node, value: Json, rewriting: Rewriting): voi
   node.otherSchemas.push(...schemas.filter(isObject))
 }
 
-/** Merges the alternatives of the root into one object; a strict profile needs it for every object. */
+/** Merges the alternatives of the root into one object. A strict profile needs this for every object. */
 export const folded = (schema: JsonObject, node: Node, rewriting: Rewriting): JsonObject => {
   const { meter, rules: { notAtRoot = [], isStrict } } = rewriting
   const isAnObject = member(schema, 'properties') !== undefined || member(schema, 'type') === 'object'

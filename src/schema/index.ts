@@ -30,8 +30,9 @@ class Checker implements WarmableChecker {
   readonly #limits: SchemaLimits
   readonly #offload: Offload
   readonly #plans = new Plans()
-  /** An object seen before is known without being read again. */
+  /** What the byte validator checks by, for each schema. */
   readonly #tables = new WeakMap<Schema, Table | 'none'>()
+  /** The digest of each schema object that was seen before, which is not measured again. */
   readonly #digests = new WeakMap<JsonObject, string>()
 
   constructor(limits: SchemaLimits) {
@@ -40,7 +41,7 @@ class Checker implements WarmableChecker {
   }
 
   check(subject: Subject, session = ''): Checked | Promise<Checked> {
-    // A text that is still in the byte validator is checked at once: it would have to be read again.
+    // A text that the byte validator still holds is checked at once: later it would have to be read again.
     const text = subject.kind === 'value' ? textOf(subject.value) : undefined
     if (turns.isOpen || byteValidator.holds(text)) return this.#check(subject, session)
     return turns.later(`${this.#name} ${session}`, () => this.#check(subject, session))
@@ -54,7 +55,7 @@ class Checker implements WarmableChecker {
     return this.#offload.close()
   }
 
-  /** Fail closed: a check that crashed is a problem of its own. */
+  /** Fails closed: when a check crashes, the value counts as unchecked. */
   #check(subject: Subject, session: string): Checked | Promise<Checked> {
     try {
       const found = subject.kind === 'schema'
@@ -80,7 +81,7 @@ class Checker implements WarmableChecker {
     const text = textOf(value)
     if (text !== undefined) {
       if (reading?.schema !== undefined && this.#isSurelyValid(plan, reading.schema, text)) return fine
-      // A long text is not parsed on this thread, whose budget would not suffice for it.
+      // A long text would exceed the budget of this thread: the worker parses it.
       if (reading === undefined || text.length > mainThreadBytes) return this.#offloaded(plan, text, session)
     }
     const parsed = unmetered(parsedOf(value))
@@ -101,10 +102,10 @@ class Checker implements WarmableChecker {
   #isSurelyValid(plan: Plan, schema: Schema, text: Buffer): boolean {
     const table = this.#tables.get(schema) ?? this.#tableOf(plan, schema)
     if (!byteValidator.holds(text)) turns.spend(stepsOfReading(text))
-    return table !== 'none' && byteValidator.isValid(text, table, steps => turns.spend(steps))
+    return table !== 'none' && byteValidator.isSurelyValid(text, table, steps => turns.spend(steps))
   }
 
-  /** A schema has no table when that would be too large or too much work. */
+  /** A schema has no table when the table would be too large, or too much work. */
   #tableOf(plan: Plan, schema: Schema): Table | 'none' {
     const budget = new Budget(mainThreadSteps)
     let table: Table | undefined
@@ -119,7 +120,7 @@ class Checker implements WarmableChecker {
     return table ?? 'none'
   }
 
-  /** @param pattern the one that exhausted the budget; after it overran on the worker too, it is refused */
+  /** @param pattern exhausted the budget here. When it overruns on the worker too, it is refused later */
   async #offloaded(
     plan: Plan, value: Json | Buffer, session: string, pattern?: Exhausted['pattern'],
   ): Promise<Problems> {
@@ -132,7 +133,7 @@ class Checker implements WarmableChecker {
     return problems
   }
 
-  /** Reads a schema when it is listed or first used. @returns the limit that it exceeds, in words */
+  /** Reads a schema when it is listed or first used. @returns the plan, or the exceeded limit in words */
   #planOf(schema: Json): Plan | { readonly over: string } {
     const known = isObject(schema) ? this.#plans.get(this.#digests.get(schema) ?? '') : undefined
     if (known !== undefined) return known
@@ -164,7 +165,7 @@ const tooMuch = (error: unknown): Exhausted => {
   throw error
 }
 
-/** Makes paths relative to the frame. A schema without a verdict is one that costs too much. */
+/** Makes paths relative to the frame. A schema that could not be checked costs too much. */
 const atPath = ({ kind, path }: Subject, problems: Problems): Checked => {
   if (problems.length === 0) return problems
   const otherwise = kind === 'schema' ? 'cost' : 'unchecked'
@@ -175,7 +176,7 @@ const atPath = ({ kind, path }: Subject, problems: Problems): Checked => {
 /** A schema's JSON text and its memory, text and values together; or the limit that it exceeds, in words. */
 type Measured = { readonly text: string; readonly held: number } | { readonly over: string }
 
-/** Memory for a value, with its part of an array or object. */
+/** Estimated memory for one value, including its slot in an array or object. */
 const bytesOfValue = 60
 
 /** Stops reading a schema where it exceeds a limit. */
@@ -183,7 +184,7 @@ const measure = (schema: Json, limits: SchemaLimits): Measured => {
   const tooLong = { over: `is longer than ${limits.schemaBytes} bytes` }
   let [bytes, values] = [limits.schemaBytes, 0]
   const take = (count: number): boolean => (bytes -= count) >= 0
-  // Whether depth and minimal length are within the limits: a character has at least one byte.
+  // True if depth and minimal length are within the limits. Each character counts as one byte.
   const fits = (value: Json, depth: number): boolean => {
     values++
     if (typeof value === 'string') return take(value.length + 2)

@@ -1,6 +1,6 @@
-/** The clocks of the rim, so that tests need not wait for them. */
+/** The timers of the transports. Tests replace them, so that they need not wait. */
 export interface Timers {
-  /** @returns what stops it */
+  /** @returns a function that stops the timer */
   after(ms: number, act: () => void): () => void
   every(ms: number, act: () => void): () => void
 }
@@ -11,7 +11,7 @@ export const realTimers: Timers = {
     return () => clearTimeout(timer)
   },
   every(ms, act) {
-    // It is for what is open, which keeps the process alive itself.
+    // The timer looks after open connections. These keep the process alive, so the timer need not.
     const timer = setInterval(act, ms).unref()
     return () => clearInterval(timer)
   },
@@ -37,7 +37,7 @@ export class Latch {
 
   /** Resolves at once while it is open; never rejects. */
   async passed(): Promise<void> {
-    // It may have been closed again by the time that the reader goes on.
+    // The latch may be closed again before the reader goes on.
     while (this.#opened !== undefined) await this.#opened
   }
 }
@@ -45,9 +45,10 @@ export class Latch {
 const endOfTurn: (() => void)[] = []
 
 /**
- * Calls `act` once all input that has arrived with the current one is handled (after the poll phase of the
- * event loop). What is written together then costs one system call. An act that is added by another one runs
- * behind it in the same turn: first audit records are written, then frames, then the channel is flushed.
+ * Calls `act` when all input that arrived together with the current input is handled (after the poll phase
+ * of the event loop). Writes that are collected until then cost one system call. A callback that another
+ * callback adds runs after it in the same turn: first audit records are written, then frames, then the
+ * channel is flushed.
  */
 export const atEndOfTurn = (act: () => void): void => {
   if (endOfTurn.push(act) === 1) setImmediate(runEndOfTurn)
@@ -61,7 +62,7 @@ const runEndOfTurn = (): void => {
       act()
     }
   } finally {
-    // One that threw is not called again, and the others are not lost.
+    // A callback that threw is removed. The remaining ones run in the next turn.
     endOfTurn.splice(0, at)
     if (endOfTurn.length > 0) setImmediate(runEndOfTurn)
   }

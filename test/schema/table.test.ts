@@ -17,7 +17,7 @@ const asked = (schema: JsonObject | boolean) => {
   const table = reading.schema && tableOf(reading.schema.root, new Budget(steps))
   if (table === undefined) return undefined
   return (text: string) => {
-    const isKnown = byteValidator.isValid(Buffer.from(text), table)
+    const isKnown = byteValidator.isSurelyValid(Buffer.from(text), table)
     const isValid = verdict(reading, json(text), new Budget(steps), depth).length === 0
     if (isKnown) assert.ok(isValid, JSON.stringify({ schema, text }))
     return { isKnown, isValid }
@@ -241,7 +241,7 @@ t.test('a schema that is read repeatedly costs steps each time', async t => {
       const table = root && tableOf(root, new Budget(steps))
       let spent = 0
       const isKnown = table !== undefined
-        && byteValidator.isValid(Buffer.from(text), table, steps => (spent += steps))
+        && byteValidator.isSurelyValid(Buffer.from(text), table, steps => (spent += steps))
       t.ok(spent > 0 && spent <= 400_000, `${what}: ${spent} steps`)
       return isKnown
     }

@@ -14,14 +14,14 @@ import { digest, Seals } from './seals.js'
 
 export interface FacadeOptions {
   readonly name: string
-  /** Of this relay's public URL. */
+  /** The origin of this relay's public URL. */
   readonly origin: string
-  /** Paths of the server's endpoints, such as `/files/mcp`; the first is that of clients that name none. */
+  /** Paths of the server's endpoints, such as `/files/mcp`. Clients that name no resource get the first. */
   readonly paths: readonly string[]
-  /** Before the paths of the authorization server's own endpoints: empty, or `/files`. */
+  /** The prefix of the paths of the authorization server's own endpoints: empty, or `/files`. */
   readonly prefix: string
   readonly behind: Behind
-  /** Seals registrations, 32 bytes: `sealKeyIn`. */
+  /** The key of 32 bytes that seals registrations, from `sealKeyIn`. */
   readonly key: Uint8Array
   readonly warn: (message: string) => void
   readonly now?: (() => number) | undefined
@@ -29,14 +29,14 @@ export interface FacadeOptions {
 
 type Route = readonly [method: 'GET' | 'POST', answer: (visit: Visit) => Promise<Page>]
 
-/** A token that is newer and yet refused by the server is not refreshed: that would not help. */
+/** If the server refuses a younger token, the token is not refreshed: a refresh would not help. */
 const newMs = 10_000
 
 /**
- * The authorization server of our clients in front of one server; to the server's issuer this relay is one
- * client. Every client of MCP compares the `resource` of the metadata with the URL that it was given, so
- * metadata and tokens that are passed through cannot work. The issuer's tokens are kept here; clients get
- * tokens of ours (2026-07-28, authorization; MCP security best practices).
+ * The authorization server of our clients in front of one server. For the issuer of that server, this relay
+ * is a single client. Every client of MCP compares the `resource` of the metadata with the URL that it was
+ * given, so metadata and tokens that are passed through cannot work. The relay keeps the issuer's tokens, and
+ * gives clients tokens of its own (2026-07-28, authorization; MCP security best practices).
  */
 export class Facade implements Site {
   readonly #options: FacadeOptions
@@ -116,7 +116,7 @@ export class Facade implements Site {
     return isRefused || !isFresh(upstream, this.#now())
   }
 
-  /** Refreshes the issuer's token, once for all who wait. */
+  /** Refreshes the issuer's token. Requests that wait share one refresh. */
   async #renewed(grant: Grant): Promise<'renewed' | Unverified> {
     const { upstream: { refresh, expiresAt = Infinity }, isRefused } = grant
     if (refresh === undefined) {
@@ -170,7 +170,7 @@ export class Facade implements Site {
     return json('error' in answer ? 400 : 201, { ...answer })
   }
 
-  /** @returns a code for the client @throws Error where there can be none */
+  /** @returns a code for the client @throws Error when no code can be given */
   #granted(wish: Wish, upstream: Tokens, going: Going): string {
     if (upstream.type !== 'bearer') throw new Error('the issuer has bound its token to a key')
     const { client, resource } = wish
@@ -205,15 +205,15 @@ export class Facade implements Site {
     const token = form.get('refresh_token') ?? ''
     const grant = this.#grants.ofRefresh(token, id)
     if (grant === undefined) return fault('invalid_grant')
-    // The refresh token is used up at once: another request with it is a replay, also while the first waits.
+    // The refresh token is used up at once: another request with it is a replay, even while the first waits.
     const issued = this.#grants.issue(grant)
     const renewed = this.#isDue(grant) ? await this.#renewed(grant) : 'renewed'
     if (renewed === 'invalid' || !this.#grants.isKept(grant)) return fault('invalid_grant')
-    // The issuer cannot be reached: the client keeps its grant, and hears of it from the server.
+    // If the issuer cannot be reached, the client keeps its grant, and its next request gets the error.
     return granted(issued, grant)
   }
 
-  /** Ends a grant (RFC 7009). What is not known here counts as revoked. */
+  /** Ends a grant (RFC 7009). An unknown token counts as revoked. */
   async #revoke({ body, headers }: Visit): Promise<Page> {
     const form = formIn(body, headers['content-type'])
     if (form === undefined) return fault('invalid_request')
@@ -226,7 +226,7 @@ export class Facade implements Site {
     return json(200, {})
   }
 
-  /** One of ours; the first where the client names none, or the relay as a whole. */
+  /** The resource that the client names; the first if it names none, or the relay as a whole. */
   #resourceOf(named: string | null): string | undefined {
     const [first] = this.#resources
     if (named === null) return first

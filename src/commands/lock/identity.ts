@@ -20,7 +20,7 @@ export const identityOf = async (server: ServerConfiguration): Promise<JsonObjec
   if ('url' in server) return { url: targetOf(server) }
   const subject = subjectOf(server.command)
   const command = targetOf(server)
-  if (isPackage(subject)) {
+  if (runsPackage(subject)) {
     const its = await packageOf(server, subject)
     return { command, ...(its && { package: its }) }
   }
@@ -40,7 +40,7 @@ export const adviceOn = (server: ServerConfiguration, identity: JsonObject): str
   }
   if (isObject(its) && member(its, 'integrity') !== undefined) return undefined
   const subject = subjectOf(server.command)
-  if (isPackage(subject)) {
+  if (runsPackage(subject)) {
     return its === undefined ? 'name the exact version of the package' : 'its version is all that is held'
   }
   return /^(?:docker|podman)$/.test(subject.launcher ?? '')
@@ -48,7 +48,7 @@ export const adviceOn = (server: ServerConfiguration, identity: JsonObject): str
     : 'name the program by its path'
 }
 
-/** Advice for a package that is named without its version; undefined where none is, or it is not known. */
+/** Advice for a package without a version; undefined if none is named, or its version is given or unknown. */
 export const pinAdvice = (server: ServerConfiguration, identity: JsonObject): string | undefined => {
   const named = 'url' in server ? undefined : namedPackage(subjectOf(server.command))
   const its = member(identity, 'package')
@@ -60,8 +60,8 @@ export const pinAdvice = (server: ServerConfiguration, identity: JsonObject): st
 }
 
 /**
- * The current identity, to be compared with the accepted one. A package about which nothing is known is no
- * change: that depends on the machine and on whether npx has fetched it yet.
+ * The current identity, to be compared with the accepted one. A package without a record is no
+ * change: the record depends on the machine, and on whether npx has fetched the package.
  */
 export const comparableIdentity = (
   accepted: JsonObject, { package: its, ...now }: JsonObject,
@@ -69,11 +69,12 @@ export const comparableIdentity = (
   const known = member(accepted, 'package')
   const isBrought = isObject(its) && member(its, 'from') !== undefined
   if (known === undefined) return isBrought ? { ...now, package: its } : now
-  return { ...now, package: its === undefined || (!isBrought && saysLess(its, known)) ? known : its }
+  const isKnown = its === undefined || (!isBrought && isSameWithoutIntegrity(its, known))
+  return { ...now, package: isKnown ? known : its }
 }
 
-/** Two packages have the same name and version, and one has no integrity. */
-const saysLess = (one: Json, other: Json): boolean => {
+/** Whether two packages have the same name and version, and one of them has no integrity. */
+const isSameWithoutIntegrity = (one: Json, other: Json): boolean => {
   if (!isObject(one) || !isObject(other)) return false
   const isKnown = [one, other].every(each => member(each, 'integrity') !== undefined)
   return !isKnown && ['name', 'version', 'from'].every(key => member(one, key) === member(other, key))
@@ -83,7 +84,7 @@ const saysLess = (one: Json, other: Json): boolean => {
 export const settledIdentity = (accepted: JsonObject, now: JsonObject): JsonObject => {
   const [known, its] = [member(accepted, 'package'), member(now, 'package')]
   if (!isSame(member(accepted, 'command'), member(now, 'command')) || !isObject(known)) return now
-  return its === undefined || (saysLess(its, known) && member(known, 'integrity') !== undefined)
+  return its === undefined || (isSameWithoutIntegrity(its, known) && member(known, 'integrity') !== undefined)
     ? { ...now, package: known }
     : now
 }
@@ -112,7 +113,7 @@ const programOf = async (
   ])
 }
 
-/** Where Python looks for `-m` (the working directory, PYTHONPATH); installed modules are not searched. */
+/** The files that Python tries for `-m` (working directory, PYTHONPATH), without installed modules. */
 const modulesOf = (name: string, folders: readonly string[]): readonly string[] => {
   const path = name.replaceAll('.', '/')
   return folders.flatMap(folder => [join(folder, path, '__main__.py'), join(folder, `${path}.py`)])
@@ -145,21 +146,21 @@ const first = async (files: readonly string[]): Promise<Program | undefined> => 
 interface Installed extends JsonObject {
   readonly name: string
   readonly version?: string
-  /** Of the archive (Subresource Integrity). */
+  /** The digest of the archive (Subresource Integrity). */
   readonly integrity?: string
   /** The package comes from the working directory instead of the registry. */
   readonly from?: 'working directory'
 }
 
 /** Whether the launcher fetches a package and runs it. */
-const isPackage = ({ launcher = '', verb = '' }: Subject): boolean =>
+const runsPackage = ({ launcher = '', verb = '' }: Subject): boolean =>
   /^(?:npx|bunx|uvx|pipx)$/.test(launcher) ||
     /^(?:npm (?:exec|x)|pnpm (?:dlx|exec)|yarn dlx|bun x|uv tool)$/.test(`${launcher} ${verb}`)
 
 /** A package as a command line names it for npx, uvx and the like. */
 export interface NamedPackage {
   readonly name: string
-  /** Undefined: a range, a tag or nothing, so that another version may run at the next start. */
+  /** Undefined for a range, a tag or no version: another version may run at the next start. */
   readonly exact: string | undefined
   readonly registry: 'npm' | 'PyPI'
   /** The word that names it, with a version. */
@@ -168,7 +169,7 @@ export interface NamedPackage {
 
 export const namedPackage = (subject: Subject): NamedPackage | undefined => {
   const { word, option, launcher = '' } = subject
-  if (!isPackage(subject)) return undefined
+  if (!runsPackage(subject)) return undefined
   const [, name, extras = '', version] =
     /^((?:@[^/@]+\/)?[^/@:=[\]<>~!^ ]+)(\[[^\]]*\])?(?:(?:@|==)(.*))?$/.exec(word) ?? []
   if (name === undefined) return undefined

@@ -20,7 +20,7 @@ const anyOf = ofList('anyOf', schemas => (value, run, seen) => {
   let valid = false
   for (const schema of schemas) {
     if (attempt(schema, value, run, seen)) valid = true
-    // The other branches matter only where `unevaluated…` needs what they evaluate.
+    // The other branches must run only if an `unevaluated…` keyword needs to know what they evaluate.
     if (valid && seen === undefined) return true
   }
   return valid || run.fail('must fit at least one of the alternatives (anyOf)')
@@ -40,14 +40,14 @@ const not = ofSchema('not', schema => forAll((value, run) =>
 const conditional = ofSchema('if', (condition, context) => {
   const [then, otherwise] = [context.subschema('then'), context.subschema('else')]
   return forAll((value, run, seen) => {
-    const chosen = attempt(condition, value, run, seen) ? then : otherwise
-    return chosen === undefined || chosen.matches(value, run, seen)
+    const branch = attempt(condition, value, run, seen) ? then : otherwise
+    return branch === undefined || branch.matches(value, run, seen)
   })
 }, { applies: 'here', nonMonotonic: true })
 
 const chosen = (name: string): Keyword => ({ name, applies: 'here', needs: 'if' })
 
-/** What a reference resolves to in the outermost resource of the dynamic scope (2020-12 core, 8.2.3.2). */
+/** Finds the target of a reference in the outermost scope that has one (2020-12 core, 8.2.3.2). */
 const outermost = (run: Run, find: (scope: Scope) => SchemaNode | undefined): SchemaNode | undefined => {
   let found: SchemaNode | undefined
   for (let scope = run.scope; scope !== undefined; scope = scope.outer) {

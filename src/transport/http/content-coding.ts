@@ -10,7 +10,7 @@ export type Unpacker = (first: Buffer) => Duplex
 export const unpackers: ReadonlyMap<string, Unpacker> = new Map<string, Unpacker>([
   ['gzip', () => createGunzip({ chunkSize })],
   ['x-gzip', () => createGunzip({ chunkSize })],
-  // The RFC means zlib's format, which begins with method 8; some senders leave its header out.
+  // `deflate` is the format of zlib, whose first byte ends with method 8. Some servers leave the header out.
   ['deflate', first => {
     const hasHeader = ((first[0] ?? 0) & 0x0f) === 8
     return hasHeader ? createInflate({ chunkSize }) : createInflateRaw({ chunkSize })
@@ -24,8 +24,8 @@ export class UndecodableBody extends Error {}
 
 /**
  * Decodes a body: requests ask for `identity`, but some servers compress all the same. Pieces of at most 64
- * KB are decoded as they are read, so that the reader limits the size.
- * @throws UndecodableBody, or what the body itself fails with
+ * KB are decoded as they are read, so that the reader can stop when the body is too long.
+ * @throws UndecodableBody, or the error with which reading the body failed
  */
 export const decoded = <Body extends AsyncIterableIterator<Buffer>>(
   body: Body, headers: HttpHeaders,

@@ -2,11 +2,11 @@ import { stdioExchange } from '#core/event.js'
 import type { Transport, TransportEvent } from '../transport.js'
 
 interface SharedProcessOptions {
-  /** Makes the server's process, not yet started: for the first request, and for the first after it ended. */
+  /** Makes a process, without starting it. Called for the first request, and for the first after an end. */
   readonly make: () => Transport
   /** A monotonic clock, in milliseconds. */
   readonly now: () => number
-  /** From 0 to 1. */
+  /** A random number from 0 to 1. */
   readonly random: () => number
   /** True while the server's output must not be read. */
   readonly isPaused: () => boolean
@@ -14,7 +14,7 @@ interface SharedProcessOptions {
   readonly onEvent: (event: TransportEvent) => void
 }
 
-/** The server's process. One that has ended is started again for the next request (see `BackOff`). */
+/** The server's process. When it has ended, the next request starts a new one (see `BackOff`). */
 export class SharedProcess {
   readonly #options: SharedProcessOptions
   readonly #backOff: BackOff
@@ -33,7 +33,7 @@ export class SharedProcess {
     return this.#child
   }
 
-  /** How long it must not be started yet, in milliseconds. */
+  /** Milliseconds until a process may be started. */
   get waitMs(): number {
     return this.#backOff.waitMs
   }
@@ -68,7 +68,7 @@ export class SharedProcess {
   }
 
   /** Tells the running process to end. @returns false when there is none */
-  letGo(): boolean {
+  endRunning(): boolean {
     const child = this.#child
     if (child === undefined) return false
     this.#child = undefined
@@ -81,19 +81,19 @@ export class SharedProcess {
     await Promise.all(this.#ending.values())
   }
 
-  /** Ends the processes that were told to end sooner. */
+  /** Makes the processes that were told to end stop sooner. @param urgency as for `Transport.close` */
   hurry(urgency: number): void {
     if (urgency > 1) for (const child of this.#ending.keys()) void child.close(urgency)
   }
 }
 
-const firstMs = 500
-const longestMs = 30_000
+const firstWaitMs = 500
+const longestWaitMs = 30_000
 
 /**
- * When a process that ended may be started again: at once if it had answered a request, or ended for the
- * first time. After that the wait doubles from half a second to half a minute. A random part of up to one
- * half is taken off, so that many relays do not start their servers at the same time.
+ * When a process that ended may be started again: at once if it had answered a request, or at its first
+ * failure since. After that the wait begins at half a second, and doubles up to half a minute. A random part of up to
+ * one half is taken off, so that many relays do not start their servers at the same time.
  */
 export class BackOff {
   readonly #now: () => number
@@ -107,10 +107,10 @@ export class BackOff {
     this.#random = random
   }
 
-  /** @param useful true when the process had answered a request */
-  ended(useful: boolean): void {
-    this.#failures = useful ? 0 : this.#failures + 1
-    const ms = this.#failures < 2 ? 0 : Math.min(longestMs, firstMs * 2 ** (this.#failures - 2))
+  /** @param hasAnswered true when the process had answered a request */
+  ended(hasAnswered: boolean): void {
+    this.#failures = hasAnswered ? 0 : this.#failures + 1
+    const ms = this.#failures < 2 ? 0 : Math.min(longestWaitMs, firstWaitMs * 2 ** (this.#failures - 2))
     this.#until = this.#now() + ms * (1 + this.#random()) / 2
   }
 

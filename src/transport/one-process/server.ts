@@ -62,7 +62,7 @@ export class SharedServer implements Hub {
 
   /** Ends the process; resolves when it and all earlier ones have ended. */
   async close(): Promise<void> {
-    if (this.#process.letGo()) this.#ended('the server is let go')
+    if (this.#process.endRunning()) this.#ended('the server is let go')
     await this.#process.gone()
   }
 

@@ -70,7 +70,7 @@ export class FrameReader {
 
   readonly #onEnd = (error?: unknown): void => {
     if (this.#stream === undefined || this.#end !== undefined) return
-    this.#lines.end(this.#waiting)
+    this.#lines.complete(this.#waiting)
     this.#end = { error: error instanceof Error ? error : undefined }
     this.#read()
   }
@@ -111,7 +111,7 @@ const lineFeed = 0x0a
 
 /**
  * Splits a byte stream into stdio frames at LF (MCP stdio transport, 2026-07-28). Blank lines are skipped; a
- * last line without LF counts. The chunks must not be modified: lines may share their memory.
+ * last line without LF is a frame too. Lines share memory with the chunks, which must not be modified.
  */
 export class LineSplitter {
   readonly #maxBytes: number
@@ -119,7 +119,7 @@ export class LineSplitter {
   readonly #begun: Gathering
   #hasBegun = false
 
-  /** @param maxBytes longest line in bytes without its LF; of longer lines only the ends are reported */
+  /** @param maxBytes of a line without its LF; of a longer line, head, tail and size are reported */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
     this.#begun = new Gathering(maxBytes)
@@ -131,8 +131,8 @@ export class LineSplitter {
     for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, from)) {
       if (this.#hasBegun || end - from > this.#maxBytes) {
         this.#begun.add(chunk.subarray(from, end))
-        this.end(lines)
-      } else add(chunk.subarray(from, end), lines)
+        this.complete(lines)
+      } else addUnlessBlank(chunk.subarray(from, end), lines)
       from = end + 1
     }
     if (from === chunk.length) return
@@ -140,15 +140,15 @@ export class LineSplitter {
     this.#hasBegun = true
   }
 
-  /** @param lines gets the line that the end of the stream completes */
-  end(lines: Line[]): void {
+  /** Completes the line that has begun. Called at the end of the stream as well. */
+  complete(lines: Line[]): void {
     this.#hasBegun = false
     const line = this.#begun.take()
-    if (line?.kind === 'whole') add(line.bytes, lines)
+    if (line?.kind === 'whole') addUnlessBlank(line.bytes, lines)
     else if (line !== undefined) lines.push(line)
   }
 }
 
-const add = (bytes: Buffer, lines: Line[]): void => {
+const addUnlessBlank = (bytes: Buffer, lines: Line[]): void => {
   if (!bytes.every(one => one === 0x20 || one === 0x09 || one === 0x0d)) lines.push({ kind: 'whole', bytes })
 }

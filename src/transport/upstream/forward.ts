@@ -33,12 +33,12 @@ export interface HttpServerOptions extends HeadSettings {
  */
 export const httpServer = (options: HttpServerOptions): Transport => new HttpServer(options)
 
-/** A client's HTTP request, until `shut`. */
-interface Opened {
+/** A client's HTTP request, from `open` to `shut`. */
+interface OpenRequest {
   readonly request: HttpRequest
   /** Backpressure: closed while the client does not read the response. */
   readonly latch: Latch
-  /** Aborts a GET or DELETE; absent before and after it. */
+  /** Aborts a GET or DELETE; absent while none is in progress. */
   controller?: AbortController
 }
 
@@ -50,7 +50,7 @@ const afterClientLeftMs = 30_000
 
 class HttpServer extends HttpSide {
   readonly #options: HttpServerOptions
-  readonly #opened = new ChurnMap<Exchange, Opened>()
+  readonly #opened = new ChurnMap<Exchange, OpenRequest>()
   #onEvent: (event: TransportEvent) => void = () => {}
   #ended = false
 
@@ -64,7 +64,7 @@ class HttpServer extends HttpSide {
   }
 
   open(exchange: Exchange, request: HttpRequest): void {
-    const opened: Opened = { request, latch: new Latch() }
+    const opened: OpenRequest = { request, latch: new Latch() }
     this.#opened.set(exchange, opened)
     if (request.method !== 'POST') void this.#forwardBare(exchange, request.method, opened)
   }
@@ -95,8 +95,8 @@ class HttpServer extends HttpSide {
 
   send(exchange: Exchange, frame: Frame): boolean {
     const opened = this.#opened.get(exchange)
-    // A modern server is told by the closed stream (2026-07-28, cancellation), so a cancellation that is not
-    // the client's own POST is not sent.
+    // The closed stream tells a modern server (2026-07-28, cancellation), so a cancellation that the relay
+    // made is not sent.
     const isToldByClose = isModernVersion(opened?.request.headers.get('mcp-protocol-version'))
       && isCancellation(frame.message) && frame.relayMade === true
     if (!isToldByClose) void this.#post(this.calls.start(exchange, frame), opened)
@@ -111,7 +111,7 @@ class HttpServer extends HttpSide {
   }
 
   /** Sends a frame and reads the response to its end. */
-  async #post(call: Call, opened: Opened | undefined): Promise<void> {
+  async #post(call: Call, opened: OpenRequest | undefined): Promise<void> {
     const { exchange, frame } = call
     const request = opened?.request
     // Relay-made requests borrow the client's credentials; the status and headers of their responses are
@@ -120,14 +120,14 @@ class HttpServer extends HttpSide {
     const { upstream } = this.#options
     const headers = this.#headersFor(frame, request)
     const position = cursor()
-    const isAwaiting = !call.isAnswered
+    const expectsResponse = !call.isAnswered
     let reason: string | undefined
     try {
       const reply = await upstream.request({ method: 'POST', headers, body: frame.bytes, signal: call })
       reason = await this.#read(call, reply, position, isClientFrame ? opened?.latch : undefined)
     } catch (error) {
       reason = failureOf(error)
-      if (isClientFrame && !isAwaiting) this.#unreachable(exchange)
+      if (isClientFrame && !expectsResponse) this.#reportUnreachable(exchange)
     }
     this.calls.end(call)
     if (reason === undefined) return
@@ -147,26 +147,26 @@ class HttpServer extends HttpSide {
 
   /**
    * @param latch of the client's exchange; undefined for a relay-made request
-   * @returns the reason for the unanswered requests; undefined after a complete response
+   * @returns the reason for requests that are still unanswered; undefined if one frame was the whole response
    */
   async #read(
     call: Call, reply: HttpReply, position: Cursor, latch: Latch | undefined,
   ): Promise<string | undefined> {
     const { exchange, unanswered } = call
     const kind = bodyKind(reply)
-    const isAwaiting = !call.isAnswered
+    const expectsResponse = !call.isAnswered
     const isClientFrame = latch !== undefined
     const reading = { limits: this.#options.limits, latch: latch ?? alwaysOpen, asked: () => [...unanswered] }
     if (isClientFrame && kind === 'json' && unanswered.size === 1)
       return this.#readResponse(call, reply, reading)
-    if (isClientFrame && (kind !== 'other' || !isAwaiting)) this.#reportHead(exchange, reply)
+    if (isClientFrame && (kind !== 'other' || !expectsResponse)) this.#reportHead(exchange, reply)
     if (kind === 'error') {
       await this.#readError(exchange, reply, reading)
       return `the server answered HTTP ${reply.status}`
     }
     if (kind === 'other') {
       discard(reply)
-      const faultOrReason = isAwaiting ? unexpectedBody(reply, [...unanswered]) : ''
+      const faultOrReason = expectsResponse ? unexpectedBody(reply, [...unanswered]) : ''
       if (typeof faultOrReason === 'string') return faultOrReason
       this.#report({ type: 'frame', exchange, frame: faultOrReason })
       return 'the response could not be read'
@@ -203,7 +203,7 @@ class HttpServer extends HttpSide {
   }
 
   /** Forwards a request without a message: GET for a stream, or DELETE for the end of the session. */
-  async #forwardBare(exchange: Exchange, method: 'GET' | 'DELETE', opened: Opened): Promise<void> {
+  async #forwardBare(exchange: Exchange, method: 'GET' | 'DELETE', opened: OpenRequest): Promise<void> {
     const position = cursor()
     const { signal } = (opened.controller = new AbortController())
     try {
@@ -211,10 +211,10 @@ class HttpServer extends HttpSide {
       const reply = await this.#options.upstream.request({ method, headers, signal })
       if (method === 'GET' && bodyKind(reply) !== 'sse' && reply.status < 400) {
         discard(reply)
-        this.#unreachable(exchange)
+        this.#reportUnreachable(exchange)
       } else await this.#readBare(exchange, reply, position, opened.latch)
     } catch {
-      this.#unreachable(exchange)
+      this.#reportUnreachable(exchange)
     }
     delete opened.controller
     this.#report({ type: 'stream-ended', exchange, resumable: position.lastEventId !== undefined })
@@ -243,8 +243,8 @@ class HttpServer extends HttpSide {
     this.#report({ type: 'head', exchange, status, headers })
   }
 
-  /** Status 502 for a client whose request the core does not know. Ignored after a head. */
-  #unreachable(exchange: Exchange): void {
+  /** Status 502 for a client whose request the core does not track. Ignored after a head. */
+  #reportUnreachable(exchange: Exchange): void {
     this.#report({ type: 'head', exchange, status: 502, headers: new Map() })
   }
 

@@ -14,7 +14,7 @@ const split = (chunks: readonly (string | Buffer)[], maxBytes = limit): readonly
   const splitter = new LineSplitter(maxBytes)
   const lines: Line[] = []
   for (const chunk of chunks) splitter.push(Buffer.from(chunk), lines)
-  splitter.end(lines)
+  splitter.complete(lines)
   return lines
 }
 
@@ -76,7 +76,7 @@ t.test('an endless line is not kept', async t => {
   t.strictSame(lines, [])
   const after = process.memoryUsage()
   t.ok(after.external + after.arrayBuffers - before.external - before.arrayBuffers < 64_000_000)
-  splitter.end(lines)
+  splitter.complete(lines)
   t.match(lines, [{ kind: 'oversized', size: 4000 * 65_536 }])
 })
 

@@ -28,7 +28,7 @@ export interface Endpoint {
   /**
    * The state of a session that replicas share. Undefined: nothing is shared.
    * @param id undefined: the server has yet to choose it
-   * @param kind `group`: `id` is the context of clients without a session
+   * @param kind `group`: `id` is the authorization context of clients that send no session id
    */
   shared?:
     ((id: string | undefined, owner: string, kind: 'session' | 'group') => SharedSession) | undefined
@@ -47,8 +47,8 @@ export interface NewSession {
   /** Identifies the session in records. Not the `Mcp-Session-Id`, which is a secret. */
   readonly session: string
   /**
-   * True when the client made the handshake with another replica, or before a restart: this relay does not
-   * know it.
+   * True when the client made the handshake with another replica, or before a restart: this relay did not see
+   * the handshake.
    */
   readonly joined: boolean
   readonly shared?: SharedSession | undefined
@@ -84,7 +84,7 @@ interface Destination {
 }
 
 interface AgreedElsewhere {
-  /** The terms that the handshake agreed there, if known. */
+  /** The terms that the handshake agreed at the other replica, if known. */
   readonly agreed: JsonObject | undefined
 }
 
@@ -175,7 +175,7 @@ export class SessionRouter {
     return this.#endpoint?.shared?.(sessionId, owner, 'session').ask({ kind: 'find', part: 'session', name: '' })
       .then(agreed => {
         if (agreed === 'others') return refusals.noSession
-        // Whose session it is, is not known.
+        // The owner of the session is unknown, so the request is refused.
         if (agreed === 'unreachable' && owner !== '') return refusals.noState
         return { agreed: isObject(agreed) ? agreed : undefined }
       })
@@ -187,6 +187,7 @@ export class SessionRouter {
   }
 
   /**
+   * Finds the session of a request, or begins one.
    * @param frame undefined for a request without a message
    * @param elsewhere what `askReplicas` has found
    */
@@ -197,24 +198,24 @@ export class SessionRouter {
     if ('status' in elsewhere) return elsewhere
     if (modern) {
       const refused = this.isStdio && frame ? checkModern(arrival.version, frame) : undefined
-      return refused ?? this.#sharedSession('modern', arrival)
+      return refused ?? this.#groupSession('modern', arrival)
     }
     const begins = frame !== undefined && isInitialize(frame)
-    if (this.isStdio) return this.#findOwn(arrival, begins)
+    if (this.isStdio) return this.#findOfProcess(arrival, begins)
     if (arrival.sessionId !== undefined) {
       const name = idName(arrival.sessionId)
       const known = this.sessionOf(arrival)
       if (known === undefined && this.#sessions.find(name) !== undefined) return refusals.noSession
       // The server may know a session that is not known here: after a restart, or with several replicas.
       const session = known ?? this.#open('upstream', arrival, [name], begins ? undefined : elsewhere)
-      return session ? { session, isUnverified: true } : this.#noPlace
+      return session ? { session, isUnverified: true } : this.#cannotOpen
     }
-    if (!begins) return this.#sharedSession('legacy', arrival)
+    if (!begins) return this.#groupSession('legacy', arrival)
     const session = this.#open('upstream', arrival, [])
-    return session ? { session, isUnverified: false } : this.#noPlace
+    return session ? { session, isUnverified: false } : this.#cannotOpen
   }
 
-  #findOwn(arrival: Arrival, begins: boolean): Destination | Refusal {
+  #findOfProcess(arrival: Arrival, begins: boolean): Destination | Refusal {
     if (isUnknownRevision(arrival.version)) return refusals.unknownVersion
     if (arrival.sessionId !== undefined) {
       const session = this.sessionOf(arrival)
@@ -223,17 +224,17 @@ export class SessionRouter {
     }
     if (!begins) return refusals.noSessionId
     const session = this.#open('own', arrival, [])
-    return session ? { session, isUnverified: false } : this.#noPlace
+    return session ? { session, isUnverified: false } : this.#cannotOpen
   }
 
   /**
    * Requests that name no session share one session, if their authorization contexts are equal (see
    * `ContextSource`).
    */
-  #sharedSession(revision: 'modern' | 'legacy', arrival: Arrival): Destination | Refusal {
+  #groupSession(revision: 'modern' | 'legacy', arrival: Arrival): Destination | Refusal {
     const name = this.#groupName(revision, arrival)
     const session = this.#sessions.find(name) ?? this.#open('stateless', arrival, [name])
-    return session ? { session, isUnverified: false } : this.#noPlace
+    return session ? { session, isUnverified: false } : this.#cannotOpen
   }
 
   #groupName(revision: 'modern' | 'legacy', arrival: Arrival): string {
@@ -250,7 +251,7 @@ export class SessionRouter {
     return this.#settings().ownAuthorization ? 'token' : 'none'
   }
 
-  get #noPlace(): Refusal {
+  get #cannotOpen(): Refusal {
     return this.#endpoint ? refusals.manySessions : refusals.retired
   }
 
@@ -267,7 +268,7 @@ export class SessionRouter {
     const owner = this.#ownerOf(arrival)
     const shared = kind === 'own' ? undefined : kind === 'stateless'
       ? endpoint.shared?.(arrival.context(this.#contextSource), owner, 'group')
-      // The server has yet to name a session that begins here.
+      // A session that begins here has no id until the server chooses one.
       : endpoint.shared?.(joined && arrival.sessionId, owner, 'session')
     const session: FrontSession = new FrontSession(kind, id, owner, {
       idle: idle => {
