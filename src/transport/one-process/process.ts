@@ -91,6 +91,9 @@ const firstWaitMs = 500
 const longestWaitMs = 30_000
 
 /**
+ * When a process that ended may be started again: at once if it had answered a request, or at its first
+ * failure since. After that the wait begins at half a second, and doubles up to half a minute. A random part
+ * of up to one half is taken off, so that many relays do not start their servers at the same time.
  */
 export class BackOff {
   readonly #now: () => number
