@@ -62,7 +62,7 @@ const readiness = async (state: AdminState, readyMs: number): Promise<Answer> =>
     .map(([name, { problem }]) => [name, problem])
   const body = {
     ready,
-    // A server with a problem may serve the next session: it takes nothing out of service.
+    // A server with a problem may still serve the next session, so a problem alone does not change `ready`.
     ...(problems.length > 0 && { degraded: true, problems: Object.fromEntries(problems) as object }),
     servers: Object.fromEntries(wellIn(conditions)),
   }

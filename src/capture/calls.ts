@@ -54,7 +54,7 @@ export class Calls {
   }
 }
 
-/** Captured messages kept to the limits of their session. */
+/** Wide limits, because captured messages have already passed the limits of their session. */
 const limits = { messageBytes: Infinity, depth: 1000 }
 
 /** All tools that are listed in captures, and all results of calls, as the server sent them. */

@@ -33,7 +33,7 @@ const maxFiles = 8
 
 /** Takes whole lines, of many sessions and of many relays. */
 interface CaptureFile {
-  /** A capture is no record: when it cannot be written it ends, and the traffic goes on. */
+  /** Unlike the audit log, a capture never stops the traffic: a failed write only ends the capture. */
   write(line: string): void
   close(): void
 }

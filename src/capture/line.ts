@@ -140,7 +140,10 @@ const withBytes = <Held extends { readonly text?: string | undefined; readonly b
 /** The bytes of a frame, and the part of its reading that does not follow from them. */
 const frame = fields({
   ...bytes,
-  /** As the transport read it: an HTTP response need not name its request, a long frame is not kept whole. */
+  /**
+   * The kind that the transport found. The bytes may not show it: an HTTP response may lack the id of its
+   * request, and a long frame is not kept whole.
+   */
   kind: oneOf<Message['kind']>('request', 'notification', 'result', 'error', 'batch', 'unusable', 'page'),
   key: maybe(key),
   keys: maybe(list(key)),
@@ -197,7 +200,7 @@ const captured = fields({
   /** If it has changed: the ruling for this event and those that follow. */
   ruling: maybe(ruling),
   event,
-  /** Which questions to the schema engine, counted within this event, it did not answer at once. */
+  /** Numbers, within this event, of the questions that the schema engine did not answer at once. */
   late: maybe(list(number)),
   /** The numbers of the checks that the core asked for. */
   checks: maybe(list(number)),

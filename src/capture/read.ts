@@ -30,7 +30,10 @@ export function* linesOf(files: readonly string[]): Generator<Line> {
   }
 }
 
-/** Each session when it ends. @param incomplete called for a session of which lines are missing */
+/**
+ * Yields each session when it ends, and after the last line the sessions that have not ended.
+ * @param incomplete called for a session of which lines are missing
+ */
 export function* sessionsIn(
   lines: Iterable<Line>, incomplete: (session: string) => void = () => undefined,
 ): Generator<CapturedSession> {

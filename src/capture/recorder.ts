@@ -23,7 +23,7 @@ export class Recorder {
   readonly #now: () => Date
   readonly #redaction: Redaction
   readonly #numbers = new WeakMap<Buffer, number>()
-  /** What the ruling of the last event was made of. */
+  /** The options that the last ruling (the settings that may change) was made of, to notice a change. */
   #parts: readonly unknown[]
   #number = 0
   #asked = 0

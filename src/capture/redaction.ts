@@ -35,7 +35,7 @@ export const redacted: Redaction = {
   text: withoutSecrets,
 }
 
-/** The members that a capture keeps: of an element of a list, the path says which it is. */
+/** The members of a finding that a capture keeps. Its tool is not among them: the path leads to it. */
 export const findingOf = ({ rule, path, message, mended }: Finding, { text }: Redaction): Finding =>
   ({ rule, path: text(path), message: text(message), ...(mended !== undefined && { mended: text(mended) }) })
 
@@ -59,7 +59,7 @@ const scrubbed = (bytes: Buffer): Buffer => {
   return Buffer.from(withoutSecrets(bytes.toString(encoding)), encoding)
 }
 
-/** Definitions, which a replay needs: only their texts are searched. */
+/** Members that hold definitions. A replay needs them, so only secrets inside them are left out. */
 const definitions: ReadonlySet<string> =
   new Set(['tools', 'prompts', 'resources', 'resourceTemplates', 'requestedSchema', 'task'])
 
@@ -88,7 +88,7 @@ const redactMember = (key: string, value: Json): Json => {
   return withoutPayload(key === 'progressToken' ? 'progress' : key, value)
 }
 
-/** Searches texts for secrets until the budget is spent; longer texts behind it are left out. */
+/** Replaces secrets in texts. Once the budget is spent, texts longer than `shortest` are left out. */
 const withoutTextSecrets = (value: Json, budget: { left: number }, isSecret = false): Json => {
   if (isString(value)) {
     budget.left -= value.length

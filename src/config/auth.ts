@@ -69,7 +69,7 @@ export const refuseContradictions = (
     refuseMatches(server.clients, ['servers', name, 'clients'], tokens, issuer)
 }
 
-/** An entry that can never match would hold nothing back, so it is an error. */
+/** Refuses an entry of `clients` that can never match: it would restrict no client. */
 const refuseMatches = (
   written: readonly Written.ClientRules[number][] = [], keys: Keys, tokens: Configuration['tokens'],
   issuer: IssuerConfiguration | undefined,
@@ -97,7 +97,7 @@ const refuseBesideFacade = (server: ServerConfiguration, name: string, hasTokens
   }
 }
 
-/** Scopes are those of an issuer's tokens. */
+/** Refuses `scopes` where no issuer gives clients tokens: only such tokens have scopes. */
 const refuseScopes = ({ scopes, tools }: ServerConfiguration, name: string): void => {
   const needsIssuer = (...keys: Keys) =>
     fail(['servers', name, ...keys, 'scopes'], 'needs auth.issuer or auth.facade')

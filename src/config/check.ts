@@ -61,8 +61,9 @@ export const checked = <Written>(check: Check<Written>, value: unknown, written:
 }
 
 /**
- * Errors that are no part of another one. When no branch of anyOf or oneOf is valid, an error below the value
- * or about its keys shows which branch was meant; without one, the error of the anyOf itself is reported.
+ * The errors that are no part of another error. When no branch of an anyOf or oneOf is valid, an error
+ * below the value, or about its keys, shows which branch the operator meant. Such an error is kept in place
+ * of the error of the anyOf; where there is none, the error of the anyOf is kept.
  */
 const withoutParts = (errors: readonly SchemaError[]): readonly SchemaError[] => {
   const parts = new Set(errors.filter(({ propertyName }) => propertyName !== undefined))
@@ -77,7 +78,10 @@ const withoutParts = (errors: readonly SchemaError[]): readonly SchemaError[] =>
   return errors.filter(error => !parts.has(error))
 }
 
-/** A branch that is a `$ref` has the path of what it refers to; its type tells whether it was meant. */
+/**
+ * The errors in the branches of an anyOf or oneOf. The errors of a branch that is a `$ref` have the schema
+ * path of its target, so only its `type` error is found, by the path of the value.
+ */
 const branchesOf = (choice: SchemaError, errors: readonly SchemaError[]) => {
   const { schemaPath, instancePath } = choice
   return errors.slice(0, errors.indexOf(choice)).filter(error =>

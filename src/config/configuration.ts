@@ -26,7 +26,7 @@ export type SessionLimits = Readonly<Required<Written.Sessions>>
  * filled in, frozen. `config/customs.schema.json` describes the keys as they are written.
  */
 export interface Configuration {
-  /** As it was named; undefined: only defaults. */
+  /** The path of the file, as the operator gave it; undefined: no file, only defaults and flags. */
   readonly file: string | undefined
   readonly listen: Address | SocketAddress
   /** Relay processes for each server. */
@@ -42,11 +42,14 @@ export interface Configuration {
   readonly lock: LockSetting | undefined
   /** In the order of the file. */
   readonly servers: ReadonlyMap<string, ServerConfiguration>
-  /** Bearer tokens, one of which a client must send. Without tokens and without an issuer, anyone may. */
+  /**
+   * Bearer tokens, one of which a client must send, unless it has a token of `issuer` or `facade`. Without
+   * all three, any client may connect.
+   */
   readonly tokens: readonly ClientToken[]
-  /** Whose tokens let clients in besides; undefined: none. */
+  /** The issuer whose tokens are accepted besides `tokens`; undefined: none. */
   readonly issuer: IssuerConfiguration | undefined
-  /** Users log in at the servers behind, through this relay; undefined: they do not. */
+  /** For users who log in at the upstream servers through this relay; undefined: they do not. */
   readonly facade: FacadeConfiguration | undefined
   readonly audit: AuditConfiguration
   readonly telemetry: {
@@ -138,8 +141,8 @@ export interface RemoteServer extends AnyServer {
   /** OAuth towards the server; undefined: a user logs in where the server asks for it. */
   readonly login?: ServerLogin | undefined
   /**
-   * What the Authorization header of requests to the server is; undefined: the client's where it sends one,
-   * or where clients must show a token for this relay, that of `headers`; else that of a login.
+   * Where the Authorization header of requests to the server comes from. Undefined: from `headers`; else
+   * from the client, unless clients must show a token for this relay; else from a login.
    */
   readonly upstream?: NonNullable<Written.Server['upstream']> | undefined
 }

@@ -173,7 +173,7 @@ const readTarget = ({ target, options = {} }: WrittenTarget, source: Source): Au
 
 type WrittenTarget = NonNullable<NonNullable<Written.ConfigurationFile['audit']>['targets']>[number]
 
-/** The maps are read-only by their type. */
+/** Freezes a value and all that it holds. Entries of maps are read-only by their type only. */
 const freeze = <Value>(value: Value): Value => {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   Object.freeze(value)
@@ -193,7 +193,8 @@ const readState = (
   { url, key, prefix, ttlMs, advertise }: NonNullable<Written.ConfigurationFile['state']>,
 ): StateConfiguration => {
   if (!URL.canParse(url)) return fail(['state', 'url'], 'must be a URL')
-  // The engine and its operators have the password: it proves nothing between replicas.
+  // The database (Valkey or Redis) and its operators know the password of `url`, so that the password does
+  // not prove that a replica sends a request.
   if (advertise !== undefined && key === undefined) {
     return fail(['state', 'advertise'], 'needs state.key, by which replicas know one another')
   }

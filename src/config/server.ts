@@ -154,7 +154,10 @@ const readTools = async (
   return read
 }
 
-/** A denial by a pattern under `tools` would deny nothing, so it is an error. */
+/**
+ * Refuses patterns under `tools`, where a name must be exact: they would match no tool. `*` is allowed, but
+ * only for limits of all tools.
+ */
 const checkPattern = (name: string, tool: Written.Tool, keys: Keys): void => {
   if (name !== '*') return fail([...keys, name], 'is a pattern: patterns stand in allow and deny')
   const other = tool === 'deny' ? 'deny' : Object.keys(tool).find(key => !limits.has(key))

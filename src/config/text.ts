@@ -75,8 +75,8 @@ export const parseYaml = async (source: string): Promise<Text> => {
 }
 
 /**
- * Counts nested brackets and successive dashes. Nesting by indentation needs a file that grows with its
- * square.
+ * The depth of nested brackets and successive dashes. Nesting by indentation is not counted: the size of
+ * such a file grows with the square of the depth, and the size is limited.
  */
 const depthOf = (lexer: Lexer, source: string): number => {
   let brackets = 0
@@ -129,7 +129,7 @@ export const parseStrictJson = async (source: string): Promise<Text> => {
   return { data, placeOf: async keys => (await parseYaml(source)).placeOf(keys) }
 }
 
-/** In the words of JSON: the YAML parser speaks of flow maps. */
+/** Replaces a message of the YAML parser, which speaks of flow maps and not of JSON. */
 const misplaced = (place?: Place): SyntaxProblem =>
   new SyntaxProblem('not JSON: a bracket, a comma or a colon is missing, or is too many', place)
 

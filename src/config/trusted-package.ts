@@ -22,8 +22,8 @@ export const startsPackage = (
   if (run === undefined) return false
   const [first] = run.words
   if (run.packages.length === 0) return first === spec
-  // With --package, the first word is looked up among all commands: only the package's own name is sure to be
-  // its own.
+  // With --package, npx looks the first word up among the commands of all packages. Only the command with
+  // the package's own name is sure to belong to this package.
   return run.packages.every(named => named === spec) && first === commandOf(spec)
 }
 

@@ -9,9 +9,9 @@ const maxBytes = 16 * 1024 * 1024
 const perWindow = 250
 
 /**
- * Counts the calls of each tool by each client in a sliding window of one minute. Its memory is bounded: a
- * client that evades the limit by many identities can make the windows of others be forgotten, which lets
- * them call more, and never less.
+ * Counts the calls of each tool by each client in a sliding window of one minute. The memory is bounded: if
+ * a client uses very many identities, the windows of other clients may be forgotten. A forgotten window
+ * only lets its client make more calls, never fewer.
  */
 export class CallRates {
   /** The times of the newest calls, by client and tool; the window that was used longest ago comes first. */

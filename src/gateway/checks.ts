@@ -7,7 +7,7 @@ import { Holds } from './holds.js'
 export class RunningChecks extends Holds<number | object> {
   readonly #checker: SchemaChecker
   readonly #session: string
-  /** Results that the engine has promised, until the relay asks for them. */
+  /** Results that the schema engine has not given at once, until the core asks for them by `begin`. */
   readonly #promised = new ChurnMap<Subject, Promise<Checked>>()
   /** @param session identifies the session to the checker */
   constructor(checker: SchemaChecker, session: string) {
@@ -29,7 +29,10 @@ export class RunningChecks extends Holds<number | object> {
     return undefined
   }
 
-  /** The engine's later verdicts. Without subjects: yields to the event loop. */
+  /**
+   * The results that `now` could not give at once. Without subjects, it resolves with no results in a later
+   * turn of the event loop.
+   */
   begin(check: number, subjects: readonly Subject[], exchange: Exchange): Promise<readonly Checked[]> {
     this.hold(check, exchange)
     if (subjects.length === 0) return new Promise(resolve => setImmediate(() => resolve([])))

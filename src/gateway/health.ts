@@ -34,7 +34,10 @@ export class ServerHealth {
   #problem: Problem | undefined
   #isStopping = false
 
-  /** @param isProcess it is our child process: requests are lost only because it ended, which is reported */
+  /**
+   * @param isProcess the server is our child process. Its requests are lost only when the process ends,
+   * which `ended` reports
+   */
   constructor(
     report: (health: Health, reason: string, stderr?: readonly string[]) => void, readonly isProcess: boolean,
   ) {

@@ -1,7 +1,10 @@
 import type { Exchange } from '#core/event.js'
 import { ChurnMap } from '#core/memory.js'
 
-/** Keeps order: actions of an exchange wait while something that came before them is under way. */
+/**
+ * Keeps the order within an exchange: an action waits while something earlier holds the exchange, such as a
+ * schema check, a missing list of tools, or a question to the shared state.
+ */
 export class Holds<Key> {
   readonly #exchanges = new ChurnMap<Key, Exchange>()
   readonly #underWay = new ChurnMap<Exchange, { holds: number; readonly waiting: (() => void)[] }>()

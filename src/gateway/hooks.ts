@@ -6,7 +6,10 @@ import type { ServerHealth } from './health.js'
 
 /** The hooks by which the audit log, telemetry and captures see a session. */
 export interface Hooks {
-  /** Writes a record. @returns waits until it is written, if it is not yet. Both throw on failure */
+  /**
+   * Writes or queues a record. @returns a function that writes the queued record; undefined: it is written
+   * already. Both throw on failure
+   */
   readonly audit: (entry: Entry) => Flush | undefined
   /** Called before `audit`. @returns resolves when the record can be written without delay; undefined: now */
   readonly prepare?: ((entry: Entry) => Promise<unknown> | undefined) | undefined

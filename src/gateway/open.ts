@@ -12,7 +12,10 @@ import { RunningChecks } from './checks.js'
 import type { Hooks, Observer, Recorder } from './hooks.js'
 import { Session } from './session.js'
 
-/** The settings and services of a server's sessions. `policy` and `tools` may be replaced meanwhile. */
+/**
+ * The settings and services of a server's sessions. `policy`, `tools`, `names` and `shapes` may be replaced
+ * while sessions run.
+ */
 export interface Guard extends Pick<
   RelayOptions,
   'policy' | 'trusted' | 'accepted' | 'tools' | 'names' | 'shapes' | 'rates' | 'minRevision' | 'listMs' |
@@ -34,7 +37,7 @@ export interface ObservedSession {
   /** The id in its records. */
   readonly id: string
   readonly peer: Entry['peer']
-  /** Serves all clients without a session. */
+  /** True for a session that clients without a session id share. */
   readonly stateless: boolean
 }
 

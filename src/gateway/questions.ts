@@ -26,14 +26,14 @@ export class Questions {
     this.#guarded = guarded
   }
 
-  /** @param replied called with the reply, unless no `shared` has to follow */
+  /** @param replied called with the reply, if the effect asks for a `shared` event */
   ask(effect: Extract<Effect, { readonly type: 'share' }>, replied: (reply: SharedReply) => void): void {
     const reply = this.#shared?.ask(effect.ask) ?? Promise.resolve('none' as const)
     if (effect.share === undefined) return
     this.#frames.hold(effect, effect.exchange)
     this.#ends.hold(effect, effect.exchange)
     void reply.then(found => this.#guarded(() => {
-      // Another client's session has the id now: for this session nothing is kept any more.
+      // Another client's session has this session id now: nothing is kept for this session any more.
       replied(found === 'others' ? 'none' : found)
       this.#frames.release(effect)
       this.#ends.release(effect)

@@ -40,9 +40,10 @@ export interface ConnectOptions {
 const key = (name: string): string => `io.modelcontextprotocol/${name}`
 
 /**
- * Begins a session with a server of either era (2026-07-28, stdio: backward compatibility): server/discover
- * first; on any response that is not modern, initialize on a new connection, because some servers refuse one
- * after the other, or end. Silence is waited out in parallel: the server may only be slow to start.
+ * Begins a session with a modern or a legacy server (2026-07-28, stdio: backward compatibility). Sends
+ * server/discover first. If the response is not modern, sends initialize on a new connection, because some
+ * servers refuse a second first request, or end. If no response comes within `probeMs`, sends initialize on
+ * the same connection and waits for both responses: the server may only be slow to start.
  * @throws CustomsError CANNOT_START or CANNOT_REACH
  */
 export const connect = async (open: () => Link, options: ConnectOptions): Promise<Connected> => {
@@ -60,8 +61,8 @@ export const connect = async (open: () => Link, options: ConnectOptions): Promis
       initialized.then(response => legacyHello(first, response)),
     )
     if (hello?.revision === modern) {
-      // A slow modern server. It is connected again, because initialize makes a server of both eras a legacy
-      // one.
+      // The server is modern and slow. It is connected again without initialize, because a server that
+      // speaks both eras is legacy after initialize.
       await first.close()
       return connect(open, { ...options, probeMs: timeoutMs })
     }

@@ -146,12 +146,12 @@ const summary = (changes: readonly Change[], style: Style, width: number): strin
 }
 
 /**
- * Changes of words that are looked for: two texts with more have little in common, and finding them all would
- * take long.
+ * The most changed words that are searched for. Texts with more changes have little in common, and the
+ * search would take long.
  */
 const maxEdits = 400
 
-/** Characters of what did not change that are shown beside what did. */
+/** How many characters of unchanged text are shown before and after a change. */
 const context = 40
 
 /**
@@ -164,7 +164,7 @@ export const changedWords = (before: string, after: string, style: Style): reado
   const kept =
     pieces.reduce((sum, { added, removed, value }) => (added || removed ? sum : sum + value.length), 0)
   if (kept * 3 < Math.max(before.length, after.length)) return undefined
-  // Where both are spelt alike but for how the characters are composed, the eye sees no difference.
+  // If the texts are equal in NFKC, they look alike, so the code points are shown too.
   const show = before.normalize('NFKC') === after.normalize('NFKC') ? revealAll : reveal
   const phrases = pieces.map(({ added, removed, value }, index) => {
     if (added) return styled(`{+${show(value)}+}`, style.good)

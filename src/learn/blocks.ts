@@ -4,7 +4,10 @@ import { enough, type Strictness } from './schema.js'
 /** With more different orders of blocks, no order is prescribed. */
 const maxOrders = 4
 
-/** How many times longer than the longest seen text a text may be: more if few were seen. */
+/**
+ * The factor by which a text or a list of blocks may be longer than the longest seen: larger if few were
+ * seen.
+ */
 const room = (count: number): number => (count >= enough ? 2 : 4)
 
 /** The kinds, order and sizes of the content blocks in a tool's results. */

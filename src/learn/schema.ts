@@ -6,7 +6,7 @@ export interface Strictness {
   readonly strict: boolean
 }
 
-/** With fewer values, only their type is proposed: more would not hold for the next value. */
+/** With fewer values, no `enum`, `integer` or closed object is proposed: the next value might break it. */
 export const enough = 20
 
 /** A JSON Schema (2020-12) that every value of the shape satisfies. */

@@ -1,7 +1,7 @@
 import { isArray, isString, type Json, type JsonObject } from '#protocol/unmetered.js'
 import { Texts } from './texts.js'
 
-/** Deeper values, and further members, are taken for data. */
+/** Deeper values are not examined. An object with more members is taken for a map that is keyed by data. */
 const deepest = 32
 const maxMembers = 256
 
@@ -14,7 +14,7 @@ const isData = (key: string): boolean =>
 
 const counters = ['count', 'nulls', 'booleans', 'integers', 'fractions', 'arrays'] as const
 
-/** The common shape of the values at one place. Of the values themselves, only a few short words are kept. */
+/** The common shape of the values at one place: counts, bounds, and a few of the distinct texts. */
 export class Shape {
   count = 0
   nulls = 0

@@ -38,7 +38,7 @@ const aboutOf = ({ serverInfo }: Offer): Json => ({ serverInfo: serverInfo.get('
 export const compareIdentities = (before: JsonObject, after: JsonObject): readonly Change[] => {
   const found = changes('server', '', compareValues('command'), before, after)
   const [was, is] = [splitIdentity(before), splitIdentity(after)]
-  // The same version with another archive is no new version: a registry never changes one.
+  // Another archive under the same version is not a new version: a registry never changes an archive.
   const isOtherArchive =
     was.version !== undefined && was.version === is.version && !isSame(was.archive, is.archive)
   const differsInVersionAtMost = !isOtherArchive && isSame(was.rest, is.rest)

@@ -6,9 +6,9 @@ export type LockAction = 'log' | 'block'
 export type LockActions = Readonly<Record<ChangeClass, LockAction>>
 
 /**
- * Changes to texts that a model reads, or that allow more to be sent, are blocked; others are logged. After a
- * logged change the client still sees the accepted definition. It would still see a promise that was
- * withdrawn: weakened annotations are blocked.
+ * Changes are blocked if they change texts that a model reads, or allow more to be sent; others are logged.
+ * After a logged change the client still sees the accepted definition. Weakened annotations are blocked,
+ * because the client would still see a promise that the server has withdrawn.
  */
 export const standardActions: LockActions = {
   command: 'block',

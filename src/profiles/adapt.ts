@@ -9,7 +9,7 @@ import type { NameRules, Profile, SchemaRules } from './profile.js'
 import { widen } from './widen.js'
 import { described } from './words.js'
 
-/** Rounds through several profiles: what one wants, another may refuse. */
+/** The most rounds through all profiles: another profile may refuse what was changed for one. */
 const maxRounds = 3
 
 /**
@@ -48,8 +48,8 @@ const forProfile = (
   if (output === undefined || !isRefused('outputSchema')) return withMembers(definition, made, meter)
   const declared = member(definition, 'outputSchema')
   const dialect = isObject(declared) ? member(declared, '$schema') : undefined
-  // An output schema of an unknown meaning is left out, and one of other results than objects where the
-  // profile knows no other; results are judged by it all the same.
+  // An output schema is left out if its dialect cannot be translated, or if it describes no object and the
+  // profile takes only objects. Results are judged by it all the same.
   const isKnown = isObject(declared) && (!isString(dialect) || newest(declared, meter) !== undefined)
     && (output.needsType !== true || member(declared, 'type') === 'object')
   if (!isKnown) return withMembers(omit(definition, 'outputSchema'), made, meter)

@@ -12,7 +12,7 @@ export const bedrock: Profile = {
   ],
   clients: ['amazon-q', 'q-dev-cli', 'kiro'],
   toolName: usualNames,
-  // The models behind it differ: it is what the strictest of them, Nova and Claude, accept.
+  // Bedrock's models differ. These rules are what the strictest models, Nova and Claude, accept.
   input: {
     keywords: new Set([
       'type', 'title', 'description', 'default', 'enum', 'const', 'items', 'minItems', 'maxItems',

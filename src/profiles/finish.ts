@@ -6,7 +6,9 @@ import { isTyped } from './accepts.js'
 import { elements, propertiesOf, requiredOf, typeOf, typesOf } from './merge.js'
 import type { SchemaRules } from './profile.js'
 
-/** The schema of any value, for a strict profile: it wants types, and objects that name their members. */
+/**
+ * Stands for any value in a strict profile. Allows only scalars, because objects must name their members.
+ */
 const anyStrict: JsonObject = { type: ['string', 'number', 'boolean', 'null'] }
 
 /** The schema of any value, in the language of a profile. */
@@ -14,9 +16,10 @@ export const anySchema = ({ isStrict, noBooleans }: SchemaRules): Json =>
   isStrict === true ? anyStrict : noBooleans === true ? {} : true
 
 /**
- * The last step for each schema, once its keywords are those of the profile: lists of types, types beside
- * unions, items, and what a strict profile wants. Widens, but for a strict profile.
- * @param level how many objects are around it
+ * The last step for each schema, whose keywords the profile knows by now. Rewrites lists of types, types
+ * beside unions, missing `items`, and whatever a strict profile demands. The result accepts every value
+ * that the schema accepts, except for a strict profile.
+ * @param level how many objects are around the schema
  */
 export const withProfileRules = (
   schema: JsonObject, rules: SchemaRules, level: number, meter: Meter,
@@ -52,7 +55,7 @@ const separated = (schema: JsonObject, meter: Meter): JsonObject => {
     if (of === undefined) made.set(keyword, value)
     for (const type of its) branches.get(type)?.set(keyword, value)
   }
-  // Of the values of an enum that is left, all are strings.
+  // If the profile left an `enum` here, all its values are strings.
   if (made.has('enum')) return { ...Object.fromEntries(made), type: 'string' }
   const needy = branches.get('array')
   if (needy !== undefined && !needy.has('items')) needy.set('items', {})

@@ -8,9 +8,9 @@ const deepest = 12
 type Path = readonly (string | number)[]
 
 /**
- * Takes nulls out of arguments that stand for an argument left out: a strict profile shows every argument as
- * required, and the optional ones as nullable.
- * @param schema as the server declares it: a null that it accepts, or for a required argument, stays
+ * Removes each null that stands for an argument that the model left out. A strict profile shows every
+ * argument as required, and the optional arguments as nullable.
+ * @param schema as the server declares it. A null stays if this schema accepts it or requires the argument
  * @returns the same arguments when nothing is taken out
  */
 export const withoutLeftOut = (given: JsonObject, schema: JsonObject, meter: Meter): JsonObject => {
@@ -41,7 +41,7 @@ class LeftOut {
     }))
   }
 
-  /** The value itself where the copy has all of its parts. */
+  /** The value itself if nothing was removed from the copy, else the copy. */
   #changed<Value extends Json>(value: Value, copy: Value): Value {
     const [before, after] = [this.#children(value), this.#children(copy)]
     const isSame = before.length === after.length && before.every((child, index) => child === after[index])

@@ -10,8 +10,8 @@ const groups = [
 ]
 
 /**
- * A schema that accepts whatever both accept, and perhaps more: where both have a keyword of which no common
- * value can be said, that of the first stays.
+ * A schema that accepts each value that both schemas accept, and perhaps more. If both have a keyword whose
+ * two values cannot be combined, the value from the first schema stays.
  */
 export const merged = (first: JsonObject, second: JsonObject, meter: Meter): JsonObject => {
   const made = new Map<string, Json>(each(first, meter))
@@ -96,7 +96,7 @@ export const elements = (array: JsonArray, meter: Meter): readonly Json[] =>
 export const includes = (array: JsonArray, value: Json, meter: Meter): boolean =>
   elements(array, meter).some(one => equal(one, value))
 
-/** Alternatives of an object, as one object that accepts whatever one of them accepts. */
+/** Merges alternative schemas of objects into one schema that accepts what at least one of them accepts. */
 export const mergedAlternatives = (
   branches: readonly JsonObject[], meter: Meter, alternatives: (schemas: readonly Json[]) => Json,
 ): JsonObject => {

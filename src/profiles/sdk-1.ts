@@ -1,6 +1,9 @@
 import type { Profile, SchemaRules } from './profile.js'
 
-/** Its own validator knows these dialects, its types want objects for the schemas of properties. */
+/**
+ * The SDK's validator knows these dialects. Its types demand that the schemas of properties are objects,
+ * not booleans.
+ */
 const rules: SchemaRules = { dialects: ['draft-06', 'draft-07', '2019-09', '2020-12'], noBooleans: true, needsType: true }
 
 export const sdk1: Profile = {

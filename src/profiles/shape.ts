@@ -81,7 +81,7 @@ const shapeOf = (profiles: readonly Profile[], server: string): ClientShape => {
     const meter = frame.part(share)
     const made = attempt(definition, profiles, meter, server)
     spent.set(frame, before + share - meter.left)
-    // Where the share of the frame is spent, another listing may fare better.
+    // A result that was cut short by the frame's share is not kept: another frame may have more steps left.
     if (share === definitionSteps) keep(digest, made)
     return made
   }

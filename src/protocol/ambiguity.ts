@@ -44,7 +44,7 @@ export const countTokens = (bytes: Buffer): TokenCounts => {
       if (hasZero(word ^ 0x5c5c5c5c)) break
       // `| 0` keeps the engine to 32-bit integers.
       quoteLanes = (quoteLanes + zeros(word ^ 0x22222222)) | 0
-      // 0x20 makes `{` of `[` and of nothing else.
+      // Setting the bit 0x20 turns `[` into `{`. No other byte except `{` becomes `{`.
       openLanes = (openLanes + zeros((word | 0x20202020) ^ 0x7b7b7b7b)) | 0
     }
     quotes += sum(quoteLanes)
@@ -87,7 +87,7 @@ const sum = (lanes: number): number =>
 export const stringsIn = (value: Json, depth: number, escapes: boolean): number =>
   within(value, Math.min(depth, shallow), escapes)
 
-/** Deeper containers are left to the strict scan, which needs no stack. */
+/** Containers that are nested deeper are left to `strictScan`, which does not recurse. */
 const shallow = 1000
 
 const within = (value: Json, depth: number, escapes: boolean): number => {

@@ -6,7 +6,7 @@ import { unmetered } from './unmetered.js'
 
 /** An object of a message in which the protocol gives keys a meaning (schema.json of every revision). */
 interface Scope {
-  /** Each key by its own spelling, and by the spelling under which a reader that ignores case looks it up. */
+  /** The protocol's keys. Each is found by its own spelling, and by its spelling with folded case. */
   readonly keys: ReadonlyMap<string, string>
   readonly below: ReadonlyMap<string, Below>
 }
@@ -60,8 +60,8 @@ const maxFaults = 20
 const perTurn = 100_000
 
 /**
- * Finds the keys of a message that differ from a protocol key only in case: a reader that ignores case takes
- * them for it. Yields when other sessions should have their turn.
+ * Finds the keys of a message that differ from a protocol key only in case. A reader that ignores case
+ * takes such a key for the protocol key. Yields when other sessions should have their turn.
  */
 export function* caseVariants(message: Json): Generator<void, readonly Fault[], void> {
   const found: Fault[] = []

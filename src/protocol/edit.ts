@@ -75,7 +75,10 @@ const collectInside = (
   const steps = byStep(edits, depth)
   const known = new Set<string | number>()
   let [count, kept, end] = [0, 0, open + 1]
-  /** Where the removed children before the first kept one begin: the comma behind them is removed too. */
+  /**
+   * The start of a removed child, while no child was kept yet. Such a child is removed with the comma
+   * behind it.
+   */
   let leading: number | undefined
   const dropLeading = (to: number) => {
     if (leading !== undefined) splices.push({ from: leading, to, insert: nothing })
@@ -179,7 +182,10 @@ function* members(before: JsonObject, after: JsonObject, path: Path, meter: Mete
   }
 }
 
-/** An element is removed when the next element of `after` stood behind it; else it became that element. */
+/**
+ * Compares each element of `before` with the next element of `after`. If there is none, or if it is another
+ * element of `before`, the element was removed. Otherwise the element has become the next one of `after`.
+ */
 function* elements(before: JsonArray, after: JsonArray, path: Path, meter: Meter): Generator<Change, void> {
   const known = new Set<Json>()
   for (const [, old] of each(before, meter)) known.add(old)

@@ -25,7 +25,7 @@ export interface Frame {
   readonly otherKeys?: readonly IdKey[] | undefined
   /** Made by the relay. A frame that the relay changed is still its sender's. */
   readonly relayMade?: true
-  /** For the transport on the other side; kept with the frame that is sent in its place. */
+  /** Data for the transport on the other side. A frame that is sent instead of this one gets it too. */
   readonly envelope?: Envelope
 }
 
@@ -33,7 +33,7 @@ export interface Frame {
 export interface Facts {
   /** No string has a character that may hide text. */
   readonly plain: boolean
-  /** Only one member is an object or array, and no key is duplicated: it can be cut out without parsing. */
+  /** Only one member is an object or array, so that it can be cut out unparsed. No key is duplicated. */
   readonly onlyContainer: boolean
   /** Indexes of some blocks of content whose text is that of structuredContent, ignoring white space. */
   readonly repeats?: readonly number[]
@@ -44,7 +44,7 @@ export interface Envelope {
   readonly headers?: ReadonlyMap<string, string>
   /** The scopes that the client's token grants; undefined where scopes are not checked. */
   readonly scopes?: readonly string[] | undefined
-  /** Of the refusal of a call whose client lacks scopes: all that the call needs. */
+  /** All scopes that the call needs. Only set on an error for a call whose client lacks a scope. */
   readonly neededScopes?: readonly string[]
   /** A key for the client that sent it; undefined where there is only one. */
   readonly client?: string | undefined

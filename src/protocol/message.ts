@@ -39,12 +39,13 @@ export const idOf = (key: IdKey): Id => {
   return isId(id) ? id : 0
 }
 
-/** A key that equals no request's key, for a response whose id is spelt differently. */
+/** A key that equals no request's key. It marks a response whose id is spelt unlike the request's id. */
 export const misspelt = (key: IdKey): IdKey => ` ${key}`
 
 /**
  * The value that a lenient reader gives an id: `Number(id)`, if that is a number. It is the same for `1`,
- * `1.0` and `"1"`. Only used for a response whose id no request has: the request of the same value is meant.
+ * `1.0` and `"1"`. Only used if no request has the id of a response: the response is then matched to the
+ * request whose id has the same value.
  */
 export const meaningOf = (key: IdKey): string => {
   // Most clients use small integers.

@@ -67,7 +67,8 @@ export const readFast = (bytes: Buffer, limits: FrameLimits): FastRead | undefin
   return value === undefined ? undefined : { value, plain, repeats }
 }
 
-// The default of `structured` is never used: `isStructuredText` is true only with structuredContent.
+// `structured` is read only if `isStructuredText` is true. That is so only in a result with
+// structuredContent, so the default is never read.
 const cutOf = (
   { block, member: place, text, isStructuredText, isBase64 }: LongString, structured = text,
 ): Cut => {

@@ -246,7 +246,7 @@ class Upgrade {
   #pointer(fragment: string, root: JsonObject): string {
     const tokens = fragment.split('/').slice(1)
     const steps = [...pointerSteps(fragment) ?? []]
-    // An escaped slash is one too (RFC 6901, section 6).
+    // A percent-encoded slash separates steps too (RFC 6901, section 6). Then the two counts differ.
     if (steps.length !== tokens.length) throw new Inexact()
     const made: string[] = []
     let at: Json = root
@@ -288,7 +288,10 @@ class Upgrade {
 
 const formOf = (keyword: string) => jsonSchemaKeywords.get(keyword)?.schemas
 
-/** It asserts nothing, so it is kept beside a legacy `$ref`, and in a dialect that did not define it. */
+/**
+ * True for a keyword that asserts nothing. Such a keyword is kept beside a legacy `$ref`, and in a schema
+ * whose dialect did not define it.
+ */
 const isAnnotation = (keyword: string): boolean => jsonSchemaKeywords.get(keyword)?.asserts !== undefined
 
 const exclusive = { maximum: 'exclusiveMaximum', minimum: 'exclusiveMinimum' } as const

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 
-/** The budget is used up: the verdict must be found where there is more of it, or there is none. */
+/** The budget is used up. The worker thread, with a larger budget, takes over; else there is no verdict. */
 export class Exhausted extends Error {
   /** @param pattern set when matching it exhausted the budget: it gets a smaller budget afterwards */
   constructor(message?: string, readonly pattern?: { overran: boolean }) {
@@ -11,7 +11,10 @@ export class Exhausted extends Error {
 /** Steps for a millisecond of validation: a step takes at most about 10 ns, and most take less. */
 export const stepsPerMs = 100_000
 
-/** The worker thread adds these for each character of a value: its length alone prevents no verdict. */
+/**
+ * The worker thread adds these steps to its budget for each character of a value, so that no value is
+ * without a verdict for its length alone.
+ */
 export const stepsPerCharacter = 5
 
 /**
@@ -102,7 +105,7 @@ export const costOfName = (text: string): number => 2 + (text.length >> 2)
 /** V8 hashes texts over 16,383 characters by length alone: in a Map, all of one length would collide. */
 const maxKey = 1000
 
-// Without the salt a sender could use another text's key as a text.
+// Without the salt, a sender could compute the key of a long text, and send that key as a short text.
 const salt = randomBytes(16)
 
 /** The key for a text from the wire in a Map or Set. */

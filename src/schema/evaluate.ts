@@ -225,8 +225,8 @@ export const verdict = (
   if (schema === undefined) return unchecked(`: the schema cannot be used: ${problems[0]?.message ?? ''}`)
   const { root, formats } = schema
   const pass = (asserting: boolean, max: number) => evaluate(root, value, budget, depth, asserting, max)
-  // Most values are valid, so the first pass collects nothing. A valid result is final unless formats are
-  // entangled.
+  // Most values are valid, so the first pass collects no mismatches. A value that is valid with formats as
+  // assertions is also valid without them, unless the formats are `entangled`.
   if (pass(formats === 'alone', 0) === undefined && formats !== 'entangled') return none
   const report = (kind: SchemaProblem['kind'], mismatches: readonly Mismatch[]): readonly SchemaProblem[] =>
     mismatches.map(({ path, message }) => ({ kind, path: clippedPointer(path, budget), message }))

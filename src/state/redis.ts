@@ -15,7 +15,10 @@ export interface RedisOptions {
 
 /** After an operation without an answer in time, others fail at once for so long, in milliseconds. */
 const restMs = 250
-/** After an error reply (no memory, no writes), a success of another operation means nothing for so long. */
+/**
+ * Time after an error reply (no memory, no writes) in which the success of another operation does not prove
+ * that the store works, in milliseconds.
+ */
 const errorMs = 1000
 /** A connection that is silent for this time although it is asked is made anew, in milliseconds. */
 const silentMs = 5000
@@ -41,8 +44,8 @@ const clientOf = (url: string, limitMs: number) => createClient({
 })
 
 /**
- * A store in Valkey or Redis. It connects by itself, again and again; to an engine that allows no writes too,
- * because after a failover the address may lead to another one.
+ * A store in Valkey or Redis. It reconnects by itself. It also connects anew when the engine allows no
+ * writes, because after a failover the address may lead to another engine.
  */
 export class RedisStore implements Store {
   readonly #url: string
@@ -55,11 +58,11 @@ export class RedisStore implements Store {
   #restsUntil = 0
   /** The time of the last error reply. */
   #errorAt = -Infinity
-  /** Until then, an engine without writes is not connected to anew. */
+  /** Until this time, a READONLY error reply causes no new connection. */
   #staysUntil = -Infinity
   #wasReady = false
   generation = 0
-  /** Resolves when it can be used, or could not be reached at first. */
+  /** Resolves when the first attempt to connect has succeeded or failed. */
   readonly begun: Promise<void>
   #begins: () => void = () => undefined
 

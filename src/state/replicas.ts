@@ -13,7 +13,7 @@ export interface ReplicasOptions {
 /** How often a replica says where it is, and how long that counts, in milliseconds. */
 const sayMs = 5000
 const countsMs = 20_000
-/** So long after a connection the others have said again where they are, in milliseconds. */
+/** Time after a connection to the store by which every replica has written its address again. */
 const saidMs = sayMs + 2000
 /** How long an address is remembered here, in milliseconds. */
 const knownMs = 2000
@@ -45,7 +45,7 @@ export class Replicas {
 
   /**
    * @returns undefined for a replica that is gone
-   * @throws when that is not known: the state cannot be reached, or only since a moment ago
+   * @throws when the store cannot be reached, or was connected so recently that addresses may be missing
    */
   async addressOf(name: string, now = performance.now()): Promise<string | undefined> {
     const known = this.#known.get(name)

@@ -62,11 +62,11 @@ class KeptSession implements SharedSession {
   #id: string | undefined
   /** The hash of the id. */
   #key: string | undefined
-  /** What is known here of the session and its list, by key: kept again where the store has lost it. */
+  /** Values of the session and its list by key. They are written again if the store has lost them. */
   readonly #known = new Map<string, string>()
   /** The keys of requests without a response. */
   readonly #open = new Set<string>()
-  /** The keys of it whose newest value could not be kept. */
+  /** The keys of `#known` whose newest value could not be written to the store. */
   readonly #unkept = new Set<string>()
   #touchedAt: number
   #generation: number

@@ -1,4 +1,4 @@
-/** What is kept under an answered or taken name: it existed, and is used up. */
+/** The value of a key after `take`: it tells that a value existed, and is used up. */
 export const usedUp = '0'
 
 /** A store of texts by key, each with an expiry. Operations have a time limit, and reject when they fail. */

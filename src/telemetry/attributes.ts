@@ -45,7 +45,10 @@ export const spanName = (attributes: Attributes): string =>
     attributes['mcp.method.name'], attributes['gen_ai.tool.name'] ?? attributes['gen_ai.prompt.name'],
   ].filter(part => part !== undefined).join(' ')
 
-/** The same for metrics: methods that MCP does not have, and tools that the server does not list, are one. */
+/**
+ * The attributes of a request for metrics. All methods that MCP does not have share one value, and so do
+ * all tools that the server does not list.
+ */
 const counted = ({ entry: { event, tool }, isListed }: Operation): Attributes => ({
   'mcp.method.name': methodOf(event) === undefined ? other : event,
   ...(event === 'tools/call' && {

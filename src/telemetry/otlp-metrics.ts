@@ -31,7 +31,8 @@ export const collectorOf = (registry: Registry, { resource, scope, temporality }
         buckets: { boundaries: [...boundaries], counts: added },
         sum: value - (before?.value ?? 0),
         count: added.reduce((sum, count) => sum + count, 0),
-        // Of a later part alone they are not known; the protocol has them as optional.
+        // Of a delta after the first export, the minimum and maximum are not known. OTLP has them as
+        // optional.
         ...(!before && { min, max }),
       },
     }

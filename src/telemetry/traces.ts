@@ -29,7 +29,8 @@ export const tracingWith = (tracer: Tracer, payloads: 'none' | 'redacted' | 'ful
     if (!(entry.trace instanceof Followed)) return
     const attributes = {
       ...judged(entry),
-      // The id of our records: the one on the wire would let its readers into the session (MCP, transports).
+      // The session's id in the audit log. With the `Mcp-Session-Id`, anyone who reads the trace could use
+      // the session (MCP, transports).
       ...(hasOwnSession(session, entry) && { 'mcp.session.id': session.id }),
     }
     entry.trace.end(operation, attributes, payloadsIn(entry, payloads))

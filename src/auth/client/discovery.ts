@@ -21,7 +21,7 @@ export interface Discovered {
 interface Asked {
   /** The `resource_metadata` of the challenge. */
   readonly resourceMetadata?: string | undefined
-  /** The issuer to be used, where the resource names it; undefined: the first. */
+  /** The issuer to use; an error if the resource names only others. Undefined: the first with metadata. */
   readonly issuer?: string | undefined
 }
 
@@ -81,7 +81,8 @@ const resourceOf = async (
     if (document === undefined) continue
     const resource = member(document, 'resource')
     const issuers = textsOf(document, 'authorization_servers')
-    // A document of another resource (RFC 9728, section 3.3); servers behind one document name their origin.
+    // The document must be of this resource (RFC 9728, section 3.3). Servers that share one document may
+    // name their origin in it.
     if (!isString(resource) || !covers(resource, url)) {
       throw new HttpFailure(`${place.host} has metadata of another resource` +
         (isString(resource) ? `: ${quote(resource)}` : ''))
@@ -94,7 +95,7 @@ const resourceOf = async (
   return undefined
 }
 
-/** The same origin, and a path that is that of the server or begins it, by whole segments. */
+/** Whether the resource has the server's origin, and its path is the server's path or leads to it. */
 const covers = (resource: string, url: URL): boolean => {
   if (!URL.canParse(resource)) return false
   const { origin, pathname } = new URL(resource)
@@ -121,7 +122,7 @@ const serverOf = async (issuer: string, fetch: GuardedFetch): Promise<Authorizat
   return undefined
 }
 
-/** @param isNamed somebody says that there is a document: a failure is told */
+/** @param isNamed whether a header or document names this URL: then a fetch that fails is an error */
 const documentAt = async (
   url: URL, fetch: GuardedFetch, isNamed: boolean,
 ): Promise<JsonObject | undefined> => {
@@ -152,7 +153,7 @@ const lists = [
 const switches =
   ['authorization_response_iss_parameter_supported', 'client_id_metadata_document_supported'] as const
 
-/** The part of an issuer's metadata that is used, by its types. */
+/** The members of an issuer's metadata that this program uses. Those of a wrong type are left out. */
 export const serverMetadata = (document: JsonObject, issuer: string): AuthorizationServer => ({
   issuer,
   ...Object.fromEntries(endpoints.flatMap(name => {

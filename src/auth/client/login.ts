@@ -13,12 +13,12 @@ import { clientLogin } from './without-browser.js'
 
 export interface LoginOptions {
   readonly url: URL
-  /** Towards the server, and what its origin says of logins. */
+  /** For connections to the server, and to the metadata and endpoints at its origin. */
   readonly tls?: HttpTls | undefined
   readonly settings: LoginSettings
   /**
-   * The client whose login it is; undefined: the user of this process. A holder is never asked here: whoever
-   * opens the URL of a login would give it an account, and nothing shows that this is the holder.
+   * The client whose login it is; undefined: the user of this process. A holder is never asked to log in
+   * here: whoever opens the URL logs in with an account, and nothing proves that this person is the holder.
    */
   readonly holder?: Holder | undefined
   readonly folder: LoginFolder
@@ -30,7 +30,7 @@ export interface LoginOptions {
 
 /** After a login that failed, the user is not asked again for so long, in milliseconds. */
 const againMs = 30_000
-/** Step-ups for the same scopes within a time, in milliseconds. */
+/** Most step-ups to the same scopes within `stepUpsMs` (milliseconds). */
 const maxStepUps = 2
 const stepUpsMs = 10 * 60_000
 /** Sets of scopes whose step-ups are counted: a server names them. */
@@ -206,7 +206,7 @@ export class Login implements Authorizer {
       this.#loginFailure = { error: failure, until: this.#now() + againMs }
       throw failure
     }).finally(() => (this.#asking = undefined))
-    // No request may wait any more: without this, Node reports an unhandled rejection.
+    // Perhaps no request waits any longer: without this, Node would report an unhandled rejection.
     done.catch(() => undefined)
     return { user, done }
   }

@@ -74,7 +74,7 @@ export class Renewal {
     return isOpen && this.#stored?.tokens?.refresh !== undefined ? this.#failure?.error : undefined
   }
 
-  /** What the file holds by now. */
+  /** Takes over a login that has already been written to the file. */
   take(stored: Stored): void {
     this.#stored = stored
   }

@@ -30,7 +30,7 @@ const marginMs = 60_000
 export const isFresh = ({ expiresAt, lifetimeMs = Infinity }: Tokens, now: number): boolean =>
   expiresAt === undefined || now < expiresAt - Math.min(marginMs, lifetimeMs / 5)
 
-/** The issuer in a message: its whole URL is a text that a server chooses. */
+/** The issuer's name for messages. Its whole URL is not shown, because a server chooses that text. */
 export const hostOf = (issuer: string): string => new URL(issuer).host
 
 /** The issuer has refused a request. */
@@ -46,7 +46,7 @@ export class Refused extends HttpFailure {
 export const isLasting = (error: unknown): boolean =>
   isUnknownClient(error) || (error instanceof Refused && error.error === 'invalid_grant')
 
-/** The issuer does not know the client any more, or not for this: a new registration is needed. */
+/** The issuer no longer knows the client, or refuses it this grant: the client must register again. */
 export const isUnknownClient = (error: unknown): boolean =>
   error instanceof Refused && (error.error === 'invalid_client' || error.error === 'unauthorized_client')
 
@@ -105,7 +105,7 @@ export class IssuerClient {
     const { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } = await oauth()
     const [state, verifier] = [generateRandomState(), generateRandomCodeVerifier()]
     const url = new URL(endpoint)
-    // A browser opens it, and reaches no more than this process does.
+    // A browser will open this URL: it must not lead where this process itself may not connect.
     const fault = await this.#options.fetch.faultOf(url)
     if (fault !== undefined) {
       throw new HttpFailure(`the authorization_endpoint of ${hostOf(issuer)}: ${fault}`)

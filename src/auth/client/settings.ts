@@ -19,7 +19,7 @@ export interface Purpose {
   readonly wanted: Wanted
   /** The access token that the server has refused. */
   readonly refused: string | undefined
-  /** Besides those that the challenge names. */
+  /** Scopes to ask for besides those that the challenge names. */
   readonly scopes: readonly string[]
 }
 
@@ -49,8 +49,8 @@ export const withoutSecrets = (client: Client, { clientId, clientMetadataUrl }: 
   client.id === clientId || client.id === clientMetadataUrl ? { id: client.id } : client
 
 /**
- * The scopes to ask for: those of the challenge, else of the resource; with the operator's, and in a step-up
- * those that were asked for before (2026-07-28, scope selection strategy).
+ * The scopes to ask for: those of the challenge and of the operator; if neither names any, those of the
+ * resource; in a step-up also those that were asked for before (2026-07-28, scope selection strategy).
  */
 export const scopesFor = (
   { server, scopes }: Discovered, { wanted, scopes: more }: Purpose, settings: LoginSettings,

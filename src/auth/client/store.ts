@@ -57,7 +57,7 @@ export class LoginFile {
     return new LoginFile(this.#path.replace(/\.json$/, '.begun'), this.#holder)
   }
 
-  /** @throws the system's error for a file that is there and cannot be read now: nothing may replace it */
+  /** @throws the system's error when the file exists but cannot be read now: nothing may replace it then */
   read(): Stored | undefined {
     try {
       return storedIn(parseJson(readFileSync(this.#path, 'utf8')))
@@ -92,17 +92,20 @@ export class LoginFile {
     }
   }
 
-  /** @returns the claim on the tokens; or the value of `instead`, once it has one */
+  /** Waits for the claim on the tokens. @returns the claim, or a value as soon as `instead` returns one */
   claimed<Value>(instead: () => Value | undefined): Promise<Claim | { readonly instead: Value }> {
     return waitFor(this.#path, instead)
   }
 
-  /** The same for the right to ask the user to log in. That takes minutes, while tokens are refreshed. */
+  /**
+   * As `claimed`, for the right to ask the user to log in. It is a claim of its own, because a login takes
+   * minutes, and tokens must be refreshed meanwhile.
+   */
   claimedForLogin<Value>(instead: () => Value | undefined): Promise<Claim | { readonly instead: Value }> {
     return waitFor(`${this.#path}.login`, instead)
   }
 
-  /** Changes the file under a claim. @param changed of the state that is there now */
+  /** Changes the file under a claim. @param changed makes the new state from the current one */
   async change(changed: (stored: Stored | undefined) => Stored): Promise<Stored> {
     const held = await this.claimed<never>(() => undefined)
     if ('instead' in held) return held.instead
@@ -121,7 +124,7 @@ export class LoginFile {
     if (this.#path.endsWith('.json')) this.begun.remove()
   }
 
-  /** A process that was killed while it wrote has left tokens. */
+  /** Removes temporary files, which hold tokens, of processes that were killed while they wrote. */
   #removeUnfinished(): void {
     const [folder, name] = [dirname(this.#path), basename(this.#path)]
     for (const one of namesIn(folder)) {
@@ -130,7 +133,7 @@ export class LoginFile {
   }
 }
 
-/** The login of a client that its issuer does not know any more: the next one registers again. */
+/** The login without its registration, which the issuer no longer knows: the next login registers again. */
 export const withoutRegistration = (stored: Stored): Stored =>
   ({ ...stored, client: { ...stored.client, redirectUri: undefined } })
 

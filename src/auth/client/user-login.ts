@@ -22,9 +22,9 @@ export interface UserLoginOptions {
   readonly alone: boolean
 }
 
-/** A login that was begun so recently is gone on with, in milliseconds: issuers forget them. */
+/** Greatest age of a login that is resumed, in milliseconds: issuers forget older ones. */
 const pendingMs = 10 * 60_000
-/** The browser that a former process opened is opened again after this time. */
+/** A resumed login is opened in the browser again only if it was begun longer ago, in milliseconds. */
 const reopenMs = 10_000
 /** How often the login of another process is looked for. */
 const pollMs = 500
@@ -35,9 +35,9 @@ type Flow = Stored & { readonly pending: Pending }
 type Exchange = (answer: URLSearchParams) => Promise<Tokens>
 
 /**
- * Asks the user to log in (authorization code grant with PKCE). Of all processes one asks, the others wait
- * for its tokens. If it ends meanwhile, its successor finishes the same flow: clients start a server twice
- * within a second, and end the first.
+ * Asks the user to log in (authorization code grant with PKCE). Of all processes one asks, and the others
+ * wait for its tokens. If that process ends, another finishes the same flow: some MCP clients start a relay
+ * twice within a second, and end the first one.
  */
 export class UserLogin {
   readonly #options: UserLoginOptions
@@ -63,7 +63,7 @@ export class UserLogin {
     this.#tokens.catch(() => undefined)
   }
 
-  /** Opens the login in a browser; undefined before there is one. */
+  /** The local URL that leads a browser to the login; undefined before a login has begun. */
   get startUrl(): string | undefined {
     if (this.#callback !== undefined) return this.#callback.startUrl
     const { redirectUri } = this.#options.file.begun.read()?.pending ?? {}
@@ -108,7 +108,7 @@ export class UserLogin {
     return page !== undefined
   }
 
-  /** Resolves when tokens that are on their way are kept: their code is used up. */
+  /** Gives up. If the user has already come back, waits until the tokens are kept: a code works once. */
   async close(): Promise<void> {
     this.#over.abort()
     this.#callback?.close()
@@ -145,7 +145,7 @@ export class UserLogin {
     const resumed = alone ? await this.#resumed(former, requested) : undefined
     const flow = resumed ?? await this.#begin(found, requested, [login, former])
     const { pending, ...stored } = flow
-    // The login that there is stays until tokens arrive.
+    // The stored login stays in its file until the new tokens arrive.
     if (alone) await file.begun.write(flow)
     const issuer = await this.#issuerOf(flow)
     this.#takeExchange(answer => issuer.exchange(answer, pending, flow.resource))

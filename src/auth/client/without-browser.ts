@@ -50,7 +50,7 @@ export const deviceLogin = async (
   for (let seconds = device.interval ?? 5; now() < until;) {
     await pause(seconds * 1000)
     const tokens = await issuer.deviceTokens(device.device_code, resource).catch((error: unknown) => {
-      // After an answer that is lost, the next one counts (RFC 8628, section 3.5).
+      // After a lost response the client asks again, less often (RFC 8628, section 3.5).
       if (!(error instanceof Refused)) seconds += 1
       else if (error.error === 'slow_down') seconds += 5
       else if (error.error !== 'authorization_pending') throw error

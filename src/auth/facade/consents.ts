@@ -10,7 +10,7 @@ import type { Going, UpstreamLogin } from './login.js'
 import { consentPage, faultPage } from './page.js'
 import { digest, type Seals } from './seals.js'
 
-/** What a client wants the user to allow: it comes back with the user's consent. */
+/** What a client wants the user to allow. The form of the consent page brings it back, sealed. */
 export interface Wish {
   /** The digest of its id. */
   readonly client: string
@@ -150,7 +150,7 @@ export class Consents {
     }
   }
 
-  /** Sends the user back to the client, with our name beside the answer (RFC 9207). */
+  /** Sends the user back to the client. The `iss` beside the answer is our issuer URL (RFC 9207). */
   #back(
     { redirectUri, state }: Pick<Wish, 'redirectUri' | 'state'>, answer: Readonly<Record<string, string>>,
   ): Page {

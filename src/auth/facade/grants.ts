@@ -100,7 +100,7 @@ export class Grants {
   }
 
   /**
-   * @param issuer ours: a user who is not known is a subject of its own there
+   * @param issuer our issuer URL, for the subject of a user whom the upstream tokens do not name
    * @returns the code that the client gets
    * @throws Error when the tokens are too long to keep
    */
@@ -184,8 +184,8 @@ export class Grants {
   }
 
   /**
-   * The grant of a refresh token. One that was used before ends the grant (OAuth 2.1, section 4.3.1).
-   * @param client of another one, it is left alone
+   * The grant of a refresh token. A token that was used before ends the grant (OAuth 2.1, section 4.3.1).
+   * @param client the client that sends the token: a grant of another client is left as it is
    */
   ofRefresh(token: string, client: string): Grant | undefined {
     const held = this.#heldOf(token)

@@ -44,7 +44,7 @@ export class UpstreamLogin {
   readonly #redirectUri: string
   readonly #now: () => number
   #known: Promise<Known> | undefined
-  /** Used on while its metadata cannot be read again. */
+  /** The last metadata that was read. It stays in use while a new attempt to read it fails. */
   #lastKnown: Known | undefined
   #until = 0
   /** By issuer. */

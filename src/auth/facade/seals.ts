@@ -8,7 +8,7 @@ import { isObject, type JsonObject, parseJson } from '#protocol/unmetered.js'
 // Loaded with the first request.
 const jose = () => import('jose')
 
-/** What is kept of a secret: it can be recognized, and not read. */
+/** A digest to keep in place of a secret: it recognizes the secret, but does not reveal it. */
 export const digest = (secret: string): string => hash('sha256', secret, 'base64url')
 
 const keyBytes = 32
@@ -46,7 +46,7 @@ const createKey = async (folder: string, file: string): Promise<Uint8Array> => {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   try {
     await writeFile(temporary, randomBytes(keyBytes), { flag: 'wx', mode: 0o600, flush: true })
-    // A link is there whole or not at all, and the first one stays.
+    // `link` makes the whole file appear at once. If another process was first, its key stays.
     await link(temporary, file).catch((error: unknown) => {
       if (codeOf(error) !== 'EEXIST') throw error
     })
@@ -59,8 +59,8 @@ const createKey = async (folder: string, file: string): Promise<Uint8Array> => {
 }
 
 /**
- * What this relay hands out and gets back later: nobody else can read or make it, and nothing of it is kept
- * here, so that strangers cannot fill the memory (JWE, A256GCM).
+ * Seals texts that this relay hands out and gets back later. Nobody else can read or make such a text. The
+ * relay stores none of them, so strangers cannot fill its memory (JWE, A256GCM).
  */
 export class Seals {
   readonly #key: Uint8Array

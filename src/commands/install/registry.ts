@@ -58,7 +58,7 @@ const ask = async (url: string) => {
 const versionIn = (value: unknown): string | undefined =>
   typeof value === 'string' && /^\d[\w.+-]{0,60}$/.test(value) ? value : undefined
 
-/** Whether a version is newer than another, by its numbers; a pre-release is newer than nothing. */
+/** Whether a version is newer than another, by its numbers. False if one of them is a pre-release. */
 export const isNewer = (one: string, other: string): boolean => {
   if (![one, other].every(version => /^\d+(?:\.\d+)*$/.test(version))) return false
   const [a, b] = [one, other].map(version => version.split('.').map(Number))

@@ -24,8 +24,8 @@ export interface ToLock {
 /**
  * `lock`: lists everything, reports what differs from what was accepted, asks for each server, and writes
  * what is accepted now.
- * @returns 0 when the locks say what the servers offer, or what was asked for of them; 1 when they do not; 2
- * when not every server could be asked; 128 and the signal's number when it was interrupted
+ * @returns 0 when the locks hold what the servers offer, or the accepted part of it; 1 when a difference
+ * was not accepted; 2 when a server could not be asked; 128 and the signal's number when it was interrupted
  * @throws CustomsError
  */
 export const lockCommand = async (
@@ -99,7 +99,10 @@ export const lockCommand = async (
   return failures > 0 ? 2 : isRefused ? 1 : 0
 }
 
-/** Why what a server lists is not what was reviewed. @param before the lock of one of several servers */
+/**
+ * Reports each tool whose listed definition does not have the digest that `--expect` names.
+ * @param before what was accepted of this server, if there are several servers; else undefined
+ */
 const unexpected = (
   listed: Listed, before: Locked | undefined, expect: LockFlags['expect'],
 ): readonly string[] =>

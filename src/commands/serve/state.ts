@@ -19,7 +19,10 @@ const redis = () => import('#state/redis.js').catch((cause: unknown) => {
   throw new CustomsError('BAD_CONFIG', 'state: needs a package: npm install @redis/client', { cause })
 })
 
-/** Says where this replica is, and learns where others are. Trouble is told by who serves sessions. */
+/**
+ * Publishes the address of this replica, and learns those of the others. Does not report that the store
+ * cannot be reached: `openState` does.
+ */
 export const openReplicas = async (
   { url, prefix, secret, advertise }: StateConfiguration & { readonly advertise: string }, lifetime: Lifetime,
 ): Promise<Replicas> => {

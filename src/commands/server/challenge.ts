@@ -5,8 +5,10 @@ import type { Setup } from './setup.js'
 import { tlsOf } from './upstream.js'
 
 /**
- * Where others than this machine's user can connect, they would all act as the one user who has logged in.
- * @throws CustomsError CANNOT_START where a server asks for a login, and the operator has not said so
+ * Refuses to start if other users could connect to the relay, and would all act as the one user who has
+ * logged in at a server.
+ * @throws CustomsError CANNOT_START if a server asks for a login that the operator has not declared as
+ * shared
  */
 export const refuseSharedLogins = async ({ servers, configuration }: Setup): Promise<void> => {
   if (configuration.facade !== undefined) return

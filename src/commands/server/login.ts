@@ -102,7 +102,7 @@ type Reachable = Pick<Configuration, 'listen' | 'issuer' | 'tokens' | 'allowHost
 export const areNamed = ({ issuer, tokens }: Reachable): boolean =>
   tokens.every(({ name }) => name !== undefined) && (issuer !== undefined || tokens.length > 0)
 
-/** Whose login the requests of a client have. Without a name there is none, and no login is found. */
+/** The holder of the login that a client's requests use. The name is empty if the client has none. */
 export const holderOf = (client: Identity | undefined): Holder =>
   ({ issuer: client?.issuer ?? '', name: client?.subject ?? client?.name ?? '' })
 

@@ -20,7 +20,10 @@ export type RelayCalls = {
 export type FrontCalls = {
   /** It failed to begin or to end. */
   readonly failed: (failure: Failure) => void
-  /** A process group of it begins or ends. The front kills the groups of a killed process. */
+  /**
+   * A process group that the relay process started begins or ends. When a relay process is killed, the
+   * front kills its groups.
+   */
   readonly group: (group: { readonly pid: number; readonly isAlive: boolean }) => void
   /** For the live page. */
   readonly records: (records: readonly object[]) => void

@@ -21,7 +21,10 @@ export interface RelayProcessOptions {
   readonly records: FrontCalls['records']
 }
 
-/** Milliseconds between looks at a process, and the heartbeats that it may miss: 5 seconds. */
+/**
+ * The interval of the watchdog's checks, in milliseconds, and the number of checks for which a heartbeat
+ * may stay unanswered: 5 seconds.
+ */
 const lookMs = 500
 const maxMissed = 10
 /** Longest time to begin, and to end when asked to, in milliseconds. */
@@ -29,7 +32,7 @@ const beginMs = 30_000
 const endMs = 60_000
 /** Longest wait for the response to a call, in milliseconds. */
 const askMs = 4000
-/** After this life, in milliseconds, a process that ends is replaced at once. */
+/** A process that ran longer than this, in milliseconds, is replaced at once: the back-off starts anew. */
 const longLifeMs = 60_000
 
 interface Running extends RelayChild {
@@ -42,7 +45,7 @@ interface Running extends RelayChild {
   isReady: boolean
   /** When it was asked to end. */
   endingAt: number | undefined
-  /** Looks since the last answered heartbeat; undefined: none is due. */
+  /** Checks since the pending heartbeat was sent; undefined: no heartbeat is pending. */
   missed: number | undefined
   vitals: Vitals | undefined
   /** When it became idle. */
@@ -58,7 +61,10 @@ interface Running extends RelayChild {
 export class RelayProcess {
   readonly #options: RelayProcessOptions
   readonly #backOff = new BackOff(() => performance.now(), Math.random)
-  /** Requests that arrived while it was ending, for the next process: a log has one writer. */
+  /**
+   * Requests that arrived while the process was ending. They wait for the next process, which starts only
+   * when this one is gone: an audit log has one writer.
+   */
   #waiting: Admitted[] = []
   #running: Running | undefined
   #hurries = 0
@@ -169,7 +175,10 @@ export class RelayProcess {
     return running
   }
 
-  /** The watchdog. It counts looks and not time, in case all processes were suspended for a while. */
+  /**
+   * The watchdog. It counts unanswered checks and does not measure time, because all processes may have
+   * been suspended for a while.
+   */
   #look(running: Running): void {
     const { child, end, maxBytes, isReady, endingAt, vitals } = running
     const now = performance.now()

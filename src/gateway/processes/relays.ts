@@ -47,9 +47,12 @@ interface Served {
   /** False when it is no longer configured: it serves its present sessions only. */
   isOffered: boolean
   readonly members: readonly Member[]
-  /** The process of each session with a server's id, by the id's hash; the oldest first. */
+  /**
+   * The number of the relay process of each session whose id an HTTP server has chosen, by the hash of the
+   * id; the oldest first.
+   */
   readonly homes: Map<string, number>
-  /** The last one that its relay processes reported. */
+  /** The last problem that the server's relay processes reported. */
   problem?: Problem | undefined
 }
 
@@ -108,7 +111,8 @@ export class Relays implements FrontBackend {
     const version = headers['mcp-protocol-version']
     const isModern = isModernVersion(typeof version === 'string' ? version : undefined)
     const session = isModern ? undefined : headers['mcp-session-id']
-    // A request without an id may begin a session, which takes a place for its process.
+    // A request without a session id may begin a session. The server process of the session needs a place
+    // in the quota.
     const mayBegin = served.server.kind === 'stdio' && method === 'POST' && !isModern && session === undefined
     const place = mayBegin ? (this.#processes.processSlot(clientOf(arrival)).reserve() ?? 'full') : undefined
     memberFor(served, typeof session === 'string' ? session : undefined).process.handOver({

@@ -14,7 +14,10 @@ export type Kind =
 /** Where values of a kind may stand, seen from the object that holds them. */
 export interface Place {
   readonly kind: Kind
-  /** Members. An array on the way or at its end stands for its elements: clients read one like several. */
+  /**
+   * The names of the members that lead from the holder to the value. An array on the way, or at its end,
+   * stands for each of its elements: clients accept one value and an array of values alike.
+   */
   readonly way: readonly string[]
   /** Whether values of the kind stand there in this holder. */
   readonly when?: (holder: JsonObject, modern: boolean) => boolean
@@ -32,7 +35,7 @@ export const isModern = (_: JsonObject, modern: boolean): boolean => modern
 export const isLegacy = (_: JsonObject, modern: boolean): boolean => !modern
 export const isOf = (type: string) => (block: JsonObject): boolean => member(block, 'type') === type
 
-/** The facts about a method. A revision that adds to a method of an earlier one has only the additions. */
+/** The facts about a method. If an earlier revision has the method, this holds only what is new. */
 export interface Method {
   readonly from: 'client' | 'server' | 'either'
   readonly kind: 'request' | 'notification'

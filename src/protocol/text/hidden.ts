@@ -9,7 +9,10 @@ export interface Hidden {
   readonly name: string
 }
 
-/** How many suspicious characters may be checked, in one text or several: the next one counts as hidden. */
+/**
+ * How many suspicious characters are checked in their context, in one text or several. Any further
+ * suspicious character counts as hidden.
+ */
 export interface Budget {
   left: number
   /** Pays for further work, in steps of a meter. */

@@ -42,7 +42,7 @@ export const isJoinedEmoji = (sequence: string): boolean =>
   joinedSequences().has(sequence.replace(/[\u200d\ufe0f\u{1f3fb}-\u{1f3ff}]/gu, ''))
 
 /**
- * Decides whether an invisible character does its proper work in its context.
+ * Decides whether an invisible character is ordinary text in its context.
  * @returns how many code units from the index on are allowed; 0 for none
  */
 export type AllowedInContext = (text: string, index: number) => number
@@ -89,8 +89,8 @@ export const variation: AllowedInContext = (text, index) => {
   return selector > 0xffff ? 2 : 1
 }
 
-// A digit with a selector is an emoji before a keycap. Elsewhere one is allowed, a second one close to it is
-// not.
+// A digit with a selector and a keycap is an emoji. Without a keycap, one digit with a selector is allowed,
+// but not a second one close to it.
 const digit = '[#*0-9][\\ufe0e\\ufe0f](?!\\u20e3)'
 const repeatsDigit = where(`(?<=${digit}[\\s\\S]{0,31}[#*0-9])[\\ufe0e\\ufe0f](?!\\u20e3)`)
 
@@ -128,15 +128,15 @@ const atMark = (joiner: string) =>
   `(?<=[${viramas}\\u17c9\\u17ca])${joiner}|` +
   `(?<=[${letter}${mark}])${joiner}(?=[${viramas}\\u17c9\\u17ca\\u05bd])`
 
-// Beside these scripts, where writers type it whether or not it has an effect, and often twice before a
-// letter. In Malayalam it also follows a joiner at a virama.
+// The non-joiner is allowed beside these scripts. Writers type it whether or not it has an effect, and
+// often twice before a letter. In Malayalam it also follows a joiner at a virama.
 export const nonJoiner = where(
   alone(`\\u200c{1,2}(?=${joining})|(?<=${joining})\\u200c|${atMark('\\u200c')}`) +
     '|(?<=\\u0d4d\\u200d)\\u200c',
 )
 
-// In cursive scripts, when the letter on one side joins and the character on the other does not: elsewhere it
-// has no effect.
+// In cursive scripts, the joiner is allowed if the letter on one side joins, and the character on the other
+// side does not. Elsewhere it has no effect.
 const behindJoining = `[${joinsNext}][[\\p{M}--\\p{DI}]${mongolianSelector}]*`
 const scriptJoiner = where(alone(
   `(?<=${indic})\\u200d|\\u200d(?=${indic})|(?<=${behindJoining})\\u200d(?![${joinsPrevious}])|` +
@@ -153,13 +153,13 @@ const unspaced = of(
 )
 export const zeroWidthSpace = where(alone(`(?<=${unspaced})\\u200b{1,2}|\\u200b{1,2}(?=${unspaced})`))
 
-// One between letters of scripts that hyphenate words.
+// A soft hyphen is allowed between two letters of scripts that hyphenate words.
 const unhyphenated = `[${unspaced}${of('Bopomofo', 'Han', 'Hangul', 'Hebrew', 'Hiragana', 'Katakana')}]`
 const parted = `[${letter}--${unhyphenated}]`
 export const softHyphen = where(`(?<=${parted}${mark}*)\\xad(?=${parted})`)
 
-// In a line with a right-to-left script, one on each side of one of its letters. Not between two letters or
-// digits, where it has no effect.
+// A direction mark is allowed in a line that has a letter of a right-to-left script before or after it,
+// with no other mark in between. It is not allowed between two letters or digits, where it has no effect.
 const rightToLeft =
   of('Adlam', 'Arabic', 'Hanifi_Rohingya', 'Hebrew', 'Mandaic', 'Nko', 'Samaritan', 'Syriac', 'Thaana')
 const direction = '[\\u061c\\u200e\\u200f]'
@@ -168,8 +168,8 @@ const between = `(?!(?<=[\\p{L}\\p{N}]${mark}*)${direction}[\\p{L}\\p{N}])`
 const directsLetters = where(alone(
   `${between}(?:(?<=${rightToLeft}${other}*)${direction}|${direction}(?=${other}*${rightToLeft}))`,
 ))
-// Or at a number, which has no direction of its own: formats of Unicode's locale data add one. Units and
-// currencies may be beside it, but not words of other scripts.
+// A direction mark is also allowed near a number, because number formats of Unicode's locale data add one.
+// Units and currencies may stand beside the number, but not words of left-to-right scripts.
 const directsNumber = where(alone(
   `${between}(?:(?<=\\p{Nd}${direction}?${other}{0,3})${direction}|` +
     `(?:\\u200f[\\u200e\\u061c]|${direction})(?=${other}{0,2}${direction}?${other}{0,5}\\p{Nd}))`,

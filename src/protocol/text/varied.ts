@@ -63,9 +63,12 @@ const past = (units: Uint16Array, from: number, kind: number): number => {
 
 const bitOf = (before: number, one: number): number => (Math.imul(before, 31) ^ one) & 0xffff
 
-/** Filters that tell for nearly every character that no equal place has an invisible character. */
+/**
+ * Two hashed sets, read before the exact comparison. A place is a character with the characters around it.
+ * For nearly every place, a 0 here shows that no equal place of the text has an invisible character.
+ */
 interface Filters {
-  /** By the two characters behind the one that has marks behind it. */
+  /** The index is a hash of the next two visible characters after the invisible marks' own character. */
   readonly marks: Uint8Array
   /** By the character that has selectors behind it. */
   readonly selectors: Uint8Array
@@ -73,7 +76,7 @@ interface Filters {
 
 const filtersOf = (units: Uint16Array): Filters => {
   const [marks, selectors] = [new Uint8Array(0x10000), new Uint8Array(0x10000)]
-  // The last visible character, and whether marks stand behind it and behind the one before.
+  // The last visible character; whether marks follow the one before it; whether marks follow it.
   let [last, marked, isMarked] = [0, false, false]
   for (let at = 0; at < units.length;) {
     const codePoint = pointAt(units, at)

@@ -37,7 +37,7 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
   const namesOf = (rows: typeof offers) => new Set(rows.map(row => `${row.server} ${row.name}`))
   const missing = namesOf(offers.filter(row => row.isMissing))
   const changed = namesOf(offers.filter(row => !row.isMissing && row.rule === 'tool/drift')).size
-  // Findings that there was no room for may be about others.
+  // Some findings were dropped for lack of room: they may be about further tools or definitions.
   const least = summary.offers.left > 0 ? 'at least ' : ''
   const said = [
     broken > 0 && `${count(broken, 'log')} of ${summary.logs?.length ?? 0} ${was(broken)} changed`,

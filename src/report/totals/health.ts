@@ -23,7 +23,7 @@ export class ServerHealth {
 
   take(record: LogRecord): void {
     const { time, health, serverMs, error } = record
-    // A request that was lost with the server has an error of the relay's, and a time.
+    // A lost request has a `serverMs` too, but the error is the relay's and the server has not answered.
     const isResponse = serverMs !== undefined && error !== errorCode.gone && error !== errorCode.late
     if (isResponse || health === 'restored') this.#answeredAt = Math.max(this.#answeredAt, time)
     if (health === undefined || health === 'restored') return

@@ -182,7 +182,10 @@ const summaryOf = (
   }
 }
 
-/** Only names that mean the same to every shell are written: a server or client chose them. */
+/**
+ * The command that shows the record. A name that a shell could interpret is left out, because a server or
+ * client chose it.
+ */
 const commandFor = ({ time, server, session }: LogRecord, places: readonly string[]): string => {
   const of = places.map(place => ` ${/^[\w./-]+$/.test(place) ? place : quoted(place)}`).join('')
   const option = (name: string, value: string) =>

@@ -22,7 +22,7 @@ const commonTime = time.replace('(?:[0-5]\\d|60)', '[0-5]\\d')
 
 const [two, six, nine] = [0x32, 0x36, 0x39]
 
-/** Whether the month has the day; all have 28. */
+/** Whether the month of the date has its day. Days up to 28 are in every month. */
 const hasDay = (text: string): boolean => {
   const tens = text.charCodeAt(8)
   if (tens < two || (tens === two && text.charCodeAt(9) < nine)) return true
@@ -31,7 +31,7 @@ const hasDay = (text: string): boolean => {
   return day < 31 || ![4, 6, 9, 11].includes(month)
 }
 
-/** Whether a time, from there on, has no 60th second, or has it at 23:59:60 UTC. */
+/** False if the time that begins at `from` has the second 60 and is not 23:59:60 UTC. */
 const hasSecond = (text: string, from: number): boolean => {
   if (text.charCodeAt(from + 6) !== six) return true
   const minutes = (at: number) => Number(text.slice(at, at + 2)) * 60 + Number(text.slice(at + 3, at + 5))

@@ -78,7 +78,7 @@ export interface Keyword {
   readonly nonMonotonic?: true
   /** This keyword is ignored without that one. */
   readonly needs?: string
-  /** The message for a wrong value, where the meta-schema's own mismatch would be a bad one. */
+  /** The message for a wrong value of the keyword, if the meta-schema's own message would be unclear. */
   readonly expected?: string
   /** Finds what is wrong with its value beyond what the meta-schemas check. */
   fault?(value: Json, budget: Budget): string | undefined

@@ -68,7 +68,10 @@ const hasAll = (
     (run.collecting && run.fail(`must have the property ${quote(name)} (${keyword})`)))
 }
 
-/** Looks up the declared members, where others do not matter: an object of many others costs nothing. */
+/**
+ * The check for schemas that allow any undeclared member. It looks up the declared members only, so that
+ * further members of an object cost nothing.
+ */
 const open = (members: readonly Declared[]): ObjectCheck => {
   const required = members.filter(one => one.required)
   return (object, run, seen) => {
@@ -151,7 +154,7 @@ const each = (byName: ReadonlyMap<string, Declared>, { patterns, rest, closed }:
 
 const together = ['properties', 'patternProperties', 'additionalProperties', 'required'] as const
 
-/** The first of the four that a schema has stands for all of them. */
+/** The first of these four keywords in a schema makes one check for all of them; the others make none. */
 const membersCheck = (name: (typeof together)[number], context: CompileContext): Checks | undefined => {
   const has = (keyword: string) => context.sibling(keyword) !== undefined
   if (together.find(has) !== name) return undefined

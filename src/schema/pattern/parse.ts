@@ -5,7 +5,7 @@ import { classOf, type LookAround, type Parsed, type Syntax } from './syntax.js'
 /** Deeper groups are refused: parsing and compiling them is recursive. */
 const deepest = 250
 
-/** Greater maxima are counted only in texts that are long enough to exceed them. */
+/** A repetition's maximum above this is ignored for texts that are too short to exceed it. */
 export const smallCount = 100
 
 /** V8 treats this count as no limit. */

@@ -17,7 +17,10 @@ interface Family {
 export class State {
   /** The last search that visited it. */
   search = 0
-  /** In a family the greatest number has the most repetitions left, and matches all that the others match. */
+  /**
+   * Undefined for a state without copies. The copy with the greatest number has the most repetitions left,
+   * and matches every text that another copy matches.
+   */
   family: Family | undefined
 
   constructor(
@@ -44,7 +47,7 @@ const maxStates = 200_000
 const bytesOfState = 120
 /** Most of the time goes into collecting what compiling a large pattern leaves behind. */
 const costOfState = 24
-/** A maximum that no text of this length can exceed is none. */
+/** The maximum of a repetition; Infinity if no text of up to `longest` characters can exceed it. */
 const maxOf = ({ max }: Repeat, longest: number): number =>
   (max > smallCount && max >= longest ? Infinity : max)
 

@@ -94,7 +94,7 @@ const without = (json: Json, schemas: ReadonlySet<Json>, budget: Budget): Json =
   return Object.fromEntries(keys.map(key => [key, without(json[key] ?? null, schemas, budget)]))
 }
 
-/** Names the keyword with the wrong value, where the mismatch names one of the meta-schema. */
+/** The message about a wrong keyword: it names this keyword, not the meta-schema's keyword that failed. */
 const inWords = ({ path, message }: Mismatch, region: SchemaNode, budget: Budget): string => {
   const { node, steps: [name] } = nearest(region, path, budget)
   if (name === undefined) return message

@@ -68,7 +68,7 @@ class TableWriter {
     return keywords.has(name) ? this.#schema(node.child(name)) : 0
   }
 
-  /** The offset of a schema; 0 if it allows everything. A missing one is unsupported. */
+  /** The offset of a schema; 0 if it allows everything. Without a node, all its types are unsupported. */
   #schema(node: SchemaNode | undefined): number {
     if (node === undefined) {
       return this.#writer.words(record(

@@ -10,7 +10,7 @@ import type { Answer, Order, Report } from './worker.js'
 
 interface Job {
   readonly order: Exclude<Order, { type: 'piece' }>
-  /** Sent ahead of the order. */
+  /** The value, or its JSON text. It is sent to the thread before the order. */
   readonly value: Json | Buffer | undefined
   readonly settle: (answer: Answer) => void
   /** Characters, or bytes, of the value that were sent so far. */
@@ -54,7 +54,10 @@ export class Offload {
   #timer: NodeJS.Timeout | undefined
   #lastId = 0
   #closed = false
-  /** By schema digest: the length of the last value that ended the thread. None as long is tried again. */
+  /**
+   * By schema digest: the length of the last value that ended the thread. A value of this length or more is
+   * not tried again.
+   */
   readonly #fatal = new Map<string, number>()
 
   constructor(limits: SchemaLimits, { script, patienceMs = usualPatienceMs }: OffloadOptions = {}) {

@@ -71,7 +71,8 @@ export class Channel<Theirs extends Calls> {
   }
 
   async #answer({ call, name, given }: Extract<Message, { readonly call: number }>): Promise<void> {
-    // A response read together with this call settles first: its caller continues in a microtask.
+    // If a response was read together with this call, the caller that waits for the response continues
+    // first, in a microtask.
     await Promise.resolve()
     const answer = await this.#done(call, name, given)
     if (!this.#closed) this.#send(answer)

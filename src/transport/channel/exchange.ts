@@ -18,7 +18,10 @@ export interface OpenHead {
   /** The Authorization header for the server behind, where the client has a token of its own for that. */
   readonly upstream: string | null
   readonly isSecure: boolean
-  /** The place of the session with a server process that it may begin; null: it begins none. */
+  /**
+   * Whether the front has reserved a place for the server process of a session that the request may begin
+   * (`full`: none was free); null: the request begins no such session.
+   */
   readonly place: 'kept' | 'full' | null
 }
 
@@ -117,7 +120,7 @@ const takePlace = (wire: Wire, exchange: number): (() => void) => {
   return () => wire.send('leave', exchange)
 }
 
-/** The response to it: what is written goes to the front, as far as the window has room. */
+/** The response to a `ChannelRequest`. Its bytes are sent to the front as far as the window has room. */
 export class ChannelResponse extends EventEmitter implements FrontResponse {
   readonly req: ChannelRequest
   readonly socket = null

@@ -26,7 +26,7 @@ interface RelayEndOptions {
   readonly closed: () => void
 }
 
-/** The relay process's end of the channel: it delivers requests as a listener of Node's would. */
+/** The relay process's end of the channel: it delivers requests as an HTTP server of Node would. */
 export class RelayEnd<Theirs extends Calls> {
   readonly calls: Channel<Theirs>
   readonly #wire: Wire

@@ -16,7 +16,7 @@ import { atEndOfTurn } from '../timers.js'
  *   leave (a place)
  * From both:
  *   taken (bytes of the exchange that were passed on), ping and pong, note (`calls.ts`)
- * Heads are JSON of the relay's own values, without messages.
+ * The payloads of `open` and `head` are JSON. They hold no MCP message.
  *
  * Frames of one turn of the event loop are written together. Bodies are passed on in parts as they come,
  * without copies. Backpressure belongs to an exchange: in each direction, at most `windowBytes` of its body
@@ -35,7 +35,7 @@ export const windowBytes = 256 * 1024
 const headBytes = 9
 /** Longest payload that is not streamed, in bytes: a configuration, a list of records. */
 const maxWholeBytes = 64 * 1024 * 1024
-/** Payloads up to this size are copied to a batch, in bytes, and the size of a batch. */
+/** The longest payload that is copied into a batch, and the size of a batch, in bytes. */
 const shortBytes = 8 * 1024
 const batchBytes = 64 * 1024
 /** Longest delay of frames that are not urgent, in milliseconds. */

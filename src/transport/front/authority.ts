@@ -4,7 +4,7 @@ import { wantedBy } from '../http/challenge.js'
 import { resourcePath } from '../http/well-known.js'
 import { refusal, type Refusal } from './refusal.js'
 
-/** This relay, to those who ask for tokens for it (RFC 9728). */
+/** This relay as a protected resource, for which clients get tokens (RFC 9728). */
 export interface Resource {
   /** The public URL of this relay, without a slash at its end. Tokens are for it, or for an endpoint. */
   readonly audience: string
@@ -38,7 +38,7 @@ export type Unverified = 'invalid' | 'unavailable'
 
 /** Checks tokens of an issuer. */
 export interface Authority {
-  /** What the endpoint at a path is. @returns undefined where the authority has no part in it */
+  /** The resource at an endpoint's path; undefined where tokens of this authority are not accepted. */
   resourceAt(path: string): ProtectedResource | undefined
   /** Never rejects. A token that was checked a short time ago is answered at once. */
   check(token: string, path: string): Claims | Promise<Claims | Unverified>

@@ -64,7 +64,7 @@ export class Connections {
     const connection = this.#connections.get(socket)
     if (connection === undefined) return begin()
     if (!connection.isBusy) return this.#begin(socket, connection, { response, begin })
-    // Its response could not be sent before the open one, and would be kept in memory.
+    // The response to this request would be kept in memory until the open response is over.
     connection.waiting.push({ response, begin })
     if (connection.waiting.length > maxWaiting) this.#giveUp(socket, connection)
     else if (connection.waiting.length >= manyWaiting) setImmediate(hold, socket, connection)

@@ -16,8 +16,9 @@ export type ContextSource = 'none' | 'token' | 'headers'
 
 /**
  * A hash that is equal for equal credentials, and tells nothing about them.
- * @param subject of a token of an issuer: it stands for the token, which is renewed every few minutes
- * @param isUpstreams the server gets a token of the subject's, with the same scopes
+ * @param subject the client of an issuer's token. It is hashed in place of the token, which is renewed
+ * every few minutes
+ * @param isUpstreams the relay sends the server another token of this subject, with the same scopes
  */
 export const contextDigest = (
   source: ContextSource, headers: IncomingHttpHeaders, subject: Identity | undefined, isUpstreams = false,

@@ -87,7 +87,8 @@ export class HttpFront {
     this.#site = settings.site
     for (const [response, arrival] of this.#open.entries()) {
       const { req } = response
-      // The tokens of an issuer that stays were checked a short time ago, or when their stream began.
+      // A token of an issuer is not checked again while the issuer stays: it was checked when the request
+      // arrived, a short time ago or at the beginning of a stream.
       const isKnown = arrival.subject?.issuer !== undefined && this.#gate.authority === authority
       const access = isKnown ? {} : this.#gate.checkToken(req.headers, arrival.path)
       if (this.#gate.checkNames(req) || access instanceof Promise || 'status' in access) response.destroy()
@@ -198,7 +199,7 @@ export class HttpFront {
     else this.#refuse(request, response, arrival, refusals.noEndpoint)
   }
 
-  /** @returns undefined to admit the request; `answered` for a preflight and for metadata */
+  /** @returns undefined to admit the request; `answered` for a preflight, metadata and pages of the site */
   #admit(
     request: IncomingMessage, response: ServerResponse, arrival: Arrival,
   ): Refusal | 'answered' | undefined {

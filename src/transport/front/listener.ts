@@ -24,7 +24,8 @@ const settings = {
   // Longer than common proxies keep idle connections: they must not send a request just when we close one.
   keepAliveTimeout: 75_000,
   noDelay: true,
-  // Of a repeated Content-Type, Host or Authorization the first must not count alone: joined, none matches.
+  // Node would use the first of several Content-Type, Host or Authorization headers. Joined, they match no
+  // value that the relay accepts.
   joinDuplicateHeaders: true,
   // The gate refuses a request without Host, with the body that every refusal has.
   requireHostHeader: false,

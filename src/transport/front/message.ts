@@ -37,7 +37,7 @@ export const isInitialize = (frame: Frame): boolean =>
 export const isModern = (frame: Frame): boolean =>
   requestsIn(frame).some(({ params }) => inMeta(params, 'protocolVersion') !== undefined)
 
-/** @param version the header's: neither a revision that exists nor one of the modern kind */
+/** Whether the `MCP-Protocol-Version` header names neither a known revision nor one of the modern kind. */
 export const isUnknownRevision = (version: string | undefined): boolean =>
   version !== undefined && !isRevision(version) && !isModernVersion(version)
 
@@ -60,7 +60,7 @@ export const received = (
   const fault: Fault | undefined = disagreement === undefined
     ? undefined
     : { kind: 'http', path: '', message: disagreement }
-  // Written out, not spread, for the speed of all that reads it: see the entries of `Context`.
+  // No spread: V8 gives each object made by a spread a shape of its own, which makes its readers slow.
   return {
     bytes, message, faults: fault ? [...faults, fault] : faults, otherKeys, 
     envelope: { headers, scopes, client },

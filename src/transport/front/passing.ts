@@ -95,7 +95,7 @@ export class Passing implements FrontBackend {
     const home = modern || !this.#inner.runsProcess(path) ? undefined : homeIn(sessionId)
     if (home === undefined || home === this.#replicas.name)
       return this.#inner.serve(request, response, arrival)
-    // The other replica used an address that was the home's, and is this replica's now.
+    // The other replica used an old address of the session's replica: it is this replica's address now.
     if (isPassed) return this.#refuse(request, response, arrival, refusals.noSession)
     this.#replicas.addressOf(home).then(
       url => {
@@ -217,7 +217,7 @@ export class Passing implements FrontBackend {
   }
 
   async #check(home: string): Promise<void> {
-    // While the state cannot be reached, nobody knows.
+    // While the shared state cannot be reached, the other replica counts as present.
     const url = await this.#replicas.addressOf(home).catch(() => '')
     if (url === undefined) for (const passed of this.#open) if (passed.home === home) passed.fail()
   }

@@ -7,7 +7,7 @@ import { refusal, refusals, type Refusal } from './refusal.js'
 /** Pages and endpoints that anyone may ask, beside those of MCP: those of an authorization server. */
 export interface Site {
   has(path: string): boolean
-  /** Rejects never with what the client is to see. */
+  /** A rejection is a failure of the relay: the client gets HTTP 500, without the error. */
   answer(visit: Visit): Promise<Page>
 }
 

@@ -120,9 +120,9 @@ const faultOf = ({ protocol, hostname }: URL, mayBePrivate: boolean): string | u
 const notFollowed = 'a URL of a private address is not followed'
 
 /**
- * Whether the server at a URL is at a private address. Its name does not tell: whoever owns the name's zone
- * answers with any address. The one that counts is that of a connection over which the server has proved its
- * name by TLS. Never rejects: a server that does not answer is at none.
+ * Whether the server at a URL is at a private address. A DNS look-up is no evidence: the owner of the zone
+ * can answer with any address. So the address of a connection counts, over which the server has proved its
+ * name by TLS. Never rejects: a server that does not answer counts as not private.
  */
 export const isAtPrivateAddress = async (
   { protocol, hostname, port }: URL, tls?: HttpTls,

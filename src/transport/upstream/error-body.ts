@@ -39,7 +39,10 @@ const mayBeJson = (bytes: Buffer): boolean => {
   return first === byte.openObject || first === byte.openArray
 }
 
-/** Whether JSON is ASCII in this body: readers detect UTF-16 and UTF-32 by NULs, other sets by name. */
+/**
+ * Whether all readers see the same ASCII characters in this body. Readers detect UTF-16 and UTF-32 by NULs
+ * or a BOM, and other character sets by the name in the Content-Type.
+ */
 const isAsciiText = (bytes: Buffer, headers: HttpHeaders): boolean =>
   !bytes.subarray(0, 4).includes(0) && !/^(?:\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2))
   && readMediaType(only(headers, 'content-type')).charsets.every(charset => asciiCharset.test(charset))

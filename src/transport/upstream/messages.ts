@@ -204,7 +204,7 @@ export const wholeBody = async (
   return gathering.take()
 }
 
-/** A JSON body without a readable id counts as the answer to the requests that it responds to. */
+/** An unusable body without a readable id counts as the response to all requests still unanswered. */
 export const answering = (frame: Frame, asked: () => readonly IdKey[]): Frame => {
   const { message } = frame
   if (message.kind !== 'unusable' || message.keys.length > 0) return frame

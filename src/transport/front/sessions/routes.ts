@@ -74,7 +74,10 @@ const keyOf = (value: Json | undefined): readonly IdKey[] => (isId(value) ? [wri
 /** The server is paused when this many of its messages, or bytes of them, wait for a stream. */
 const manyWaiting = 256
 const manyWaitingBytes = 1024 * 1024
-/** Beyond this the oldest are dropped. Reached only while an answer is expected: the server is not paused. */
+/**
+ * Beyond these limits the oldest waiting messages are dropped. They are reached only while an answer is
+ * expected, because then the server is not paused.
+ */
 const maxWaiting = 4096
 const maxWaitingBytes = 16 * 1024 * 1024
 /** The most streams opened by GET; beyond this the oldest is ended. */

@@ -46,7 +46,10 @@ class UpstreamSession extends HttpSide {
   /** Backpressure for all streams: the client has a single pipe. */
   readonly #latch = new Latch()
   readonly #closing = new AbortController()
-  /** Frames wait for it: a server may refuse a frame that arrives before the end of the handshake. */
+  /**
+   * Resolves at the end of the handshake or of a renewal. Frames wait for it, because a server may refuse a
+   * frame that arrives earlier.
+   */
   #turn: Promise<unknown> = Promise.resolve()
   #renewal: Promise<boolean> | undefined
   #legacy: LegacySse | undefined
