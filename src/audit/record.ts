@@ -116,8 +116,8 @@ const digestsOf = ({ arguments: given, result }: Entry): string =>
 const digest = (bytes: Buffer): string => `sha256-${known.get(bytes) ?? hashOf('sha256', bytes)}`
 
 /**
- * From this size on the thread pool hashes a value, in bytes. A value is copied for the pool, and kept longer
- * for it: for 1 MB, that costs 1 to 3 ms of CPU more than the 0.6 ms for which a hash holds the event loop up.
+ * From this size on the thread pool hashes a value, in bytes. For the pool a value is copied, and kept
+ * longer: for 1 MB, that costs 1 to 3 ms of CPU more than the 0.6 ms in which a hash holds the event loop up.
  */
 const largeBytes = 4 * 1024 * 1024
 /** The pool may be busy, with names that cannot be looked up: then the main thread hashes after all. */
