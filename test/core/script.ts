@@ -190,3 +190,15 @@ export const answer = (id: number | string, structuredContent: unknown) => ({
 })
 
 export const result = (id: number | string, members: object) => ({ jsonrpc: '2.0', id, result: members })
+
+/** The params of a modern request. */
+export const modern = (capabilities: object = { extensions: { 'io.modelcontextprotocol/tasks': {} } }) => ({
+  _meta: {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'm', version: '2' },
+    'io.modelcontextprotocol/clientCapabilities': capabilities,
+  },
+})
+
+export const findingsOf = (script: Script) =>
+  script.entries.flatMap(({ findings }) => findings.map(({ rule, path }) => `${rule} ${path}`))
