@@ -276,7 +276,7 @@ export class ToolLists {
       const response = yield* own.page.value()
       if (response === undefined) {
         records.write(
-          { event: 'tools/list', from: 'relay', reason: 'no answer came in time' }, undefined, terms,
+          { event: 'tools/list', from: 'relay', reason: 'no response came' }, undefined, terms,
         )
         return false
       }

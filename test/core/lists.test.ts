@@ -135,7 +135,7 @@ t.test('a tools/list of the relay without a response is recorded', t => {
   late.client(call(1, 'weather'))
   late.happens({ type: 'timer-fired', timer: 'list' })
   t.match(late.entries, [
-    { event: 'session/start' }, { event: 'tools/list', reason: 'no answer came in time' },
+    { event: 'session/start' }, { event: 'tools/list', reason: 'no response came' },
   ])
   t.end()
 })
