@@ -56,10 +56,10 @@ export const refuseContradictions = (
   { tokens, issuer, facade }: Pick<Configuration, 'tokens' | 'issuer' | 'facade'>,
   servers: ReadonlyMap<string, ServerConfiguration>, state: StateConfiguration | undefined,
 ): void => {
-  if (issuer === undefined && facade === undefined) servers.forEach(refuseScopes)
-  if (asksForTokens({ tokens, issuer, facade })) servers.forEach(refusePassthrough)
   if (facade !== undefined && issuer !== undefined)
     fail(['auth', 'facade'], 'stands beside issuer: give one of them')
+  if (issuer === undefined && facade === undefined) servers.forEach(refuseScopes)
+  if (asksForTokens({ tokens, issuer, facade })) servers.forEach(refusePassthrough)
   if (facade !== undefined && state !== undefined)
     fail(['auth', 'facade'], 'goes not with state: only the replica at which a user logged in knows the login')
   if (facade !== undefined)

@@ -28,6 +28,7 @@ export class ClientRequests {
   readonly #lists: ToolLists
   readonly #calls: ToolCalls
   readonly #responses: ServerResponses
+  /** These three are also searched by `ResponseMatching`. */
   readonly pending: PendingRequests<PendingRequest>
   readonly given: GivenResponses
   readonly shared: SharedRequests
@@ -169,8 +170,8 @@ export class ClientRequests {
   }
 
   /**
-   * The session is over: records the requests without a response. The shared state keeps
-   * these requests, so that their clients can fetch the responses at another replica.
+   * The session is over: records the requests without a response. The shared state keeps these requests, so
+   * that their clients can fetch the responses at another replica.
    */
   ended(): void {
     for (const request of this.pending.all()) this.#drop(request)

@@ -121,7 +121,7 @@ export class ResponseMatching {
       return
     }
     const { request, data } = found
-    this.#requests.shared.took(request)
+    this.#requests.shared.count(request)
     output.emit({ type: 'hold', hold: request, exchange, isOver: false })
     try {
       request.called = yield* this.#requests.shared.calledIn(data, request)

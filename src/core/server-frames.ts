@@ -1,5 +1,5 @@
 import type { Frame } from '#protocol/frame.js'
-import { isAnonymousResponse, isCancellation, keyAt, keysOf, membersOf } from '#protocol/message.js'
+import { isAnonymousResponse, isCancellation, keyIn, keysOf, membersOf } from '#protocol/message.js'
 import { errorCode, type HttpPage, type IdKey, type Notification } from '#protocol/json-rpc.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
@@ -118,7 +118,3 @@ const responseKeysOf = (frame: Frame): readonly IdKey[] =>
   membersOf(frame)
     .filter(({ message }) => message.kind !== 'request')
     .flatMap(keysOf)
-
-/** The id in a member of a notification's params, if there is one. */
-export const keyIn = (frame: Frame, name: 'requestId' | 'progressToken'): IdKey | undefined =>
-  frame.message.kind === 'notification' ? keyAt(frame, ['params', name]) : undefined

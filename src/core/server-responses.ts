@@ -84,7 +84,7 @@ export class ServerResponses {
     if (first !== undefined && isWhole)
       return this.#inPlaceOfResult(request, judged.frame, judged.outcomes)
     const drifted = yield* this.drifts.edits(method, terms, exchange, frame, result, findings)
-    // First, accepted definitions replace changed ones. They are then mended like the server's taskTool.
+    // First, accepted definitions replace changed ones. They are then mended like the server's own.
     const locked = edited(judged.frame, drifted.filter(edit => 'replace' in edit))
     const shown = locked === judged.frame ? withoutOutcome(result, outcomes) : resultIn(locked)
     const known = shown === withoutTools ? found : undefined
@@ -95,7 +95,7 @@ export class ServerResponses {
         : yield* judgeList(this.#core, method, terms.revision, shown, exchange, findings)
     const changed = edited(locked, [...read, ...listed, ...drifted.filter(edit => 'remove' in edit)])
     if (first !== undefined) return this.#inPlaceOfResult(request, changed, judged.outcomes)
-    // `changed` deals with drift. A finding of any other stopping rule replaces the withoutTools response.
+    // `changed` deals with drift. A finding of any other stopping rule replaces the whole response.
     return findings.stopping.every(rule => rule === 'tool/drift')
       ? changed
       : replacedIfStopped(request, frame)

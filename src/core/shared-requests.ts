@@ -36,15 +36,15 @@ export class SharedRequests {
     if (request.isShared || this.#count >= maxShared) return
     const { shared, driver } = this.#core
     const { exchange, key } = request
-    this.took(request)
+    this.count(request)
     driver.run(
       shared.keep('request', nameOf(exchange, key), requestData(request, shared.digestOf), exchange),
       cause => void this.#core.reportException(cause),
     )
   }
 
-  /** The request is another replica's, and its response is here. */
-  took(request: PendingRequest): void {
+  /** Counts a request that other replicas know of, until `remove`. */
+  count(request: PendingRequest): void {
     request.isShared = true
     this.#count++
   }

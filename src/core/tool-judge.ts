@@ -14,6 +14,7 @@ import { type Judged, mended } from './mend.js'
 import { operatorWords, withOwn, withWords } from './operator-words.js'
 import { grants, isDenied, type ToolSetting } from './options.js'
 import type { ListedTool } from './rule.js'
+import type { ClientShape } from './shape.js'
 import type { Terms } from './terms.js'
 
 /** One element of `result.tools`. */
@@ -53,6 +54,8 @@ export interface ToolPage {
   readonly findings: Findings
   /** See `judgePage`. */
   readonly scopes: readonly string[] | undefined
+  /** The profiles of the client; undefined without any. */
+  readonly shape: ClientShape | undefined
   /** The definitions that were accepted for this client. */
   readonly offer: AcceptedOffer | undefined
   /** The page's tools with all digits of their numbers, as digests are made from them. */
@@ -101,7 +104,7 @@ export class ToolJudge {
   }
 
   *judge(): Flow<JudgedTool> {
-    const { core: { mends, options }, terms, offer, findings, scopes } = this.#page
+    const { core: { mends, options }, terms, offer, findings, scopes, shape } = this.#page
     const { name, sent, setting } = this.#candidate
     const found = this.#found
     const { meter } = findings
@@ -120,8 +123,8 @@ export class ToolJudge {
       (isDenied(options, name, terms.client) || !grants(scopes, options.tools.get(name)?.scopes))
     const own = last === undefined ? {} : operatorWords(last.value, setting, meter)
     const told = last && withWords(last.value, setting, meter)
-    const fitted = last !== undefined && !isHidden && !isStopped(found)
-      ? yield* this.#fitted(last, withOwn(told ?? last.value, own, meter))
+    const fitted = shape !== undefined && last !== undefined && !isHidden && !isStopped(found)
+      ? yield* this.#fitted(shape, last, withOwn(told ?? last.value, own, meter))
       : undefined
     const named = member(fitted, 'name')
     const shownName = isString(named) && named !== name ? named : undefined
@@ -161,7 +164,7 @@ export class ToolJudge {
     return { subject, findings }
   }
 
-  *#judged(value: JsonObject, setting = this.#candidate.setting): Flow<Judged<'onTool'>> {
+  *#judged(value: JsonObject): Flow<Judged<'onTool'>> {
     const { core, exchange } = this.#page
     yield* this.#rest()
     const { sent } = this.#candidate
@@ -169,7 +172,7 @@ export class ToolJudge {
       key => member(value, key) === member(this.#withoutOperatorSchema(sent), key),
     )
     if (isSame) return { value, ...this.#asked(value, this.#inspected) }
-    const subjects = schemasOf({ ...this.#candidate, sent: value, setting })
+    const subjects = schemasOf({ ...this.#candidate, sent: value })
     return { value, ...this.#asked(value, (yield* core.checks.check(subjects, exchange)).flat()) }
   }
 
@@ -178,10 +181,8 @@ export class ToolJudge {
    * profiles to `#found`.
    * @param value with the operator's words
    */
-  *#fitted(last: Judged<'onTool'>, value: JsonObject): Flow<JsonObject | undefined> {
-    const { core, terms } = this.#page
-    const shape = core.options.shapes?.of(terms.client)
-    if (shape === undefined) return undefined
+  *#fitted(shape: ClientShape, last: Judged<'onTool'>, value: JsonObject): Flow<JsonObject> {
+    const { core } = this.#page
     const path = this.#path
     const found = this.#found
     const ask = (definition: JsonObject): Judged<'onShown'> => {
@@ -190,13 +191,13 @@ export class ToolJudge {
       core.ask('onShown', subject, findings, path)
       return { value: definition, subject, findings }
     }
-    const again = (value: JsonObject) => this.#judged(value, undefined)
     const first = ask(value)
     if (first.findings.rules.length === 0) return value
-    const own = value === last.value ? [] : (yield* again(value)).findings.rules
+    const own = value === last.value ? [] : (yield* this.#judged(value)).findings.rules
     const known = new Set([...last.findings.rules, ...own])
+    const judged = (value: JsonObject) => this.#judged(value)
     const fitted = yield* mended({ mends: core.mends, power: 'onShown', path }, first, function* (next) {
-      const { findings } = yield* again(next)
+      const { findings } = yield* judged(next)
       return findings.rules.every(rule => known.has(rule) || rule.startsWith('advice/')) ? ask(next) : undefined
     })
     found.include(fitted.findings)

@@ -55,7 +55,7 @@ export function* judgePage(
   if (findings.stopping.length > 0) return undefined
   if (!isArray(tools)) return { edits, shown: [], page: undefined }
   const page = new PageJudge({
-    core, catalog, terms, exchange, findings, scopes, offer,
+    core, catalog, terms, exchange, findings, scopes, offer, shape: options.shapes?.of(terms.client),
     exact: offer && member(exactResult(core, frame, result), 'tools'),
   }, listing, edits)
   yield* page.judge(tools, frame.bytes.length)
@@ -170,8 +170,7 @@ class PageJudge {
 
   /** Removes the tools beyond the number that the client takes. */
   #removeSurplus(): void {
-    const { core, terms, findings } = this.#page
-    const shape = core.options.shapes?.of(terms.client)
+    const { core, findings, shape } = this.#page
     if (shape === undefined) return
     for (const name of surplusOf(core, shape, this.#listing, [...this.#places.keys()], findings)) {
       this.#edits.push({ path: ['result', 'tools', this.#places.get(name) ?? 0], remove: true })

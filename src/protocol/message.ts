@@ -201,6 +201,10 @@ export const keysOf = ({ message, otherKeys }: Frame): readonly IdKey[] => {
   return [message.key, ...(otherKeys ?? [])]
 }
 
+/** The id in a member of a notification's params, if there is one. */
+export const keyIn = (frame: Frame, name: 'requestId' | 'progressToken'): IdKey | undefined =>
+  frame.message.kind === 'notification' ? keyAt(frame, ['params', name]) : undefined
+
 /** The messages in a frame. */
 export const membersOf = (frame: Frame): readonly Frame[] =>
   frame.message.kind === 'batch' ? frame.message.members : [frame]
