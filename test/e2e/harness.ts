@@ -34,7 +34,7 @@ interface Test {
  * How long a test waits for what should come at once, in milliseconds; it ends tests that would hang, and
  * measures nothing.
  */
-const patience = 15_000
+const patience = 40_000
 
 /**
  * Starts a command in a process group of its own, which is killed when the test ends, and talks raw lines to

@@ -202,18 +202,24 @@ t.test('where OpenTelemetry is not installed, what configures it is told the com
     }
   }
   const config = join(folder, 'customs.json')
-  const run = async (telemetry: object, env: NodeJS.ProcessEnv) => {
+  const run = async (telemetry: object, env: NodeJS.ProcessEnv, refused = false) => {
     writeFileSync(config, JSON.stringify({ version: 1, telemetry }))
     const relay = start(t, process.execPath, [
       join(folder, 'dist/cli.js'), 'wrap', '--config', config, '--audit', 'none', '--grace', '60', '--',
       process.execPath, demo,
     ], env)
+    // On a busy machine the server may start slowly, and SIGTERM would end it before it has read that its
+    // input is closed.
+    if (!refused) {
+      relay.send(initialize)
+      await relay.responseTo('0')
+    }
     relay.closeInput()
     return { exit: (await relay.exit).code, stderr: relay.stderr() }
   }
   const command =
     /OpenTelemetry is not installed: npm install @opentelemetry\/api@\S+ (?:@opentelemetry\/\S+@\^\d\S* ?){9}/
-  const configured = await run({ endpoint: 'http://127.0.0.1:4318' }, {})
+  const configured = await run({ endpoint: 'http://127.0.0.1:4318' }, {}, true)
   t.equal(configured.exit, 2)
   t.match(configured.stderr.trimEnd(), command)
   t.equal(configured.stderr.trimEnd().split('\n').length, 1)
