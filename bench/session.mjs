@@ -51,7 +51,7 @@ const results = {
 
 class End {
   received = 0
-  start(hear) { this.hear = hear }
+  start(hear, expected) { Object.assign(this, { hear, expected }) }
   send() { this.received++; this.took?.(); return true }
   pause() {}
   resume() {}
@@ -69,7 +69,8 @@ const guard = {
 const session = openSession(guard, client, () => server)
 session.start()
 
-const frame = bytes => ({ type: 'frame', exchange: stdioExchange, frame: parseFrame(bytes, limits) })
+const expected = key => server.expected?.(stdioExchange, key)
+const frame = bytes => ({ type: 'frame', exchange: stdioExchange, frame: parseFrame(bytes, { ...limits, expected }) })
 const json = value => Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...value }))
 client.hear(frame(json({ id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } } })))
 server.hear(frame(json({ id: 0, result: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } } })))

@@ -72,6 +72,10 @@ export class Batches {
     return this.#relay.inputSchemaOf(tool)
   }
 
+  outputSchemaFor(exchange: Exchange, key: IdKey): ReturnType<Relay['outputSchemaFor']> {
+    return this.#relay.outputSchemaFor(exchange, key)
+  }
+
   #split(
     from: Side, exchange: Exchange, frame: Frame, members: readonly Frame[], now: number,
   ): readonly Effect[] {

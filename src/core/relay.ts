@@ -115,6 +115,11 @@ export class Relay {
     return found === 'absent' ? undefined : found?.inputSchemas[0]
   }
 
+  /** The schema that the response to a call will be checked by. */
+  outputSchemaFor(exchange: Exchange, key: IdKey) {
+    return this.#requests.outputSchemaFor(exchange, key)
+  }
+
   #onEvent(event: Event): void {
     switch (event.type) {
       case 'frame-received':

@@ -29,14 +29,14 @@ export class ServerResponses {
   readonly drifts: Drifts
   readonly #core: Core
   readonly #lists: ToolLists
-  readonly #results: ToolResults
+  readonly results: ToolResults
 
   constructor(core: Core, lists: ToolLists) {
     this.#core = core
     this.tasks = new Tasks(core.ledger)
     this.drifts = new Drifts(core)
     this.#lists = lists
-    this.#results = new ToolResults(core, lists)
+    this.results = new ToolResults(core, lists)
   }
 
   /** Judges a result. @param exchange on which it arrived @returns the frame for the client */
@@ -76,7 +76,7 @@ export class ServerResponses {
     if (begun !== undefined)
       yield* shared.keep('task', begun, requestData(request, shared.digestOf), exchange)
     const only = found.outcomes.length === 1 ? found : undefined
-    const judged = yield* this.#results.judge(
+    const judged = yield* this.results.judge(
       outcomes, { terms, exchange, frame, found: only, meter: findings.meter }, findings,
     )
     const [first] = judged.outcomes
@@ -158,7 +158,7 @@ export class ServerResponses {
     const found = yield* this.#collect(about, params, findings)
     const outcomes: ToolResult[] = []
     for (const outcome of found.outcomes) this.#addResults(outcome, 'params', undefined, outcomes)
-    const judged = yield* this.#results.judge(
+    const judged = yield* this.results.judge(
       outcomes, { terms, exchange, frame, found: undefined, meter: findings.meter }, findings,
     )
     const value =

@@ -13,6 +13,7 @@ import { actionOf, type Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { toolOf } from './operator-words.js'
 import { type Judged, mended } from './mend.js'
+import type { Tool } from './catalog.js'
 import type { Called } from './request.js'
 import type { Terms } from './terms.js'
 import { limitOf } from './options.js'
@@ -144,6 +145,22 @@ export class ToolResults {
       : judged
   }
 
+  /** The first schema by which the structured content of a call's result will be checked. */
+  outputSchemaFor(called: Called | undefined): JsonObject | boolean | undefined {
+    return called !== undefined && this.#isChecking ? this.#toolOf(called)?.outputSchemas[0] : undefined
+  }
+
+  get #isChecking(): boolean {
+    return this.#checking.some(rule => actionOf(this.#core.options.policy, rule.name) !== 'off')
+  }
+
+  /** The operator's schema applies even without a list. */
+  #toolOf(called: Called | undefined): Tool | undefined {
+    const { name = '', tool } = called ?? {}
+    const schema = this.#core.options.tools.get(name)?.outputSchema
+    return schema === undefined ? tool : toolOf(name, tool?.definition ?? {}, schema)
+  }
+
   /** @param result the outcome's result, or its mended form */
   *#judge(
     { called, at, result: sent }: ToolResult,
@@ -155,21 +172,13 @@ export class ToolResults {
     const { terms: { revision }, exchange, frame, found, meter } = arrived
     const { options, checks } = this.#core
     const { name, listed } = called ?? { name: '', listed: false }
-    const operatorSchema = options.tools.get(name)?.outputSchema
-    // The operator's schema applies even without a list.
-    const tool = operatorSchema === undefined
-      ? called?.tool
-      : toolOf(name, called?.tool?.definition ?? {}, operatorSchema)
+    const tool = this.#toolOf(called)
     const path = pointer(...at)
     const structured = member(result, 'structuredContent')
     let checked: Checked | undefined
     if (tool === undefined && !listed)
       checked = [{ kind: 'unchecked', path, message: 'the definition of its tool could not be read' }]
-    else if (
-      tool !== undefined &&
-      structured !== undefined &&
-      this.#checking.some(rule => actionOf(options.policy, rule.name) !== 'off')
-    ) {
+    else if (tool !== undefined && structured !== undefined && this.#isChecking) {
       const subjects = tool.outputSchemas.map((schema): Subject => ({
         kind: 'value', schema, value: structured, path: `${path}/structuredContent`,
       }))

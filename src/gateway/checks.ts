@@ -1,6 +1,7 @@
 import type { Checked, SchemaChecker, SchemaLimits, Subject } from '#core/check.js'
 import type { Exchange } from '#core/event.js'
 import { ChurnMap } from '#core/memory.js'
+import type { JsonObject } from '#protocol/json.js'
 import { Holds } from './holds.js'
 
 /** The schema checks in progress. A check is released when all its effects are performed. */
@@ -27,6 +28,11 @@ export class RunningChecks extends Holds<number | object> {
     if (!(checked instanceof Promise)) return checked
     this.#promised.set(subject, checked.catch(() => failed(subject)))
     return undefined
+  }
+
+  /** See `SchemaChecker`. */
+  tableOf(schema: JsonObject | boolean): Buffer | undefined {
+    return this.#checker.tableOf?.(schema)
   }
 
   /**
@@ -59,6 +65,7 @@ export const loadChecker = (limits: SchemaLimits): SchemaChecker => {
   return {
     check: (subject, session) =>
       engine ? engine.check(subject, session) : loaded.then(ready => ready.check(subject, session)),
+    tableOf: schema => engine?.tableOf?.(schema),
     close: async () => (await loaded).close(),
   }
 }

@@ -2,6 +2,7 @@ import { type Event, type Exchange, type Side, stdioExchange } from '#core/event
 import type { Batches } from '#core/batches.js'
 import type { SharedSession } from '#core/shared.js'
 import type { Frame } from '#protocol/frame.js'
+import type { IdKey } from '#protocol/json-rpc.js'
 import type { Transport, TransportEvent } from '#transport/transport.js'
 import { Backpressure } from './backpressure.js'
 import type { RunningChecks } from './checks.js'
@@ -59,13 +60,24 @@ export class Session {
   }
 
   start(): void {
-    for (const side of ['server', 'client'] as const)
-      this.#ends[side].start(event => this.#guarded(() => this.#onEvent(side, event)))
+    for (const side of ['server', 'client'] as const) {
+      this.#ends[side].start(event => this.#guarded(() => this.#onEvent(side, event)), this.#expected)
+    }
   }
 
   /** Ends the session. @param urgency how fast, see `Ending` */
   stop(urgency = 1): void {
     this.#ending.stop(urgency)
+  }
+
+  readonly #expected = (exchange: Exchange, key: IdKey): Buffer | undefined => {
+    try {
+      const schema = this.#core.outputSchemaFor(exchange, key)
+      return schema === undefined ? undefined : this.#checks.tableOf(schema)
+    } catch {
+      // The value is checked after it was read.
+      return undefined
+    }
   }
 
   /** Calls a function; an exception in it ends this session only, not the process. */

@@ -21,8 +21,8 @@ const largeInstanceBytes = 2 * 1024 * 1024
 const shortBytes = 256 * 1024
 const maxShortTexts = 100
 
-/** Depth limit for a part that is read again. No message that is read here is deeper (`MAX_OPEN`). */
-const maxDepth = 4096
+/** Levels of nesting for a part that is read again: no text that is read here has more (`MAX_DEPTH`). */
+const maxDepth = 500
 
 /** Most steps of one check; a step takes a few nanoseconds. */
 const maxSteps = 400_000
@@ -46,11 +46,16 @@ export interface LongString {
   readonly isBase64: boolean
 }
 
+/** Takes the number of steps that a check took. */
+export type Spend = (steps: number) => void
+
 /** The parts of a tool's result, in a message that was read. */
 export interface ResultParts {
   /** True when no string of the message holds a character that may hide text. */
   readonly plain: boolean
   readonly structured: Buffer | undefined
+  /** True when structuredContent surely matches the schema, whether or not formats are asserted. */
+  readonly isValid: boolean
   /** Indexes of blocks that repeat structuredContent, apart from white space. The list may be incomplete. */
   readonly repeats: readonly number[]
   readonly strings: readonly LongString[]
@@ -58,93 +63,72 @@ export interface ResultParts {
 
 /**
  * Validates JSON texts from their bytes, in WebAssembly. It either finds that a text is surely valid, or
- * gives no answer; then the caller parses and evaluates the text. Answers depend on the arguments alone. The
- * last text that was read is kept, so that it is not read again.
+ * gives no answer; then the caller parses and evaluates the text. Answers depend on the arguments alone.
  */
 export class ByteValidator {
   readonly #hidden: readonly Range[]
   #module: Module | undefined
   #memory = Buffer.alloc(0)
-  /**
-   * The last text that was read, or a part of it, and the index of its entry on the tape: the list of the
-   * text's tokens (assembly/tape.ts).
-   */
-  #last: { readonly text: Buffer; readonly value: number } | undefined
   /** The schema's table that is in the memory. */
   #table: Buffer | undefined
   /** The number of short texts in a row. */
   #short = 0
 
+  readonly #maxSteps: number
+
   /** @param hidden characters that may hide text */
-  constructor(hidden: readonly Range[]) {
+  constructor(hidden: readonly Range[], steps = maxSteps) {
     this.#hidden = hidden
+    this.#maxSteps = steps
   }
 
   /**
    * Reads a message.
    * @param depth allowed levels of nesting
+   * @param table of the schema that structuredContent is checked by in the same pass
+   * @param spend called with the number of steps that the check took
    * @returns undefined unless the message is surely JSON that all parsers read alike: UTF-8, no member twice,
    * no lone surrogate, no number beyond a double
    */
-  readResult(bytes: Buffer, depth: number): ResultParts | undefined {
+  readResult(bytes: Buffer, depth: number, table?: Buffer, spend?: Spend): ResultParts | undefined {
     return this.#unlessFailed(() => {
-      const root = this.#read(bytes, depth)
-      if (root === 0) return undefined
-      this.#module?.findResult(root)
-      return this.#resultParts(bytes)
+      const verdict = this.#read(bytes, depth, table, spend, true)
+      if (verdict === layout.UNREADABLE) return undefined
+      return this.#resultParts(bytes, table !== undefined && verdict === layout.VALID)
     })
   }
 
-  /**
-   * Whether a value surely matches a schema, whether or not formats are asserted.
-   * @param text of a value that was part of a message that was read
-   * @param table of the schema, at most `layout.TABLE_BYTES`
-   * @param spend called with the number of steps that were taken
-   */
-  isSurelyValid(text: Buffer, table: Buffer, spend?: (steps: number) => void): boolean {
-    if (table.length > layout.TABLE_BYTES) return false
-    return this.#unlessFailed(() => {
-      const value = this.#last?.text === text ? this.#last.value : this.#read(text, maxDepth)
-      const module = this.#module
-      if (value === 0 || module === undefined) return false
-      if (this.#table !== table) this.#view(module).set(table, layout.TABLE)
-      this.#table = table
-      this.#last = { text, value }
-      const verdict = module.check(value, maxSteps)
-      spend?.(maxSteps - Math.max(0, module.left()))
-      return verdict === layout.VALID
-    }) === true
+  /** Whether a value surely matches a schema, whether or not formats are asserted. */
+  isSurelyValid(text: Buffer, table: Buffer, spend?: Spend): boolean {
+    return this.#unlessFailed(() => this.#read(text, maxDepth, table, spend, false)) === layout.VALID
   }
 
-  /**
-   * True for the structuredContent of the last message that was read, and for the last text that was checked:
-   * it need not be read again.
-   */
-  holds(text: Buffer | undefined): boolean {
-    return text !== undefined && this.#last?.text === text
-  }
-
-  /** @returns the tape index of the text's value, or 0 */
-  #read(text: Buffer, depth: number): number {
-    this.#last = undefined
-    if (text.length > maxBytes || !isUtf8(text)) return 0
+  /** @returns the verdict on the text, or on structuredContent in a message */
+  #read(
+    text: Buffer, depth: number, table: Buffer | undefined, spend: Spend | undefined, isMessage: boolean,
+  ): number {
+    if (text.length > maxBytes || !isUtf8(text)) return layout.UNREADABLE
     const module = this.#instance(text.length)
     const at = module.prepare(text.length)
     if (at === 0) throw new RangeError('no memory for the text')
-    this.#view(module).set(text, at)
-    return module.read(text.length, depth)
+    const view = this.#view(module)
+    view.set(text, at)
+    if (table === undefined) return module.read(text.length, depth, 0, isMessage)
+    if (this.#table !== table) view.set(table, layout.TABLE)
+    this.#table = table
+    const verdict = module.read(text.length, depth, this.#maxSteps, isMessage)
+    spend?.(this.#maxSteps - Math.max(0, module.left()))
+    return verdict
   }
 
-  #resultParts(bytes: Buffer): ResultParts {
+  #resultParts(bytes: Buffer, isValid: boolean): ResultParts {
     const word = (offset: number) => this.#memory.readUInt32LE(layout.FOUND + offset)
-    const structured = word(layout.STRUCTURED)
-    const text = structured === 0
-      ? undefined
-      : bytes.subarray(word(layout.STRUCTURED_START), word(layout.STRUCTURED_END))
-    if (text !== undefined) this.#last = { text, value: structured }
+    const start = word(layout.STRUCTURED_START)
+    const structured = start === 0 ? undefined : bytes.subarray(start, word(layout.STRUCTURED_END))
     return {
       plain: word(layout.PLAIN) === 1,
-      structured: text,
+      structured,
+      isValid: isValid && structured !== undefined,
       repeats: listOf(word(layout.REPEAT_COUNT), index => word(layout.REPEATS + 4 * index)),
       strings: listOf(word(layout.STRING_COUNT), index => {
         const at = layout.STRINGS + layout.STRING_BYTES * index
@@ -162,7 +146,7 @@ export class ByteValidator {
     try {
       return ask()
     } catch (error) {
-      this.#module = this.#last = undefined
+      this.#module = undefined
       failures.publish(error)
       return undefined
     }
@@ -175,7 +159,7 @@ export class ByteValidator {
     const module = instantiate()
     module.setSeed(randomBytes(8).readBigUInt64LE())
     this.#view(module).set(bitsOf(this.#hidden), layout.HIDDEN)
-    this.#table = this.#last = undefined
+    this.#table = undefined
     return (this.#module = module)
   }
 

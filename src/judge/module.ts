@@ -1,13 +1,11 @@
 import { code } from './generated/code.js'
 
-/** The exports of assembly/index.ts. A tape index is the address of a token's entry; 0 is none. */
+/** The exports of assembly/index.ts. */
 export interface Module {
   readonly memory: { readonly buffer: ArrayBuffer }
   setSeed(seed: bigint): void
   prepare(length: number): number
-  read(length: number, depth: number): number
-  findResult(root: number): void
-  check(value: number, steps: number): number
+  read(length: number, depth: number, steps: number, isMessage: boolean): number
   left(): number
 }
 

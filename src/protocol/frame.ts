@@ -75,4 +75,6 @@ export interface FrameLimits {
   readonly depth: number
   /** Longest frame that `readFast` reads; 0 turns it off. */
   readonly judgedBytes?: number
+  /** The table by which `structuredContent` of the response with this id will be checked. Never throws. */
+  readonly expected?: (key: IdKey) => Buffer | undefined
 }

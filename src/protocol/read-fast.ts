@@ -4,6 +4,8 @@ import { BLOCK_DATA, BLOCK_TEXT, LONG_BYTES, RESOURCE_BLOB, RESOURCE_TEXT } from
 import type { Facts, FrameLimits } from './frame.js'
 import { hiddenCharacters } from './text/characters.js'
 import { isArray, isObject, member, parseJson, type Json, type JsonObject } from './json.js'
+import type { IdKey } from './json-rpc.js'
+import { readKey } from './message.js'
 import { byte } from './scan.js'
 import { turns } from './turns.js'
 import { putUnread, valueOfString } from './unread.js'
@@ -33,6 +35,13 @@ interface Cut {
   readonly put: (result: JsonObject) => void
 }
 
+/** A check that was made while the text was read. */
+interface Checked {
+  readonly table: Buffer
+  /** The value surely matches the schema, whether or not formats are asserted. */
+  readonly isValid: boolean
+}
+
 interface FastRead extends Pick<Facts, 'plain' | 'repeats'> {
   readonly value: Json
 }
@@ -52,19 +61,38 @@ export const readFast = (bytes: Buffer, limits: FrameLimits): FastRead | undefin
     return undefined
   }
   turns.spend(stepsOfReading(bytes))
-  const parts = byteValidator.readResult(bytes, limits.depth)
+  const table = limits.expected && expectedTable(bytes, limits.expected)
+  const parts = byteValidator.readResult(bytes, limits.depth, table, spend)
   if (parts === undefined) return undefined
-  const { plain, repeats, structured, strings } = parts
+  const { plain, repeats, structured, strings, isValid } = parts
   const first = structured?.[0]
   if (first !== undefined && first !== byte.openObject && first !== byte.openArray) return undefined
   const cuts = strings.map(string => cutOf(string, structured))
   if (structured !== undefined) {
-    const value = lazyJson(structured, first === byte.openObject)
+    const value = lazyJson(structured, first === byte.openObject, table && { table, isValid })
     cuts.push({ text: structured, instead: 'null', put: result => assign(result, lazyMember, value) })
   }
   // Latin-1 is the cheapest encoding from ASCII bytes to a string.
   const value = parsed(bytes, isAscii(bytes) ? 'latin1' : 'utf8', cuts)
   return value === undefined ? undefined : { value, plain, repeats }
+}
+
+const spend = (steps: number): void => turns.spend(steps)
+
+/** Most ids stand at the beginning of a response or at its end: so many bytes of it are searched. */
+const idBytes = 96
+const idAtBegin = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|\d+)\s*,/
+const idAtEnd = /"id"\s*:\s*("[^"\\]*"|\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/
+
+/**
+ * The table for a response whose id is not read yet. The id may be the wrong one: the check by its table is
+ * then not used.
+ */
+const expectedTable = (bytes: Buffer, expected: (key: IdKey) => Buffer | undefined): Buffer | undefined => {
+  const [, id] = idAtBegin.exec(bytes.toString('latin1', 0, idBytes)) ??
+    idAtEnd.exec(bytes.toString('latin1', Math.max(0, bytes.length - idBytes))) ?? []
+  const key = id === undefined ? undefined : readKey(id)
+  return key === undefined ? undefined : expected(key)
 }
 
 // `structured` is read only if `isStructuredText` is true. That is so only in a result with
@@ -114,10 +142,12 @@ const handler = Symbol('lazy')
 /** Parses the text of an object or array at the first access. */
 class LazyJson implements ProxyHandler<JsonObject | readonly Json[]> {
   readonly text: Buffer
+  readonly checked: Checked | undefined
   #value: object | undefined
 
-  constructor(text: Buffer) {
+  constructor(text: Buffer, checked: Checked | undefined) {
     this.text = text
+    this.checked = checked
   }
 
   get value(): object {
@@ -163,8 +193,8 @@ class LazyJson implements ProxyHandler<JsonObject | readonly Json[]> {
  * `postMessage`). Send a thread the text instead.
  * @param text valid JSON of an object or array
  */
-export const lazyJson = (text: Buffer, isObjectText: boolean): Json =>
-  new Proxy<JsonObject | readonly Json[]>(isObjectText ? {} : [], new LazyJson(text))
+export const lazyJson = (text: Buffer, isObjectText: boolean, checked?: Checked): Json =>
+  new Proxy<JsonObject | readonly Json[]>(isObjectText ? {} : [], new LazyJson(text, checked))
 
 const lazyOf = (value: Json): LazyJson | undefined => {
   const found: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, handler) : undefined
@@ -172,6 +202,9 @@ const lazyOf = (value: Json): LazyJson | undefined => {
 }
 
 export const textOf = (value: Json): Buffer | undefined => lazyOf(value)?.text
+
+/** The check that was made while the value's text was read. */
+export const checkedOf = (value: Json): Checked | undefined => lazyOf(value)?.checked
 
 /** The parsed value of a lazy one: walking it is faster without the proxy. */
 export const parsedOf = (value: Json): Json => (lazyOf(value)?.value as Json | undefined) ?? value

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Checked, SchemaChecker, SchemaLimits, SchemaProblem, Subject } from '#core/check.js'
 import { isArray, isObject, unmetered, type Json, type JsonObject } from '#protocol/unmetered.js'
-import { byteValidator, parsedOf, stepsOfReading, textOf } from '#protocol/read-fast.js'
+import { byteValidator, checkedOf, parsedOf, stepsOfReading, textOf } from '#protocol/read-fast.js'
 import { turns } from '#protocol/turns.js'
 import { Budget, Exhausted, mainThreadBytes, mainThreadSteps } from './budget.js'
 import { mainThreadDepth, unchecked, verdict, type Reading, type Schema } from './evaluate.js'
@@ -41,10 +41,18 @@ class Checker implements WarmableChecker {
   }
 
   check(subject: Subject, session = ''): Checked | Promise<Checked> {
-    // A text that the byte validator still holds is checked at once: later it would have to be read again.
-    const text = subject.kind === 'value' ? textOf(subject.value) : undefined
-    if (turns.isOpen || byteValidator.holds(text)) return this.#check(subject, session)
+    // A value that was checked while it was read needs no turn.
+    if (turns.isOpen || (subject.kind === 'value' && checkedOf(subject.value)?.isValid === true)) {
+      return this.#check(subject, session)
+    }
     return turns.later(`${this.#name} ${session}`, () => this.#check(subject, session))
+  }
+
+  tableOf(schema: JsonObject | boolean): Table | undefined {
+    const plan = this.#planOf(unmetered(schema))
+    if ('over' in plan || plan.reading?.schema === undefined) return undefined
+    const table = this.#tableOf(plan, plan.reading.schema)
+    return table === 'none' ? undefined : table
   }
 
   warm(): void {
@@ -80,7 +88,7 @@ class Checker implements WarmableChecker {
     const { reading } = plan
     const text = textOf(value)
     if (text !== undefined) {
-      if (reading?.schema !== undefined && this.#isSurelyValid(plan, reading.schema, text)) return fine
+      if (reading?.schema !== undefined && this.#isSurelyValid(plan, reading.schema, text, value)) return fine
       // A long text would exceed the budget of this thread: the worker parses it.
       if (reading === undefined || text.length > mainThreadBytes) return this.#offloaded(plan, text, session)
     }
@@ -99,14 +107,18 @@ class Checker implements WarmableChecker {
   }
 
   /** Asks the byte validator about a value that is not parsed. */
-  #isSurelyValid(plan: Plan, schema: Schema, text: Buffer): boolean {
-    const table = this.#tables.get(schema) ?? this.#tableOf(plan, schema)
-    if (!byteValidator.holds(text)) turns.spend(stepsOfReading(text))
+  #isSurelyValid(plan: Plan, schema: Schema, text: Buffer, value: Json): boolean {
+    const table = this.#tableOf(plan, schema)
+    const checked = checkedOf(value)
+    if (checked !== undefined && checked.table === table) return checked.isValid
+    turns.spend(stepsOfReading(text))
     return table !== 'none' && byteValidator.isSurelyValid(text, table, steps => turns.spend(steps))
   }
 
   /** A schema has no table when the table would be too large, or too much work. */
   #tableOf(plan: Plan, schema: Schema): Table | 'none' {
+    const known = this.#tables.get(schema)
+    if (known !== undefined) return known
     const budget = new Budget(mainThreadSteps)
     let table: Table | undefined
     try {

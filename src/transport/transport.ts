@@ -74,6 +74,9 @@ export interface HttpRequest {
   readonly body?: Buffer
 }
 
+/** The table by which the response to a request of this exchange will be checked; see `FrameLimits`. */
+export type Expected = (exchange: Exchange, key: IdKey) => Buffer | undefined
+
 export interface Exit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
@@ -81,8 +84,11 @@ export interface Exit {
 
 /** Converts between a peer's bytes and frames. Client- and server-facing transports combine freely. */
 export interface Transport {
-  /** Begins; no event is reported before. */
-  start(onEvent: (event: TransportEvent) => void): void
+  /**
+   * Begins; no event is reported before.
+   * @param expected see `FrameLimits` (server-facing)
+   */
+  start(onEvent: (event: TransportEvent) => void, expected?: Expected): void
   /** Forwards a client's HTTP request: GET or DELETE at once, POST with its frame (server-facing HTTP). */
   open?(exchange: Exchange, request: HttpRequest): void
   /** The client's HTTP request is over: the rest of the response is dropped (server-facing HTTP). */

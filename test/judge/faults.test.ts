@@ -73,6 +73,27 @@ t.test('memory that a large text took is given back, and what comes then is judg
   t.same(failures, [])
 })
 
+t.test('neither the deepest texts nor schemas that refer to themselves exhaust the stack', t => {
+  const { validator, failures } = validatorOf(t)
+  const self = { $ref: '#' }
+  const schemas = [
+    { anyOf: [{ properties: { a: self }, items: self }, { items: self, minItems: 1 }] },
+    { items: { anyOf: [{ ...self, minItems: 0 }, { ...self, maxItems: 9 }] } },
+    { additionalProperties: { allOf: [self, { type: 'object' }] }, items: { oneOf: [self, { type: 'null' }] } },
+    { additionalProperties: { not: { ...self, type: 'null' } }, items: { not: { ...self, type: 'null' } } },
+  ]
+  let valid = 0
+  for (const depth of [50, 499, 500, 5000]) {
+    const texts = [`${'['.repeat(depth)}${']'.repeat(depth)}`, `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`]
+    for (const schema of schemas) for (const text of texts) {
+      if (validator.isSurelyValid(Buffer.from(text), table(schema))) valid++
+    }
+  }
+  t.same(failures, [])
+  t.ok(valid > 4, `${valid} are surely valid`)
+  t.end()
+})
+
 t.test('texts of all sizes in turns take no more than the largest of them, and few instances', async t => {
   const made = watch(t)
   const { validator } = validatorOf(t)
@@ -91,7 +112,7 @@ const fault = (): never => {
   throw new RangeError('a fault')
 }
 
-for (const name of ['read', 'prepare', 'findResult', 'check', 'left'] as const) {
+for (const name of ['read', 'prepare', 'left'] as const) {
   t.test(`a fault in ${name} is told, nothing is known, and the next instance knows it again`, async t => {
     let isBroken = true
     const made = watch(t, own => (isBroken ? { ...own, [name]: fault } : own))

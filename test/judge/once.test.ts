@@ -37,7 +37,7 @@ const countReadings = (t: Pick<typeof tap, 'teardown'>): { readings: number } =>
     readonly exports: object
     constructor(module: object) {
       const own = new Instance(module).exports as Module
-      const read = (length: number, depth: number): number => (count.readings++, own.read(length, depth))
+      const read = (...given: Parameters<Module['read']>): number => (count.readings++, own.read(...given))
       this.exports = { ...own, read }
     }
   }
@@ -51,6 +51,7 @@ tap.test('many results that arrive at once are read once each, although they wai
   const checker = createSchemaChecker(schemaLimits)
   t.teardown(() => checker.close())
   const result = { content: [], structuredContent }
+  const limits = { messageBytes: 1 << 24, depth: 128, expected: () => checker.tableOf?.(schema) }
   const results = Array.from({ length: 12 }, (_, id) => ({ jsonrpc: '2.0', id, result }))
   let turns = 0
   let isOver = false
@@ -63,7 +64,7 @@ tap.test('many results that arrive at once are read once each, although they wai
     // Each arrives in an event of its own, as from a socket.
     await new Promise(setImmediate)
     const bytes = Buffer.from(JSON.stringify(result))
-    const { message } = await parseInTurns(bytes, { messageBytes: 1 << 24, depth: 128 })
+    const { message } = await parseInTurns(bytes, limits)
     const value = message.kind === 'result' ? member(message.result, 'structuredContent') : undefined
     if (value === undefined) throw new Error('no result')
     return checker.check({ kind: 'value', schema, value, path: '' })

@@ -7,6 +7,7 @@ import { findHidden } from '#protocol/text/hidden.js'
 import { parseFrame } from '#protocol/parse.js'
 import { Budget } from '#schema/budget.js'
 import { isBase64 } from '#rules/content.js'
+import type { JsonObject } from '#protocol/unmetered.js'
 import { read as readSchema } from '#schema/read/read.js'
 import { tableOf } from '#schema/table/table.js'
 import { model, picks, write } from '../protocol/json-text.js'
@@ -144,6 +145,7 @@ const cases: readonly (readonly [string, string | Buffer, 'plain' | 'fine' | 'un
   ['a name in an escape', '{"\\u0061":1}', 'unknown'],
   ['many members', names(5000), 'plain'],
   ['one of many members twice', names(5000).replace('"name 4000"', '"name 17"'), 'unknown'],
+  ['a text of a block very often', `{"result":{"content":[{"text":""${',"text":""'.repeat(6000)}}]}}`, 'unknown'],
   ['a member twice deep inside', `{"x":[{"y":{"a":1,"a":1}}]}`, 'unknown'],
   ['as deep as is allowed', '['.repeat(20) + ']'.repeat(20), 'plain'],
   ['deeper', '['.repeat(21) + ']'.repeat(21), 'unknown'],
@@ -199,6 +201,30 @@ const raise = (): never => {
 
 const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text)
 
+const manyNames = Array.from({ length: 70 }, (_, index) => `name${index}`)
+
+const twice: readonly (readonly [string, JsonObject, string])[] = [
+  ['behind all that are declared', { properties: { a: {}, b: {} } }, '{"a":1,"b":2,"a":3}'],
+  ['out of order', { properties: { a: {}, b: {} } }, '{"b":1,"b":2}'],
+  ['not declared', { properties: { a: {} } }, '{"x":1,"a":2,"x":3}'],
+  ['one of very many', { properties: Object.fromEntries(manyNames.map(name => [name, {}])) },
+    `{${manyNames.map(name => `"${name}":0`).join()},"name66":1}`],
+  ['one of very many, out of order', { properties: Object.fromEntries(manyNames.map(name => [name, {}])) },
+    `{${manyNames.toReversed().map(name => `"${name}":0`).join()},"name66":1}`],
+  ['behind a value that another schema read in part',
+    { items: { not: { additionalProperties: { additionalProperties: { type: 'string' } } } } },
+    '[{"x":{"x":1},"q":2},{"x":1,"x":2}]'],
+]
+
+t.test('a member that stands twice is found, whatever the schema', async t => {
+  for (const [where, schema, text] of twice) {
+    const { root } = readSchema(schema, 5000, new Budget(1e6), 300).schema ?? raise()
+    const table = tableOf(root, new Budget(1e6))
+    const message = Buffer.from(`{"result":{"structuredContent":${text}}}`)
+    t.equal(validator.readResult(message, 20, table), undefined, where)
+  }
+})
+
 /** As it is written in a text that repeats it. */
 const spaced = (text: string): string =>
   text.replace(/"(?:[^"\\]|\\.)*"|[[\]{},:]/g, token => (token.startsWith('"') ? token : ` ${token}\n  `))
@@ -226,8 +252,8 @@ t.test('a text repeats a value where it is the same text, white space between to
   )
   t.ok(some > 300, `${some} repeat it`)
   t.strictSame(
-    repeats('{"a":1}', ...Array.from({ length: 20 }, () => '{"a":1}')), [1, 2, 3, 4, 5, 6, 7, 8],
-    'the first of them',
+    repeats('{"a":1}', ...Array.from({ length: 20 }, () => '{"a":1}')), [1, 2, 3, 4, 5, 6, 7],
+    'those of the first eight blocks',
   )
   t.strictSame(repeats('{"a":"b c"}', '{"a":"bc"}', '{"a":"b  c"}', '{"a":"b c"} x', '{"a":"b c"'), [])
   t.strictSame(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import t from 'tap'
 import type { Json, JsonObject } from '#protocol/unmetered.js'
+import { ByteValidator } from '#judge/index.js'
 import { byteValidator } from '#protocol/read-fast.js'
 import { Budget } from '#schema/budget.js'
 import { read } from '#schema/read/read.js'
@@ -14,6 +15,9 @@ import { anySchema, changed, fitting, value, written } from './schemas.js'
 const steps = 100_000_000
 const depth = 300
 
+/** They have too few steps for most checks. */
+const impatient = [1, 2, 3, 5, 8, 13, 30].map(steps => new ByteValidator([], steps))
+
 /** What the judge and the engine say of texts by a schema; undefined of one that cannot be used. */
 const judgesOf = (schema: JsonObject | boolean) => {
   const reading = read(schema, 5000, new Budget(steps), depth)
@@ -24,6 +28,13 @@ const judgesOf = (schema: JsonObject | boolean) => {
     // Formats are asserted: what is valid so is valid without.
     const isValid = verdict(reading, JSON.parse(text) as Json, new Budget(steps), depth).length === 0
     assert.ok(isValid || !isKnown, JSON.stringify({ schema, text }))
+    // In a message, and then alone.
+    const message = Buffer.from(`{"id":1,"result":{"structuredContent":${text}}}`)
+    const parts = byteValidator.readResult(message, depth + 2, table)
+    assert.ok(isValid || parts?.isValid !== true, JSON.stringify({ schema, text }))
+    assert.ok(parts?.isValid === true || !isKnown, JSON.stringify({ schema, text }))
+    const isFooled = !isValid && impatient.some(one => one.isSurelyValid(Buffer.from(text), table))
+    assert.ok(!isFooled, JSON.stringify({ schema, text }))
     return { isKnown, isValid }
   }
 }

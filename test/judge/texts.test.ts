@@ -3,12 +3,23 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Frame } from '#protocol/frame.js'
 import { findHidden } from '#protocol/text/hidden.js'
+import { ByteValidator } from '#judge/index.js'
+import { hiddenCharacters } from '#protocol/text/characters.js'
+import { Budget } from '#schema/budget.js'
+import { verdict } from '#schema/evaluate.js'
+import { read as readSchema } from '#schema/read/read.js'
+import { tableOf } from '#schema/table/table.js'
 import { isArray, isObject, isString, member, type Json } from '#protocol/unmetered.js'
 import { parseFrame } from '#protocol/parse.js'
-import { textOf } from '#protocol/read-fast.js'
+import { byteValidator, textOf } from '#protocol/read-fast.js'
 import { corpus } from '../schema/ask.js'
 import { Random, runs } from './random.js'
-import { answer, longAnswer, mutated } from './texts.js'
+import { answer, answerOfNames, longAnswer, mutated, schemaOfNames } from './texts.js'
+
+const steps = 100_000_000
+
+/** They have too few steps for most checks. */
+const impatient = [1, 2, 3, 5, 8, 13, 30].map(steps => new ByteValidator(hiddenCharacters, steps))
 
 const limits = { messageBytes: 1 << 24, depth: 12 }
 
@@ -76,6 +87,36 @@ t.test('texts that are made, and changed byte by byte, are read alike', async t 
   t.comment(`${count} texts, ${fine} surely fine, ${repeats} texts in them surely repeat what is structured`)
   t.ok(whole > count / 3 && fine > count / 4, `${fine} of ${count} are surely fine`)
   t.ok(repeats > count / 30, `${repeats} repeat`)
+})
+
+t.test('a text is read by a schema as it is read without, and surely valid only where the engine finds nothing', async t => {
+  const random = new Random(5)
+  const count = runs(4000)
+  let [fine, valid] = [0, 0]
+  while (fine < count / 3) {
+    const schema = schemaOfNames(random)
+    const reading = readSchema(schema, 5000, new Budget(steps), 300)
+    const table = reading.schema && tableOf(reading.schema.root, new Budget(steps))
+    if (table === undefined) continue
+    for (let text = 0; text < 30; text++) {
+      const validator = random.once(2) ? byteValidator : random.in(impatient)
+      let bytes: Buffer = Buffer.from(random.once(3) ? answer(random) : answerOfNames(random, schema))
+      if (random.once(3)) bytes = mutated(bytes, random)
+      const title = JSON.stringify({ schema, text: bytes.toString('latin1') })
+      const alone = validator.readResult(bytes, 12)
+      const checked = validator.readResult(bytes, 12, table)
+      assert.ok(alone !== undefined || checked === undefined, title)
+      if (alone === undefined || checked === undefined) continue
+      fine++
+      assert.deepEqual({ ...checked, isValid: false }, alone, title)
+      if (!checked.isValid) continue
+      valid++
+      const value = JSON.parse(checked.structured?.toString() ?? '') as Json
+      assert.deepEqual(verdict(reading, value, new Budget(steps), 300), [], title)
+    }
+  }
+  t.comment(`${fine} texts, ${valid} surely valid`)
+  t.ok(valid > fine / 4 && valid < fine / 1.1, `${valid} of ${fine} are surely valid`)
 })
 
 t.test('answers of real servers, whole and changed byte by byte, are read alike', {

@@ -1,3 +1,4 @@
+import { isObject, type JsonObject } from '#protocol/unmetered.js'
 import type { Random } from './random.js'
 
 /** What a byte or a few of them may become: what matters to JSON, to UTF-8, and to who reads either. */
@@ -56,6 +57,9 @@ const names = [
   'abcdefghijklmnoq',
 ] as const
 
+/** The names of an object of many members. */
+const manyNames = Array.from({ length: 90 }, (_, index) => `k${index}`)
+
 /** White space as it may stand between tokens; mostly none. */
 const space = (random: Random): string =>
   (random.once(8) ? random.of(' ', '\n', '\t', '\r\n', '  ', '\n    ') : '')
@@ -69,7 +73,7 @@ const list = (random: Random, open: string, elements: readonly string[], close: 
 /** The text of an object of members that nearly all have names of their own. */
 const object = (random: Random, depth: number): string => {
   const many = random.once(12)
-  const given = random.many(many ? 40 : 5, index => (many ? `k${index}` : random.in(names)))
+  const given = random.many(many ? (random.once(6) ? 85 : 40) : 5, index => (many ? manyNames[index] ?? '' : random.in(names)))
   const distinct = [...new Set(given)].filter(name => !name.startsWith('\\') || random.once(20))
   const chosen = distinct.length > 0
     && random.once(many ? 8 : 60) ? [...distinct, random.of(random.in(distinct), '\\u0061')] : distinct
@@ -171,4 +175,45 @@ export const answer = (random: Random): string => {
     `"result":${list(random, '{', members, '}')}`,
   ]
   return space(random) + list(random, '{', random.once(2) ? parts : parts.reverse(), '}') + space(random)
+}
+
+/** A schema that declares names at every depth. */
+export const schemaOfNames = (random: Random): JsonObject => {
+  const pool = random.once(9) ? manyNames : names.map(name => JSON.parse(`"${name}"`) as string)
+  const known = pool.slice(random.below(10)).slice(0, 1 + random.below(random.of(3, 6, 12, 90)))
+  const member = (): JsonObject => random.of<JsonObject>(
+    {}, { $ref: '#' }, { $ref: '#' }, { items: { $ref: '#' } }, { prefixItems: [{ $ref: '#' }] },
+    { anyOf: [{ $ref: '#' }, { type: 'null' }] }, { oneOf: [{ type: 'object' }, { type: 'array' }] },
+    { not: { type: 'null' } }, { allOf: [{ $ref: '#' }, { properties: { a: {} } }] },
+    { type: ['string', 'integer', 'object'] }, { minimum: 0 }, { maxLength: 3 }, { pattern: '^[a-z0-9]*$' },
+    { enum: [1, 'a', null, true] },
+  )
+  return {
+    properties: Object.fromEntries(known.map(name => [name, member()])),
+    ...(random.once(3) && { items: { $ref: '#' } }),
+    ...(random.once(3) && { additionalProperties: random.of<JsonObject>({ $ref: '#' }, { type: 'object' }) }),
+    ...(random.once(6) && { required: random.many(2, () => random.in(known)) }),
+  }
+}
+
+/** A result with an object of declared names, mostly in their order; some stand twice. */
+export const answerOfNames = (random: Random, { properties }: JsonObject): string => {
+  const declared = isObject(properties) ? Object.keys(properties) : []
+  const inner = (depth: number): string => {
+    if (depth > 2 || !random.once(3)) return value(random, 3)
+    return random.once(3)
+      ? list(random, '[', random.many(4, () => inner(depth + 1)), ']')
+      : members(depth + 1)
+  }
+  const members = (depth: number): string => {
+    const from = depth === 0 ? 0 : random.below(declared.length)
+    const all = declared.slice(from, depth === 0 ? undefined : from + 6)
+    const own = all.filter(() => !random.once(random.of(2, 3, 50)))
+    const place = () => random.of(own.length, random.below(own.length + 1))
+    if (random.once(4)) own.splice(place(), 0, random.in(names))
+    if (all.length > 0 && random.once(4)) own.splice(place(), 0, random.in(all))
+    if (random.once(4)) own.reverse()
+    return list(random, '{', own.map(name => `${JSON.stringify(name)}:${inner(depth)}`), '}')
+  }
+  return `{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":${members(0)}}}`
 }

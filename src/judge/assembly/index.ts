@@ -1,5 +1,2 @@
-export { check, left } from './check'
 export { setSeed } from './names'
-export { read } from './read'
-export { findResult } from './result'
-export { prepare } from './tape'
+export { left, prepare, read } from './read'

@@ -17,8 +17,8 @@ const DELETE: u8 = 0x7f
 /** Of the first bytes of values, only `{` and `[` are `{` with this bit. */
 export const CASE: u8 = 0x20
 
-/** The highest bit of a string's end: the string has an escape. */
-export const ESCAPED: u32 = 0x80000000
+/** The highest bit of a token's end: a string has an escape, or a number a fraction or an exponent. */
+export const MARK: u32 = 0x80000000
 
 /** Whether no string since the beginning of the text holds a character that may hide text. */
 export let plain: bool = true
@@ -48,7 +48,7 @@ export function afterString(at: usize): usize {
     const one = load<u8>(at + where)
     if (one == QUOTE) return (at + where + 1) | escaped
     if (one == BACKSLASH) {
-      escaped = <usize>ESCAPED
+      escaped = <usize>MARK
       const rest = withoutEscapes(mask, at)
       if (rest != mask) at += rest == 0 ? 16 : ctz(rest)
       else {

@@ -1,6 +1,7 @@
 import * as layout from '#judge/layout.js'
 import { isArray, isObject, isString, member, type Json } from '#protocol/unmetered.js'
 import { jsonSchemaKeywords } from '#protocol/json-schema.js'
+import { keywordsAt } from '../keywords/index.js'
 import type { SchemaNode } from '../schema-node.js'
 
 /** The keywords of one schema, with their values. */
@@ -27,12 +28,30 @@ export const unsupportedIn = (keywords: Keywords, node: SchemaNode): number => {
   return unsupported
 }
 
-/** Keywords that the table supports. `then` and `else` are ignored without `if`, which is not supported. */
-const supported: ReadonlySet<string> = new Set((
+/** Keywords that assert nothing. `then` and `else` are ignored without `if`, which is not supported. */
+const silent = ['$defs', 'definitions', 'contentSchema', '$id', '$anchor', '$dynamicAnchor', 'then', 'else']
+
+/** Keywords that the table supports. */
+const supported: ReadonlySet<string> = new Set([...silent, ...(
   'type enum exclusiveMinimum exclusiveMaximum minLength maxLength format pattern properties required ' +
   'additionalProperties minProperties maxProperties items prefixItems additionalItems minItems maxItems ' +
-  'allOf anyOf oneOf not $defs definitions contentSchema $id $anchor $dynamicAnchor then else'
-).split(' '))
+  'allOf anyOf oneOf not'
+).split(' ')])
+
+/** The keyword of a schema that has no other assertion. */
+export const onlyAssertion = (node: SchemaNode): string | undefined => {
+  const names = keywordsAt(node).map(([{ name }]) => name).filter(name => !silent.includes(name))
+  return names.length === 1 ? names[0] : undefined
+}
+
+/** The schema that applies in place of one with no assertion but a `$ref`, or an `allOf` of one schema. */
+export const soleTarget = (node: SchemaNode): SchemaNode | undefined => {
+  const name = onlyAssertion(node) ?? ''
+  const list = isObject(node.schema) ? member(node.schema, name) : undefined
+  if (name === 'allOf') return isArray(list) && list.length === 1 ? node.child(name, 0) : undefined
+  const target = node.targets.get(name)
+  return target?.dynamic === undefined ? target?.node : undefined
+}
 
 const unsupportedBy = (name: string, value: Json, keywords: Keywords, node: SchemaNode): number => {
   switch (name) {

@@ -7,7 +7,7 @@ import { keywordsAt } from '../keywords/index.js'
 import { formatOf } from '../keywords/formats.js'
 import { failed, matched, type Dfa } from '../pattern/automaton.js'
 import { wholePattern } from '../pattern/pattern.js'
-import { typeOf, typesOf, unsupportedIn, type Keywords } from './support.js'
+import { onlyAssertion, soleTarget, typeOf, typesOf, unsupportedIn, type Keywords } from './support.js'
 import { Writer } from './writer.js'
 
 /** A schema in the form in which the byte validator reads it (src/judge/layout.ts). */
@@ -20,7 +20,13 @@ const combinations: ReadonlyMap<string, number> = new Map([
   ['allOf', layout.ALL_OF], ['anyOf', layout.ANY_OF], ['oneOf', layout.ONE_OF], ['not', layout.NOT],
 ])
 
+/** References that are followed from one to the next. A longer chain, or a circle, is a combination. */
+const maxHops = 8
+
 const maxWord = 0xffffffff
+
+/** Printing characters of ASCII that JSON spells as they are. */
+const plainName = /^[ !#-[\]-~]*$/
 
 /** The DFAs of the formats' patterns. */
 const automata = new Map<string, Dfa | undefined>()
@@ -52,9 +58,9 @@ class TableWriter {
   }
 
   write(root: SchemaNode): Table | undefined {
-    // The root's offset comes first, so that no schema has offset 0.
-    const start = this.#writer.words([0, 0])
-    this.#writer.setWord(start, this.#schema(root))
+    // The schema that allows everything is written by the byte validator.
+    const start = this.#writer.reserve(layout.ROOT + 4)
+    this.#writer.setWord(start + layout.ROOT, this.#schema(root))
     for (let next = this.#left.pop(); next !== undefined; next = this.#left.pop()) {
       this.#fill(...next)
       if (this.#writer.length > layout.TABLE_BYTES) return undefined
@@ -70,6 +76,7 @@ class TableWriter {
 
   /** The offset of a schema; 0 if it allows everything. Without a node, all its types are unsupported. */
   #schema(node: SchemaNode | undefined): number {
+    for (let hop = 0; node !== undefined && hop < maxHops; hop++) node = soleTarget(node) ?? node
     if (node === undefined) {
       return this.#writer.words(record(
         layout.SCHEMA_BYTES, [layout.TYPES, layout.ALL_TYPES], [layout.UNSUPPORTED, layout.ALL_TYPES],
@@ -90,14 +97,19 @@ class TableWriter {
     const keywords = new Map(keywordsAt(node).map(([{ name }, value]) => [name, value]))
     this.#budget.spend(50 * keywords.size)
     const set = (offset: number, value: number) => this.#writer.setWord(at + offset, value)
+    const unsupported = unsupportedIn(keywords, node)
+    const combined = this.#combinations(keywords, node)
     set(layout.TYPES, typesOf(keywords.get('type')))
-    set(layout.UNSUPPORTED, unsupportedIn(keywords, node))
+    set(layout.UNSUPPORTED, unsupported)
+    set(layout.IS_SIMPLE, Number(unsupported + combined === 0))
     set(layout.NUMBER_RULES, this.#numbers(keywords))
     set(layout.STRING_RULES, this.#strings(keywords))
     set(layout.ARRAY_RULES, this.#arrays(keywords, node))
     set(layout.OBJECT_RULES, this.#objects(keywords, node))
     set(layout.LISTED_VALUES, this.#values(keywords))
-    set(layout.COMBINATIONS, this.#combinations(keywords, node))
+    set(layout.COMBINATIONS, combined)
+    const only = onlyAssertion(node)
+    if (only === 'anyOf' || only === 'oneOf') set(layout.CHOICE, combined + layout.FIRST_COMBINATION)
   }
 
   #numbers(keywords: Keywords): number {
@@ -201,9 +213,10 @@ class TableWriter {
       this.#budget.spend(20 + name.length)
       const isDeclared = isObject(properties) && Object.hasOwn(properties, name)
       const schema = isDeclared ? this.#schema(node.child('properties', name)) : rest
-      const [at, length] = this.#writer.text(name)
+      const [at, length] = this.#writer.text(`${name}":`)
       return record(
-        layout.MEMBER_BYTES, [layout.NAME, at], [layout.NAME_LENGTH, length],
+        layout.MEMBER_BYTES, [layout.NAME, at], [layout.NAME_LENGTH, length - 2],
+        [layout.TOKEN_LENGTH, plainName.test(name) ? length : 0],
         [layout.IS_REQUIRED, Number(required.has(name))], [layout.MEMBER_SCHEMA, schema],
       )
     })

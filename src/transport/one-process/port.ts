@@ -4,7 +4,7 @@ import type { Frame } from '#protocol/frame.js'
 import type { IdKey, Request } from '#protocol/json-rpc.js'
 import type { Timers } from '../timers.js'
 import type { Names } from './rename.js'
-import type { Transport, TransportEvent } from '../transport.js'
+import type { Expected, Transport, TransportEvent } from '../transport.js'
 
 /** A request that the server has not answered. */
 export interface SentRequest {
@@ -40,6 +40,7 @@ const maxPauseMs = 1000
 export class Port implements Transport {
   readonly #hub: Hub
   #onEvent: ((event: TransportEvent) => void) | undefined
+  expected: Expected | undefined
   readonly #sentRequests = new ChurnGroups<Exchange, SentRequest>()
   /** True when `send` returned false, and `drained` was not reported yet. */
   full = false
@@ -52,8 +53,9 @@ export class Port implements Transport {
     this.#hub = hub
   }
 
-  start(onEvent: (event: TransportEvent) => void): void {
+  start(onEvent: (event: TransportEvent) => void, expected?: Expected): void {
     this.#onEvent = onEvent
+    this.expected = expected
   }
 
   report(event: TransportEvent): void {

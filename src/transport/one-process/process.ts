@@ -1,5 +1,5 @@
 import { stdioExchange } from '#core/event.js'
-import type { Transport, TransportEvent } from '../transport.js'
+import type { Expected, Transport, TransportEvent } from '../transport.js'
 
 interface SharedProcessOptions {
   /** Makes a process, without starting it. Called for the first request, and for the first after an end. */
@@ -12,6 +12,7 @@ interface SharedProcessOptions {
   readonly isPaused: () => boolean
   /** Gets the events of the running process. Events of processes that were told to end are ignored. */
   readonly onEvent: (event: TransportEvent) => void
+  readonly expected: Expected
 }
 
 /** The server's process. When it has ended, the next request starts a new one (see `BackOff`). */
@@ -56,7 +57,7 @@ export class SharedProcess {
         this.#backOff.ended(this.#hasAnswered)
       }
       this.#options.onEvent(event)
-    })
+    }, this.#options.expected)
     if (this.#options.isPaused()) child.pause(stdioExchange)
     return child
   }

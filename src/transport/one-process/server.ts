@@ -41,6 +41,10 @@ export class SharedServer implements Hub {
   }: SharedServerOptions) {
     this.#process = new SharedProcess({
       make, now, random, onEvent: event => this.#contained(event),
+      expected: (_, key) => {
+        const sent = this.#requests.find(numberOf(key))
+        return sent?.port.expected?.(sent.exchange, sent.names.key)
+      },
       isPaused: () => [...this.#ports].some(({ isPausing }) => isPausing),
     })
     this.timers = timers

@@ -7,7 +7,7 @@ import { Stopper } from '../process/group.js'
 import {
   describeExit, spawnGroup, startFailure, type CommandLine, type ServerChild,
 } from '../process/spawn.js'
-import type { Exit, Transport, TransportEvent } from '../transport.js'
+import type { Exit, Expected, Transport, TransportEvent } from '../transport.js'
 import { FrameReader } from './reader.js'
 import { LineWriter } from './writer.js'
 
@@ -52,6 +52,7 @@ class ServerProcess implements StdioServer {
   #writer: LineWriter | undefined
   #stopper: Stopper | undefined
   #onEvent: ((event: TransportEvent) => void) | undefined
+  #expected: Expected | undefined
   /** The server's stdout is closed. */
   #isStdoutClosed = false
   /** False while its stderr is read and has not ended. */
@@ -68,7 +69,7 @@ class ServerProcess implements StdioServer {
   constructor(options: StdioServerOptions) {
     this.#options = options
     this.#reader = new FrameReader(
-      options.limits,
+      { ...options.limits, expected: key => this.#expected?.(stdioExchange, key) },
       frame => this.#report({ type: 'frame', exchange: stdioExchange, frame }),
       () => {
         this.#isStdoutClosed = true
@@ -77,8 +78,9 @@ class ServerProcess implements StdioServer {
     )
   }
 
-  start(onEvent: (event: TransportEvent) => void): void {
+  start(onEvent: (event: TransportEvent) => void, expected?: Expected): void {
     this.#onEvent = onEvent
+    this.#expected = expected
     try {
       const { stderr = 'inherit' } = this.#options
       const child = spawnGroup(this.#options, typeof stderr === 'string' ? stderr : 'pipe')

@@ -4,7 +4,7 @@ import type { Exchange } from '#core/event.js'
 import type { Frame } from '#protocol/frame.js'
 import type { Id, IdKey } from '#protocol/json-rpc.js'
 import { responseKeys, requestKeys } from '../frames.js'
-import type { Transport, TransportEvent } from '../transport.js'
+import type { Expected, Transport, TransportEvent } from '../transport.js'
 import type { Abortable } from './pool.js'
 
 /** One POST of a frame: from `send` until nothing more of its response can come. */
@@ -175,7 +175,7 @@ export abstract class HttpSide implements Transport {
     this.stopMs = stopMs
   }
 
-  abstract start(onEvent: (event: TransportEvent) => void): void
+  abstract start(onEvent: (event: TransportEvent) => void, expected?: Expected): void
 
   abstract send(exchange: Exchange, frame: Frame): boolean
 

@@ -7,7 +7,7 @@ import {
   type HeadSettings, type InputSchemaOf,
 } from '../http/headers.js'
 import { Latch } from '../timers.js'
-import type { HttpRequest, Transport, TransportEvent } from '../transport.js'
+import type { Expected, HttpRequest, Transport, TransportEvent } from '../transport.js'
 import { HttpSide, type Call } from './calls.js'
 import { errorBody } from './error-body.js'
 import {
@@ -52,6 +52,7 @@ class HttpServer extends HttpSide {
   readonly #options: HttpServerOptions
   readonly #opened = new ChurnMap<Exchange, OpenRequest>()
   #onEvent: (event: TransportEvent) => void = () => {}
+  #expected: Expected | undefined
   #ended = false
 
   constructor(options: HttpServerOptions) {
@@ -59,8 +60,9 @@ class HttpServer extends HttpSide {
     this.#options = options
   }
 
-  start(onEvent: (event: TransportEvent) => void): void {
+  start(onEvent: (event: TransportEvent) => void, expected?: Expected): void {
     this.#onEvent = onEvent
+    this.#expected = expected
   }
 
   open(exchange: Exchange, request: HttpRequest): void {
@@ -136,6 +138,10 @@ class HttpServer extends HttpSide {
     if (isClientFrame) this.#report({ type: 'stream-ended', exchange, resumable })
   }
 
+  #limitsFor(exchange: Exchange): FrameLimits {
+    return { ...this.#options.limits, expected: key => this.#expected?.(exchange, key) }
+  }
+
   #headersFor(frame: Frame, request: HttpRequest | undefined): ReadonlyMap<string, string> {
     const { headers: operatorHeaders, inputSchemaOf } = this.#options
     if (request === undefined || frame.relayMade === true)
@@ -156,7 +162,8 @@ class HttpServer extends HttpSide {
     const kind = bodyKind(reply)
     const expectsResponse = !call.isAnswered
     const isClientFrame = latch !== undefined
-    const reading = { limits: this.#options.limits, latch: latch ?? alwaysOpen, asked: () => [...unanswered] }
+    const limits = this.#limitsFor(exchange)
+    const reading = { limits, latch: latch ?? alwaysOpen, asked: () => [...unanswered] }
     if (isClientFrame && kind === 'json' && unanswered.size === 1)
       return this.#readResponse(call, reply, reading)
     if (isClientFrame && (kind !== 'other' || !expectsResponse)) this.#reportHead(exchange, reply)
@@ -224,7 +231,7 @@ class HttpServer extends HttpSide {
     const kind = bodyKind(reply)
     this.#reportHead(exchange, reply)
     if (kind === 'other') return discard(reply)
-    const reading = { limits: this.#options.limits, latch, asked: () => [] }
+    const reading = { limits: this.#limitsFor(exchange), latch, asked: () => [] }
     if (kind === 'error') return this.#readError(exchange, reply, reading)
     await readMessages(reply, { ...reading, cursor: position }, received => {
       if ('bytes' in received) this.#report({ type: 'frame', exchange, frame: received })

@@ -5,7 +5,7 @@ import { isObject, isString, member } from '#protocol/json.js'
 import { isCancellation } from '#protocol/message.js'
 import { isModernRequest, type InputSchemaOf } from '#transport/http/headers.js'
 import { Latch } from '#transport/timers.js'
-import type { Transport, TransportEvent } from '#transport/transport.js'
+import type { Expected, Transport, TransportEvent } from '#transport/transport.js'
 import { AuthorizedUpstream, type Authorizer } from '../authorized.js'
 import { HttpSide, type Call } from '../calls.js'
 import { bodyKind, type Cursor } from '../messages.js'
@@ -56,17 +56,20 @@ class UpstreamSession extends HttpSide {
   readonly #stopWaiting: (() => void) | undefined
   #waits = 0
   #onEvent: (event: TransportEvent) => void = () => {}
+  #expected: Expected | undefined
+  readonly #limits: FrameLimits
 
   constructor(options: HttpSessionOptions) {
     super(options.stopMs)
     this.#options = options
+    this.#limits = { ...options.limits, expected: key => this.#expected?.(stdioExchange, key) }
     const { url, tls, authorizer } = options
     const upstream = new HttpUpstream(url, tls)
     this.#upstream = authorizer ? new AuthorizedUpstream(upstream, authorizer) : upstream
     this.#stopWaiting = authorizer?.waiting(message => this.#tellWaiting(message))
     this.#handshake = new HttpHandshake(this.#upstream, options.headers, options.inputSchemaOf)
     this.#responses = new HttpResponses({
-      limits: options.limits,
+      limits: this.#limits,
       latch: this.#latch,
       backoff: options.backoff ?? backoff,
       get: (lastEventId, signal) => this.#handshake.get(lastEventId, signal),
@@ -74,8 +77,9 @@ class UpstreamSession extends HttpSide {
     })
   }
 
-  start(onEvent: (event: TransportEvent) => void): void {
+  start(onEvent: (event: TransportEvent) => void, expected?: Expected): void {
     this.#onEvent = onEvent
+    this.#expected = expected
   }
 
   send(exchange: Exchange, frame: Frame): boolean {
@@ -223,9 +227,9 @@ class UpstreamSession extends HttpSide {
   /** The server has refused `initialize`: it may support HTTP+SSE only. */
   async #refused(call: Call, reply: HttpReply, error: Frame | undefined): Promise<string> {
     if (mayBeLegacy(reply.status, error)) {
-      const { headers, limits } = this.#options
+      const { headers } = this.#options
       const legacy = new LegacySse({
-        upstream: this.#upstream, headers, limits, latch: this.#latch,
+        upstream: this.#upstream, headers, limits: this.#limits, latch: this.#latch,
         onMessage: frame => this.#onMessage(stdioExchange, frame),
         ended: ended => this.#end(ended),
       })
