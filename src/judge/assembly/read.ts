@@ -57,7 +57,8 @@ let names: i32 = 0
 // @ts-ignore: decorator
 @inline
 export function spend(count: i32): bool {
-  steps -= count
+  // Less than 0 is final: much more work must not make it positive again.
+  if (steps >= 0) steps -= count
   return steps >= 0
 }
 
@@ -180,17 +181,17 @@ function isSimple(first: u32, schema: usize): bool {
  */
 function value(at: usize, place: usize, part: u32): usize {
   if (place != 0 && !spend(1)) note(UNKNOWN)
+  if (verdict != VALID) {
+    if (isAgain) return 0
+    place = 0
+  }
   const first = load<u8>(at)
   const type = typesOf(first)
   for (let choices = 0; choices < MAX_CHOICES && load<u32>(TABLE + place, CHOICE) != 0; choices++) {
     const chosen = chosenBy(TABLE + load<u32>(TABLE + place, CHOICE), type)
+    if (chosen == UNDECIDED) break
     if (chosen == NO_CHOICE) note(INVALID)
-    if (chosen == NO_CHOICE || chosen == UNDECIDED) break
-    place = chosen
-  }
-  if (verdict != VALID) {
-    if (isAgain) return 0
-    place = 0
+    place = chosen == NO_CHOICE ? 0 : chosen
   }
   const schema = TABLE + place
   let after: usize
