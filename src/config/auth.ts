@@ -1,3 +1,4 @@
+import { isLoopback } from '#addresses.js'
 import { CustomsError } from '#errors.js'
 import { readServerUrl } from './address.js'
 import { checked } from './check.js'
@@ -46,8 +47,8 @@ export const readFacade = ({ facade, issuer, audience }: WrittenAuth): FacadeCon
   }
   if (audience === undefined) return { audience }
   const { protocol, hostname, origin } = new URL(readServerUrl(audience, ['auth', 'audience']))
-  const isLocal = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
-  return protocol === 'https:' || isLocal ? { audience: origin } : fail(['auth', 'audience'], 'must be https')
+  const isAllowed = protocol === 'https:' || isLoopback(hostname)
+  return isAllowed ? { audience: origin } : fail(['auth', 'audience'], 'must be https')
 }
 
 /** Refuses settings that contradict how clients show who they are. */

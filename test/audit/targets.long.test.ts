@@ -23,7 +23,7 @@ const portOf = async (t: Test, server: Server): Promise<number> => {
 }
 
 /** What was said and counted of targets. */
-const told = (endMs = 5000) => {
+const told = (endMs = 60_000) => {
   const warnings: string[] = []
   const undelivered = new Map<string, number>()
   return {
