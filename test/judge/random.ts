@@ -5,8 +5,9 @@ export const runs = (usual: number): number => Number(process.env['MCP_CUSTOMS_F
 export class Random {
   #state: number
 
-  constructor(seed = Number(process.env['MCP_CUSTOMS_SEED'] ?? 1)) {
-    this.#state = Math.imul(seed, 0x9e3779b1) | 1
+  /** @param own tells the numbers of tests apart */
+  constructor(own = 0) {
+    this.#state = Math.imul(Number(process.env['MCP_CUSTOMS_SEED'] ?? 1) + 0x10001 * own, 0x9e3779b1) | 1
   }
 
   /** A whole number below another. */
