@@ -76,10 +76,14 @@ export class ByteValidator {
 
   readonly #maxSteps: number
 
-  /** @param hidden characters that may hide text */
+  /**
+   * @param hidden characters that may hide text
+   * @param steps at least 1
+   */
   constructor(hidden: readonly Range[], steps = maxSteps) {
     this.#hidden = hidden
-    this.#maxSteps = steps
+    // To the module, 0 steps are no schema.
+    this.#maxSteps = steps >= 1 && steps <= maxSteps ? Math.floor(steps) : maxSteps
   }
 
   /**

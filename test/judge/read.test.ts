@@ -201,6 +201,16 @@ const raise = (): never => {
 
 const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text)
 
+t.test('a value that is read once more by each schema of a choice is paid for each time', async t => {
+  const schema = { $defs: { x: { minItems: 1e6 } }, anyOf: Array.from({ length: 50 }, () => ({ $ref: '#/$defs/x' })) }
+  const { root } = readSchema(schema, 5000, new Budget(1e6), 300).schema ?? raise()
+  const table = tableOf(root, new Budget(1e6)) ?? Buffer.alloc(0)
+  let spent = 0
+  const text = `[[${Array.from({ length: 1000 }, () => 1).join()}]]`
+  t.notOk(validator.isSurelyValid(Buffer.from(text), table, steps => (spent += steps)))
+  t.ok(spent >= 50 * 1000, `${spent} steps`)
+})
+
 const manyNames = Array.from({ length: 70 }, (_, index) => `name${index}`)
 
 const twice: readonly (readonly [string, JsonObject, string])[] = [

@@ -20,7 +20,7 @@ let seed: u64 = 0
 /** The object that a slot belongs to. */
 let generation: u32 = 0
 
-/** Keyed hash: a server cannot choose names that all have the same hash. */
+/** Keyed hash: names that have the same one are few, or cost no more than MAX_PROBES for each name. */
 export function setSeed(value: u64): void {
   seed = value | 1
 }

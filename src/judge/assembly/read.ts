@@ -249,10 +249,12 @@ function array(at: usize, place: usize, part: u32): usize {
     const one = load<u8>(at++)
     if (one == CLOSE_ARRAY) break
     if (one != COMMA) return 0
+    // Not only at the end: a text of very many is refused at once.
+    if ((count & 0xffff) == 0 && <i32>count > MAX_VALUES) return 0
     at = afterSpace(at)
   }
+  if ((place != 0 || isAgain) && !spend(count)) note(UNKNOWN)
   if (place != 0) {
-    if (!spend(count)) note(UNKNOWN)
     if (count < load<u32>(rules, MIN_ITEMS) || count > load<u32>(rules, MAX_ITEMS)) note(INVALID)
   }
   levels++
@@ -342,8 +344,8 @@ function object(at: usize, place: usize, part: u32): usize {
     if (!isAgain && !isLike && !areDistinct(firstName)) return 0
     forgetNames(firstName)
   }
+  if ((place != 0 || isAgain) && !spend(count)) note(UNKNOWN)
   if (place != 0) {
-    if (!spend(count)) note(UNKNOWN)
     if (count < load<u32>(rules, MIN_PROPERTIES) || count > load<u32>(rules, MAX_PROPERTIES)) note(INVALID)
     if (found != load<u32>(rules, REQUIRED_COUNT)) note(INVALID)
   }
