@@ -1,7 +1,6 @@
 import * as layout from '#judge/layout.js'
 import { isArray, isObject, isString, member, type Json } from '#protocol/unmetered.js'
 import { jsonSchemaKeywords } from '#protocol/json-schema.js'
-import { keywordsAt } from '../keywords/index.js'
 import type { SchemaNode } from '../schema-node.js'
 
 /** The keywords of one schema, with their values. */
@@ -39,15 +38,19 @@ const supported: ReadonlySet<string> = new Set([...silent, ...(
 ).split(' ')])
 
 /** The keyword of a schema that has no other assertion. */
-export const onlyAssertion = (node: SchemaNode): string | undefined => {
-  const names = keywordsAt(node).map(([{ name }]) => name).filter(name => !silent.includes(name))
+export const onlyAssertion = (keywords: Keywords): string | undefined => {
+  const names = [...keywords.keys()].filter(name => !silent.includes(name))
   return names.length === 1 ? names[0] : undefined
 }
 
+/** Whether another schema may apply in place of this one: a look that costs next to nothing. */
+export const mayBeSole = ({ schema, targets }: SchemaNode): boolean =>
+  targets.size > 0 || (isObject(schema) && isArray(member(schema, 'allOf')))
+
 /** The schema that applies in place of one with no assertion but a `$ref`, or an `allOf` of one schema. */
-export const soleTarget = (node: SchemaNode): SchemaNode | undefined => {
-  const name = onlyAssertion(node) ?? ''
-  const list = isObject(node.schema) ? member(node.schema, name) : undefined
+export const soleTarget = (node: SchemaNode, keywords: Keywords): SchemaNode | undefined => {
+  const name = onlyAssertion(keywords) ?? ''
+  const list = keywords.get(name)
   if (name === 'allOf') return isArray(list) && list.length === 1 ? node.child(name, 0) : undefined
   const target = node.targets.get(name)
   return target?.dynamic === undefined ? target?.node : undefined

@@ -7,7 +7,7 @@ import { keywordsAt } from '../keywords/index.js'
 import { formatOf } from '../keywords/formats.js'
 import { failed, matched, type Dfa } from '../pattern/automaton.js'
 import { wholePattern } from '../pattern/pattern.js'
-import { onlyAssertion, soleTarget, typeOf, typesOf, unsupportedIn, type Keywords } from './support.js'
+import { mayBeSole, onlyAssertion, soleTarget, typeOf, typesOf, unsupportedIn, type Keywords } from './support.js'
 import { Writer } from './writer.js'
 
 /** A schema in the form in which the byte validator reads it (src/judge/layout.ts). */
@@ -76,7 +76,11 @@ class TableWriter {
 
   /** The offset of a schema; 0 if it allows everything. Without a node, all its types are unsupported. */
   #schema(node: SchemaNode | undefined): number {
-    for (let hop = 0; node !== undefined && hop < maxHops; hop++) node = soleTarget(node) ?? node
+    for (let hop = 0; node !== undefined && hop < maxHops && mayBeSole(node); hop++) {
+      const target = soleTarget(node, this.#keywordsOf(node))
+      if (target === undefined) break
+      node = target
+    }
     if (node === undefined) {
       return this.#writer.words(record(
         layout.SCHEMA_BYTES, [layout.TYPES, layout.ALL_TYPES], [layout.UNSUPPORTED, layout.ALL_TYPES],
@@ -93,9 +97,14 @@ class TableWriter {
     return at
   }
 
-  #fill(node: SchemaNode, at: number): void {
+  #keywordsOf(node: SchemaNode): Keywords {
     const keywords = new Map(keywordsAt(node).map(([{ name }, value]) => [name, value]))
     this.#budget.spend(50 * keywords.size)
+    return keywords
+  }
+
+  #fill(node: SchemaNode, at: number): void {
+    const keywords = this.#keywordsOf(node)
     const set = (offset: number, value: number) => this.#writer.setWord(at + offset, value)
     const unsupported = unsupportedIn(keywords, node)
     const combined = this.#combinations(keywords, node)
@@ -108,7 +117,7 @@ class TableWriter {
     set(layout.OBJECT_RULES, this.#objects(keywords, node))
     set(layout.LISTED_VALUES, this.#values(keywords))
     set(layout.COMBINATIONS, combined)
-    const only = onlyAssertion(node)
+    const only = onlyAssertion(keywords)
     if (only === 'anyOf' || only === 'oneOf') set(layout.CHOICE, combined + layout.FIRST_COMBINATION)
   }
 
