@@ -1,5 +1,4 @@
 import type { Frame } from '#protocol/frame.js'
-import type { JsonObject } from '#protocol/json.js'
 import { errorCode, type IdKey, type Request } from '#protocol/json-rpc.js'
 import { methodOf } from '#protocol/revisions/index.js'
 import type { ServerResponses } from './server-responses.js'
@@ -66,11 +65,6 @@ export class ClientRequests {
   /** The terms of the requests on an exchange, where there is no session. */
   termsOn(exchange: Exchange): Terms | undefined {
     return this.#core.options.stateless ? this.pending.on(exchange)[0]?.terms : undefined
-  }
-
-  /** The schema that the structured content of the response will be checked by. */
-  outputSchemaFor(exchange: Exchange, key: IdKey): JsonObject | boolean | undefined {
-    return this.#responses.results.outputSchemaFor(this.pending.find(exchange, key)?.called)
   }
 
   stageOf(exchange: Exchange, key: IdKey): PendingRequest['stage'] | undefined {

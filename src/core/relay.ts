@@ -25,6 +25,7 @@ import { ToolLists } from './tool-lists.js'
 export class Relay {
   readonly #core: Core
   readonly #lists: ToolLists
+  readonly #responses: ServerResponses
   readonly #requests: ClientRequests
   readonly #matching: ResponseMatching
   readonly #serverRequests: ServerRequests
@@ -39,6 +40,7 @@ export class Relay {
     this.#queue = new StdioQueue(core.ledger)
     this.#lists = new ToolLists(core)
     const responses = new ServerResponses(core, this.#lists)
+    this.#responses = responses
     this.#requests = new ClientRequests(core, this.#lists, new ToolCalls(core, this.#lists), responses)
     this.#matching = new ResponseMatching(core, this.#lists, this.#requests)
     this.#serverRequests = new ServerRequests(core, (...message) => responses.judgeUnsolicited(...message))
@@ -115,9 +117,9 @@ export class Relay {
     return found === 'absent' ? undefined : found?.inputSchemas[0]
   }
 
-  /** The schema that the response to a call will be checked by. */
+  /** The schema that the structured content of the response to a call will be checked by. */
   outputSchemaFor(exchange: Exchange, key: IdKey) {
-    return this.#requests.outputSchemaFor(exchange, key)
+    return this.#responses.results.outputSchemaFor(this.#requests.pending.find(exchange, key)?.called)
   }
 
   #onEvent(event: Event): void {

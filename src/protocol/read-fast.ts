@@ -5,7 +5,7 @@ import type { Facts, FrameLimits } from './frame.js'
 import { hiddenCharacters } from './text/characters.js'
 import { isArray, isObject, member, parseJson, type Json, type JsonObject } from './json.js'
 import type { IdKey } from './json-rpc.js'
-import { readKey } from './message.js'
+import { keysAtEnds } from './message.js'
 import { byte } from './scan.js'
 import { turns } from './turns.js'
 import { putUnread, valueOfString } from './unread.js'
@@ -79,19 +79,15 @@ export const readFast = (bytes: Buffer, limits: FrameLimits): FastRead | undefin
 
 const spend = (steps: number): void => turns.spend(steps)
 
-/** Most ids stand at the beginning of a response or at its end: so many bytes of it are searched. */
+/** Most ids stand at the beginning of a response or at its end: so many bytes of each are searched. */
 const idBytes = 96
-const idAtBegin = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|\d+)\s*,/
-const idAtEnd = /"id"\s*:\s*("[^"\\]*"|\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/
 
 /**
- * The table for a response whose id is not read yet. The id may be the wrong one: the check by its table is
- * then not used.
+ * The table for a response whose message is not read yet. The id may be the wrong one: the check by its table
+ * is then not used.
  */
 const expectedTable = (bytes: Buffer, expected: (key: IdKey) => Buffer | undefined): Buffer | undefined => {
-  const [, id] = idAtBegin.exec(bytes.toString('latin1', 0, idBytes)) ??
-    idAtEnd.exec(bytes.toString('latin1', Math.max(0, bytes.length - idBytes))) ?? []
-  const key = id === undefined ? undefined : readKey(id)
+  const [key] = keysAtEnds(bytes.subarray(0, idBytes), bytes.subarray(-idBytes))
   return key === undefined ? undefined : expected(key)
 }
 

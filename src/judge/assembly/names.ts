@@ -29,10 +29,14 @@ export function setSeed(value: u64): void {
 export let modelFrom: usize = 0
 let modelTo: usize = 0
 
-/** @param top of the names that are kept; 0 for none */
+export function beginNames(): void {
+  nameTop = NAMES
+  forgetModel()
+}
+
+/** @param top of the names that are kept */
 export function forgetNames(top: usize): void {
-  nameTop = top == 0 ? NAMES : top
-  if (top == 0) forgetModel()
+  nameTop = top
 }
 
 export function forgetModel(): void {

@@ -27,12 +27,12 @@ function next(automaton: usize, row: usize, at: usize): usize {
   return load<u32>(row + (automaton + column), ROWS)
 }
 
-/** What a text is to an automaton, at once. */
+/** The verdict of an automaton on a text. */
 export function matchesPattern(automaton: usize, at: usize, end: usize): i32 {
   return load<i32>(automaton + run(automaton, load<u32>(automaton, FIRST_STATE), at, end), ROWS)
 }
 
-/** Has a text decided later: see `areQueuedValid`. */
+/** Queues a text for an automaton. `areQueuedValid` tells the outcome. */
 export function matchLater(automaton: usize, at: usize, end: usize): void {
   let place = load<u32>(automaton, QUEUE_END)
   if (place == 0) {

@@ -12,7 +12,9 @@ import {
   TEXT, TOKEN_LENGTH, TYPES, UNKNOWN, UNREADABLE, UNSUPPORTED, VALID,
 } from '../layout'
 import { chosenBy, NO_CHOICE, ofCombinations, UNDECIDED } from './combinations'
-import { addName, areDistinct, forgetModel, forgetNames, lengthOfSame, modelFrom, nameTop } from './names'
+import {
+  addName, areDistinct, beginNames, forgetModel, forgetNames, lengthOfSame, modelFrom, nameTop,
+} from './names'
 import {
   BLOCK, beginParts, CONTENT, endParts, MESSAGE, notePart, partOf, setBlock, STRUCTURED,
 } from './parts'
@@ -26,7 +28,7 @@ import {
 /** Deeper texts are left to the parser, and deeper combinations are UNKNOWN: the native stack is bounded. */
 const MAX_DEPTH: i32 = 500
 
-/** The names of more declared members are compared. */
+/** An object keeps by a bit which of its first declared members were found, and the other names by text. */
 const SEEN_BITS: u32 = 64
 
 /** A schema may be a choice of itself. */
@@ -89,7 +91,7 @@ export function read(length: i32, deepest: i32, allowed: i32, isMessage: bool): 
   verdict = VALID
   isAgain = false
   beginPlain()
-  forgetNames(0)
+  beginNames()
   beginParts()
   const after = value(afterSpace(TEXT), isMessage ? 0 : root, isMessage ? MESSAGE : 0)
   if (!areQueuedValid()) note(UNKNOWN)
@@ -98,7 +100,7 @@ export function read(length: i32, deepest: i32, allowed: i32, isMessage: bool): 
   return verdict
 }
 
-/** What a value that was read is by another schema. */
+/** The verdict by another schema on a value that was read before. */
 export function again(place: usize, at: usize): i32 {
   const outerVerdict = verdict
   const outerAgain = isAgain
@@ -166,7 +168,7 @@ function scalar(at: usize, schema: usize): usize {
   return after
 }
 
-/** Whether `scalar` reads and checks the value whole. */
+/** Whether `scalar` can read and check the whole value. */
 // @ts-ignore: decorator
 @inline
 function isSimple(first: u32, schema: usize): bool {
@@ -201,9 +203,9 @@ function value(at: usize, place: usize, part: u32): usize {
   if ((load<u32>(schema, TYPES) & type) == 0) verdict = INVALID
   if (after == 0 || verdict != VALID) return after
   const combinations = load<u32>(schema, COMBINATIONS)
-  // Only scalars are listed.
-  const isListedWhole = (type & (ARRAY | OBJECT)) != 0 && load<u32>(schema, LISTED_VALUES) != 0
-  if (isListedWhole || (load<u32>(schema, UNSUPPORTED) & type) != 0) verdict = UNKNOWN
+  // A table lists scalars only.
+  const isUnlisted = (type & (ARRAY | OBJECT)) != 0 && load<u32>(schema, LISTED_VALUES) != 0
+  if (isUnlisted || (load<u32>(schema, UNSUPPORTED) & type) != 0) verdict = UNKNOWN
   else if (combinations != 0) {
     verdict = ++depth > MAX_DEPTH ? UNKNOWN : ofCombinations(TABLE + combinations, at, after)
     depth--
@@ -270,8 +272,8 @@ function object(at: usize, place: usize, part: u32): usize {
   const rest: usize = place == 0 ? 0 : load<u32>(rules, ADDITIONAL)
   const firstName = nameTop
   let count: u32 = 0
-  // Members come mostly in the order in which they are declared: then all up to `next` were found, and no
-  // other. `seen` has a bit for each of the first declared members that was found out of order.
+  // Members come mostly in the order in which they are declared: then those before `next` were found, and no
+  // others. After that, `seen` has a bit for each of the first declared members that was found.
   let member = rules + DECLARED
   let next: u32 = 0
   let isInOrder = true
@@ -355,7 +357,7 @@ function object(at: usize, place: usize, part: u32): usize {
   return at
 }
 
-/** The index of a declared member; `declared` when there is none. Not known when the steps do not suffice. */
+/** The index of a declared member, or `declared`. It means nothing where the steps did not suffice. */
 function find(rules: usize, declared: u32, next: u32, from: usize, length: i32): u32 {
   for (let compared: u32 = 0; compared < declared; compared++) {
     const one = rules + (DECLARED + <usize>next * MEMBER_BYTES)

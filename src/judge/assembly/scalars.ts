@@ -103,22 +103,20 @@ function numberOf(at: usize, end: usize): f64 {
   const isShort = whole <= 8 && behind <= 7
   if (!isShort || (behind > 0 && (load<u8>(at + whole) != 0x2e || <i32>ctz(others >> (whole + 1)) < behind)))
     return longNumberOf(at, end, negative)
-  const digits = digitsOf(at + whole, whole) * unchecked(integerPowers[behind]) + digitsOf(end, behind)
-  const value = <f64>digits / unchecked(powers[behind])
+  const power = unchecked(powers[behind])
+  const value = (digitsOf(at + whole, whole) * power + digitsOf(end, behind)) / power
   return negative ? -value : value
 }
-
-const integerPowers: StaticArray<i64> = [1, 10, 100, 1000, 10000, 100000, 1000000, 10000000]
 
 /** The value of up to eight digits, all at once: pairs of digits, then pairs of pairs, then both halves. */
 // @ts-ignore: decorator
 @inline
-function digitsOf(end: usize, count: i32): i64 {
+function digitsOf(end: usize, count: i32): f64 {
   if (count == 0) return 0
   let word = load<u64>(end - 8) & 0x0f0f0f0f0f0f0f0f & (u64.MAX_VALUE << (64 - (<u64>count << 3)))
   word = (word * 10 + (word >> 8)) & 0x00ff00ff00ff00ff
   word = (word * 100 + (word >> 16)) & 0x0000ffff0000ffff
-  return <i64>((word * 10000 + (word >> 32)) & 0xffffffff)
+  return <f64>((word * 10000 + (word >> 32)) & 0xffffffff)
 }
 
 function longNumberOf(at: usize, end: usize, negative: bool): f64 {
