@@ -1,9 +1,15 @@
 import tap from 'tap'
+import { stdioExchange } from '#core/event.js'
+import { openSession } from '#gateway/open.js'
 import { instantiate, type Module } from '#judge/module.js'
+import type { IdKey } from '#protocol/json-rpc.js'
+import { parseFrame } from '#protocol/parse.js'
 import { byteValidator } from '#protocol/read-fast.js'
 import { member } from '#protocol/unmetered.js'
+import { presetPolicy } from '#rules/index.js'
 import { createSchemaChecker } from '#schema/index.js'
 import { parseInTurns } from '#transport/frames.js'
+import type { Expected, TransportEvent } from '#transport/transport.js'
 import { limits as schemaLimits } from '../schema/ask.js'
 
 /** Node has it, though its types do not. */
@@ -73,4 +79,65 @@ tap.test('many results that arrive at once are read once each, although they wai
   t.same(checked, results.map(() => []))
   t.equal(count.readings, results.length)
   t.ok(turns >= 3, `${turns} turns of the event loop`)
+})
+
+/** An end of a session: what it was started with. */
+class End {
+  report: (event: TransportEvent) => void = () => undefined
+  expected: Expected | undefined
+  onSend = (): void => undefined
+
+  start(onEvent: (event: TransportEvent) => void, expected?: Expected): void {
+    this.report = onEvent
+    this.expected = expected
+  }
+
+  send(): boolean {
+    this.onSend()
+    return true
+  }
+
+  pause(): void {}
+
+  resume(): void {}
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
+tap.test('a session tells the schema of a result before it is read, so that it is read once', async t => {
+  const count = countReadings(t)
+  const checker = createSchemaChecker(schemaLimits)
+  t.teardown(() => checker.close())
+  const [client, server] = [new End(), new End()]
+  const session = openSession({
+    name: 'once', policy: presetPolicy('standard', { purpose: 'relay', locked: false }), trusted: false,
+    tools: new Map(), listMs: 10_000, requestMs: 0, maxTools: 100, intent: false, checker,
+    audit: () => undefined,
+  }, client, () => server)
+  session.start()
+  const limits = {
+    messageBytes: 1 << 24, depth: 128, expected: (key: IdKey) => server.expected?.(stdioExchange, key),
+  }
+  /** Reports a message, and waits until the session has sent it on. */
+  const pass = (from: End, to: End, message: object): Promise<void> => new Promise(resolve => {
+    to.onSend = resolve
+    const frame = parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })), limits)
+    from.report({ type: 'frame', exchange: stdioExchange, frame })
+  })
+  const revision = { protocolVersion: '2025-11-25' }
+  const info = { name: 'x', version: '1' }
+  await pass(client, server, {
+    id: 0, method: 'initialize', params: { ...revision, capabilities: {}, clientInfo: info },
+  })
+  const agreed = { ...revision, capabilities: { tools: {} }, serverInfo: info }
+  await pass(server, client, { id: 0, result: agreed })
+  await pass(client, server, { id: 1, method: 'tools/list' })
+  const tool = { name: 'rows', inputSchema: { type: 'object' }, outputSchema: schema }
+  await pass(server, client, { id: 1, result: { tools: [tool] } })
+  const before = count.readings
+  await pass(client, server, { id: 2, method: 'tools/call', params: { name: 'rows', arguments: {} } })
+  await pass(server, client, { id: 2, result: { content: [], structuredContent } })
+  t.equal(count.readings - before, 1)
 })
