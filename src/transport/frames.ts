@@ -1,3 +1,4 @@
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
 import { isReading, readFrame, type Reading } from '#protocol/parse.js'
@@ -19,7 +20,30 @@ const long = 128 * 1024
 /** This part of a body must arrive before its announced size is allocated: a peer can announce any size. */
 const earnest = 1 / 8
 
-/** Joins pieces up to a limit. The pieces must not be modified: the result may share their memory. */
+/** Smaller buffers are left to the garbage collector. */
+const releasedBytes = 32 * 1024
+
+/** Frees what is transferred to it, because nobody can receive it (HTML, message port post message steps). */
+let closedPort: MessagePort | undefined
+
+/**
+ * Frees the memory of a large buffer that nobody reads any more; its length is 0 from now on. The garbage
+ * collector would free it too. But V8 marks the whole heap whenever 24 MB of such memory wait, which costs
+ * more than reading the messages. A buffer that shares its memory is left alone.
+ */
+export const release = ({ buffer, length }: Buffer): void => {
+  if (length < releasedBytes || length < buffer.byteLength || !(buffer instanceof ArrayBuffer)) return
+  if (closedPort === undefined) {
+    closedPort = new MessageChannel().port1
+    closedPort.close()
+  }
+  closedPort.postMessage(undefined, [buffer])
+}
+
+/**
+ * Joins pieces up to a limit. The result may share their memory, so the pieces must not be modified. Large
+ * pieces are freed when they were copied.
+ */
 export class Gathering {
   readonly #maxBytes: number
   #pieces: Buffer[] = []
@@ -67,13 +91,21 @@ export class Gathering {
     this.#size = this.#expected = this.#filled = 0
     this.#ends = this.#room = undefined
     if (ends !== undefined) return { kind: 'oversized', ...ends, size }
-    return first && { kind: 'whole', bytes: more.length > 0 ? Buffer.concat([first, ...more], size) : first }
+    if (first === undefined || more.length === 0) return first && { kind: 'whole', bytes: first }
+    const pieces = [first, ...more]
+    const bytes = Buffer.concat(pieces, size)
+    // The last piece may be a part of a chunk whose rest is still to be read.
+    for (const piece of pieces.slice(0, -1)) release(piece)
+    return { kind: 'whole', bytes }
   }
 
   #fill(): void {
     this.#room ??= Buffer.allocUnsafeSlow(this.#expected)
     const added = this.#filled === 0 ? this.#pieces : this.#pieces.slice(1)
-    for (const piece of added) this.#filled += piece.copy(this.#room, this.#filled)
+    for (const piece of added) {
+      this.#filled += piece.copy(this.#room, this.#filled)
+      release(piece)
+    }
     this.#pieces = [this.#room.subarray(0, this.#filled)]
   }
 

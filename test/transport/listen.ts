@@ -26,16 +26,19 @@ export const waiter = () => {
 /** Starts a transport and keeps what it tells; each wait is for what it told already or is still to tell. */
 export const listen = (transport: Transport) => {
   const events: TransportEvent[] = []
+  const asked: (readonly [exchange: string, key: string])[] = []
   const { wake, until } = waiter()
   transport.start(event => {
     events.push(event)
     wake()
-  })
+  }, ({ name }, key) => void asked.push([name, key]))
   const all = <Type extends TransportEvent['type']>(type: Type) =>
     events.filter((event): event is Of<Type> => event.type === type)
   const lines = () => all('frame').map(({ frame }) => frame.bytes.toString())
   return {
     events,
+    /** The responses whose schema the transport asked for. */
+    asked,
     all,
     until,
     /** The frames until now, as text. */

@@ -1,6 +1,6 @@
 import type { Frame, ResponseHead } from '#protocol/frame.js'
 import { errorCode, type IdKey } from '#protocol/json-rpc.js'
-import { responseKeys } from '../frames.js'
+import { release, responseKeys } from '../frames.js'
 import { eventStream, headersOf, json, mediaType, only } from '../http/headers.js'
 import { encodeEvent, keepAlive } from '../sse/event.js'
 import type { HttpHeaders } from '../transport.js'
@@ -16,6 +16,8 @@ export interface Expected {
   readonly statusOf: (responses: readonly Frame[]) => number
   /** The status when the message has no requests, and the server has sent nothing. */
   readonly emptyStatus: 202 | 400
+  /** True for a single `tools/call`: the relay keeps nothing of the bytes of its result. */
+  readonly isToolCall?: boolean
   /** The response to a call that the relay refuses because its client lacks scopes. */
   readonly challenge?: (scopes: readonly string[]) => Refusal | undefined
 }
@@ -55,6 +57,8 @@ export class Reply {
   #full = false
   /** The number of calls of `keepAlive` since bytes were written. */
   #silence = 0
+  /** The result of a tool call that was handed to the response. */
+  #last: Buffer | undefined
   /** The newest responses that were sent. */
   readonly #sent: IdKey[] = []
   #onDrained: () => void = nothing
@@ -216,6 +220,7 @@ export class Reply {
     const status = this.#statusOf(this.#collected)
     const [first, ...more] = this.#collected
     if (first === undefined || more.length > 0) return this.#end(status, joined(this.#collected))
+    if (this.#expected.isToolCall === true) this.#last = first.bytes
     const isPage = first.message.kind === 'page'
     // The page of an HTTP error keeps the content type that the server has sent.
     const type = isPage ? only(this.#head?.headers ?? noHeaders, 'content-type') ?? '' : json
@@ -284,6 +289,7 @@ export class Reply {
 
   #over(): void {
     this.#state = 'done'
+    if (this.#last !== undefined && this.#response.writableFinished === true) release(this.#last)
     this.#onDrain()
     this.#onOver()
   }

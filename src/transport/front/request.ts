@@ -35,6 +35,8 @@ export interface FrontResponse {
   readonly destroyed: boolean
   readonly writableLength: number
   readonly writableNeedDrain: boolean
+  /** True when the operating system has all bytes; undefined over the channel. */
+  readonly writableFinished?: boolean
   readonly socket: { cork(): void; uncork(): void } | null
   readonly req: Pick<FrontRequest, 'headers'>
   writeHead(status: number, headers?: OutgoingHttpHeaders | (string | string[])[]): unknown

@@ -4,7 +4,7 @@ import { stdioExchange, type Exchange } from '#core/event.js'
 import { slice } from '#protocol/scan.js'
 import { parseFrame } from '#protocol/parse.js'
 import { SharedServer } from '#transport/one-process/server.js'
-import type { Transport, TransportEvent } from '#transport/transport.js'
+import type { Expected, Transport, TransportEvent } from '#transport/transport.js'
 import type { Frame } from '#protocol/frame.js'
 import { ManualTimers } from '../timers.js'
 import { exchange } from '../../exchange.js'
@@ -31,11 +31,13 @@ class Child implements Transport {
   closes = 0
   free = true
   hear: (event: TransportEvent) => void = () => undefined
+  expected: Expected | undefined
   gone = (): void => undefined
   readonly #gone = new Promise<void>(resolve => (this.gone = resolve))
 
-  start(hear: (event: TransportEvent) => void): void {
+  start(hear: (event: TransportEvent) => void, expected?: Expected): void {
     this.hear = hear
+    this.expected = expected
   }
 
   send(_exchange: Exchange, frame: Frame): boolean {
@@ -65,9 +67,11 @@ class Child implements Transport {
 /** A session in front of it: what it was told. */
 class Ear {
   readonly events: TransportEvent[] = []
+  /** The responses whose schema was asked for. */
+  readonly asked: string[] = []
 
   constructor(readonly port: Transport) {
-    port.start(event => this.events.push(event))
+    port.start(event => this.events.push(event), ({ name }, key) => void this.asked.push(`${name} ${key}`))
   }
 
   /** The frames since the last time, as `EXCHANGE TEXT`. */
@@ -118,6 +122,14 @@ t.test('requests of the same id go to one process under different numbers, and t
   for (const number of ['3', '1', '2']) child().say(answer(number, `{"of":${number}}`))
   t.same(a?.heard(), [`one ${answer('0', '{"of":1}')}`, `two ${answer('0', '{"of":2}')}`])
   t.same(b?.heard(), [`one ${answer('"0"', '{"of":3}')}`])
+})
+
+t.test('the schema of a response is asked for in its own session, by its own id', async t => {
+  const { ears: [a, b], child } = setUp(2)
+  a?.port.send(exchange('one'), ask('0'))
+  b?.port.send(exchange('two'), ask('"0"'))
+  for (const number of ['2', '1', '3']) child().expected?.(stdioExchange, number)
+  t.strictSame([a?.asked, b?.asked], [['one 0'], ['two "0"']])
 })
 
 t.test('nothing of a message changes but its names', async t => {

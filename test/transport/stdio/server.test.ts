@@ -40,19 +40,11 @@ t.test('any bytes come back from an echo as they went, and in order', async t =>
   }))
 })
 
-t.test('before a response is read, the transport asks by its id for the table that it is checked by', async t => {
-  const transport = stdioServer({ command: [process.execPath, fixture('server.mjs'), 'echo'], limits })
-  t.teardown(() => transport.close(3))
-  const asked: unknown[] = []
-  const response = '{"jsonrpc":"2.0","id":"a","result":{"content":[],"structuredContent":{}}}'
-  await new Promise<void>(resolve => {
-    transport.start(
-      event => { if (event.type === 'frame') resolve() },
-      (...given) => void asked.push(given),
-    )
-    transport.send(stdioExchange, raw(response))
-  })
-  t.strictSame(asked, [[stdioExchange, '"a"']])
+t.test('before a response is read, the transport asks for its schema by its id', async t => {
+  const { transport, line, asked } = behaving(t, ['echo'])
+  transport.send(stdioExchange, raw('{"jsonrpc":"2.0","id":"a","result":{"content":[],"structuredContent":{}}}'))
+  await line(0)
+  t.strictSame(asked, [[stdioExchange.name, '"a"']])
 })
 
 t.test('a message of some megabytes passes both ways', async t => {

@@ -21,6 +21,26 @@ const connect = (t: Test, url: URL, options: Partial<HttpServerOptions> = {}) =>
   return { ...events, transport, upstream }
 }
 
+/** Long enough for the fast reader, which reads it with its schema. */
+const structured = (id: number | string) => answer(id, { content: [], structuredContent: { a: 1 } })
+
+for (const kind of ['json', 'sse'] as const) {
+  t.test(`before a response is read, the transport asks for its schema by exchange and id (${kind})`, async t => {
+    const server = await serve(t, ({ message }, response) => {
+      const text = structured(message.id ?? 0)
+      if (kind === 'json') return json(response, text)
+      stream(response).event(text)
+      response.end()
+    })
+    const client = connect(t, server.url)
+    post(client.transport, 'one', ask(1, 'tools/call'))
+    await client.line(0)
+    post(client.transport, 'two', ask('a', 'tools/call'))
+    await client.line(1)
+    t.strictSame(client.asked, [['one', '1'], ['two', '"a"']])
+  })
+}
+
 t.test('a request goes out with the headers that are the client\'s to say, and the response\'s come back', async t => {
   const server = await serve(t, ({ message }, response) =>
     json(response, answer(message.id ?? 0), {

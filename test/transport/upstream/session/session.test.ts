@@ -47,6 +47,21 @@ t.test('the session id and the agreed revision go with everything after initiali
   await server.quiet()
 })
 
+for (const kind of ['json', 'sse'] as const) {
+  t.test(`before a response is read, the session asks for its schema by its id (${kind})`, async t => {
+    const server = await serve(t, session(({ message }, response) => {
+      const text = answer(message.id ?? 0, { content: [], structuredContent: { a: 1 } })
+      if (kind === 'json') return json(response, text)
+      stream(response).event(text)
+      response.end()
+    }))
+    const client = await greet(t, server.url)
+    client.send(ask('a', 'tools/call'))
+    await client.line(1)
+    t.strictSame(client.asked.at(-1), [stdioExchange.name, '"a"'])
+  })
+}
+
 t.test('nothing overtakes the handshake', async t => {
   let welcome = () => {}
   const server = await serve(t, (seen, response) => {
