@@ -1,4 +1,4 @@
-import type { Frame } from '#protocol/frame.js'
+import { type Frame, largeBytes } from '#protocol/frame.js'
 import { errorCode, type IdKey, type Request } from '#protocol/json-rpc.js'
 import { methodOf } from '#protocol/revisions/index.js'
 import type { ServerResponses } from './server-responses.js'
@@ -333,7 +333,9 @@ export class ClientRequests {
     if (arrived === undefined) return output.toClient(request.exchange, sent, 'client')
     if (arrived.frame.envelope?.event !== undefined && !this.#core.options.stateless)
       this.given.add(request, arrived.exchange)
-    output.toClient(exchangeOf(request, arrived), sent)
+    // Nothing is kept of a tool's result, unlike of a list.
+    const isDisposable = request.method === 'tools/call' && sent.bytes.length >= largeBytes
+    output.toClient(exchangeOf(request, arrived), isDisposable ? { ...sent, isDisposable } : sent)
   }
 
   /** Ends a request without a response, and records it. */

@@ -1,5 +1,5 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import type { Frame, FrameLimits } from '#protocol/frame.js'
+import { type Frame, type FrameLimits, largeBytes } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
 import { isReading, readFrame, type Reading } from '#protocol/parse.js'
 
@@ -20,9 +20,6 @@ const long = 128 * 1024
 /** This part of a body must arrive before its announced size is allocated: a peer can announce any size. */
 const earnest = 1 / 8
 
-/** Smaller buffers are left to the garbage collector. */
-const releasedBytes = 32 * 1024
-
 /** Frees what is transferred to it, because nobody can receive it (HTML, message port post message steps). */
 let closedPort: MessagePort | undefined
 
@@ -32,7 +29,7 @@ let closedPort: MessagePort | undefined
  * more than reading the messages. A buffer that shares its memory is left alone.
  */
 export const release = ({ buffer, length }: Buffer): void => {
-  if (length < releasedBytes || length < buffer.byteLength || !(buffer instanceof ArrayBuffer)) return
+  if (length < largeBytes || length < buffer.byteLength || !(buffer instanceof ArrayBuffer)) return
   if (closedPort === undefined) {
     closedPort = new MessageChannel().port1
     closedPort.close()

@@ -208,7 +208,6 @@ export class Endpoints implements Backend {
       keys: expected,
       statusOf: answers => statusOf(answers, frame, modern),
       emptyStatus: frame.message.kind === 'unusable' ? 400 : 202,
-      isToolCall: frame.message.kind === 'request' && frame.message.method === 'tools/call',
       challenge: scopes => this.#challenge(arrival, [...router.scopesFor(), ...scopes]),
     })
     const carries = expected.length > 0 && !isInitialize(frame)

@@ -16,8 +16,6 @@ export interface Expected {
   readonly statusOf: (responses: readonly Frame[]) => number
   /** The status when the message has no requests, and the server has sent nothing. */
   readonly emptyStatus: 202 | 400
-  /** True for a single `tools/call`: the relay keeps nothing of the bytes of its result. */
-  readonly isToolCall?: boolean
   /** The response to a call that the relay refuses because its client lacks scopes. */
   readonly challenge?: (scopes: readonly string[]) => Refusal | undefined
 }
@@ -57,8 +55,8 @@ export class Reply {
   #full = false
   /** The number of calls of `keepAlive` since bytes were written. */
   #silence = 0
-  /** The result of a tool call that was handed to the response. */
-  #last: Buffer | undefined
+  /** Freed when they were sent. */
+  #disposable: Buffer | undefined
   /** The newest responses that were sent. */
   readonly #sent: IdKey[] = []
   #onDrained: () => void = nothing
@@ -174,6 +172,7 @@ export class Reply {
       this.stream()
     }
     this.#write(encodeEvent(frame))
+    if (frame.isDisposable === true) release(frame.bytes)
     if (this.#pending <= 0) this.#response.setPending?.(undefined)
     // A stream that an HTTP server has opened normally ends when that server ends it.
     if (responses > 0 && this.#pending <= 0 && (!this.#head || this.#endsWithResponses)) this.finish()
@@ -220,7 +219,7 @@ export class Reply {
     const status = this.#statusOf(this.#collected)
     const [first, ...more] = this.#collected
     if (first === undefined || more.length > 0) return this.#end(status, joined(this.#collected))
-    if (this.#expected.isToolCall === true) this.#last = first.bytes
+    if (first.isDisposable === true) this.#disposable = first.bytes
     const isPage = first.message.kind === 'page'
     // The page of an HTTP error keeps the content type that the server has sent.
     const type = isPage ? only(this.#head?.headers ?? noHeaders, 'content-type') ?? '' : json
@@ -289,7 +288,8 @@ export class Reply {
 
   #over(): void {
     this.#state = 'done'
-    if (this.#last !== undefined && this.#response.writableFinished === true) release(this.#last)
+    const isSent = this.#response.writableFinished === true
+    if (isSent && this.#disposable !== undefined) release(this.#disposable)
     this.#onDrain()
     this.#onOver()
   }

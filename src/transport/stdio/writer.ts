@@ -1,6 +1,7 @@
 import { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { onOneLine } from '#protocol/scan.js'
+import { release } from '../frames.js'
 
 /** High-water mark, in bytes: far above a stream's own, so that usual frames never wait. */
 const fullBytes = 256 * 1024
@@ -19,6 +20,8 @@ export class LineWriter {
   #lines: Buffer[] = []
   #bytes = 0
   #lost: (() => void)[] = []
+  /** Those of the lines that are freed when they are written. */
+  #disposable: Buffer[] = []
   /** Turns whose lines the stream has not taken yet. */
   #pending = 0
   /**
@@ -49,9 +52,10 @@ export class LineWriter {
   /**
    * Lines of one turn of the event loop are written together.
    * @param lost called later if the line could not be written
+   * @param isDisposable see `Frame`
    * @returns false when the peer is not reading
    */
-  write(frame: Buffer, lost?: () => void): boolean {
+  write(frame: Buffer, lost?: () => void, isDisposable = false): boolean {
     if (this.#broken || !this.#stream.writable) {
       if (lost !== undefined) process.nextTick(lost)
       return true
@@ -64,6 +68,8 @@ export class LineWriter {
     this.#lines.push(bytes, lineEnd)
     this.#bytes += bytes.length + 1
     if (lost !== undefined) this.#lost.push(lost)
+    // Other streams may keep the buffers that they get.
+    if (isDisposable && this.#stream instanceof Socket) this.#disposable.push(bytes)
     // It stays full until `drain`, which callers wait for after `false`.
     this.#full ||= this.#bytes + this.#stream.writableLength >= fullBytes
     return !this.#full
@@ -91,13 +97,15 @@ export class LineWriter {
   /** Writes the lines of this turn; to be called before the stream is ended. */
   readonly handOver = (): void => {
     if (this.#lines.length === 0) return
-    const [lines, bytes, lost] = [this.#lines, this.#bytes, this.#lost]
+    const [lines, bytes, lost, disposable] = [this.#lines, this.#bytes, this.#lost, this.#disposable]
     this.#lines = []
     this.#bytes = 0
     this.#lost = []
+    this.#disposable = []
     const done = (error: Error | null | undefined): void => {
       this.#pending -= 1
       if (error) for (const report of lost) report()
+      else disposable.forEach(release)
       if (this.#pending === 0) this.#settled()
     }
     if (bytes <= copyBytes) {

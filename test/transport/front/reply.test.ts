@@ -63,24 +63,28 @@ t.test('a message before the answer makes the response a stream, which ends with
   t.equal(got.body, `data: ${progress}\n\ndata: {"jsonrpc":"2.0",\ndata: "id":7,\ndata: "result":{}}\n\n`)
 })
 
-t.test('the memory of a tool result is freed when it was sent, and that of a list is kept', async t => {
+t.test('the memory of a disposable frame is freed when it was sent', async t => {
   const long = `{"jsonrpc":"2.0","id":7,"result":{}}${' '.repeat(300_000)}`
   const sent: Buffer[] = []
   const { port } = await start(t, {
     act: (event, opened) => {
       if (event.type !== 'frame' || event.frame.message.kind !== 'request') return
-      if (event.frame.message.method === 'initialize') return echo(event, opened)
+      const { method } = event.frame.message
+      if (method === 'initialize') return echo(event, opened)
       const frame = frameOf(long)
       sent.push(frame.bytes)
-      opened.transport.send(event.exchange, frame)
+      if (method === 'streamed') opened.transport.send(event.exchange, frameOf(progress))
+      opened.transport.send(event.exchange, method === 'kept' ? frame : { ...frame, isDisposable: true })
     },
   })
   const withSession = { ...post, 'mcp-session-id': await handshake(port) }
-  for (const body of [call().replace('call', 'list'), call()])
-    t.equal((await ask(port, { headers: withSession, body })).body, long)
+  for (const method of ['kept', 'whole', 'streamed']) {
+    const { body } = await ask(port, { headers: withSession, body: call().replace('tools/call', method) })
+    t.equal(body, method === 'streamed' ? `data: ${progress}\n\ndata: ${long}\n\n` : long)
+  }
   // The client may have read a response before the front knows that it was sent.
   while (sent[1]?.length !== 0) await new Promise(setImmediate)
-  t.strictSame(sent.map(({ length }) => length), [long.length, 0])
+  t.strictSame(sent.map(({ length }) => length), [long.length, 0, 0])
 })
 
 t.test('a message without requests is answered with 202', async t => {

@@ -177,6 +177,26 @@ t.test('what waits for a slow peer is not written over by what comes after it', 
   server.close()
 })
 
+t.test('disposable lines are freed when a socket has taken them', async t => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const [peer] = (await once(server, 'connection')) as [Socket]
+  const writers = [new LineWriter(socket, () => undefined), new LineWriter(new Peer(), () => undefined)]
+  const lengths: number[][] = []
+  for (const writer of writers) {
+    const lines = ['a', 'b', 'c'].map(letter => Buffer.alloc(100_000, letter))
+    for (const line of lines) writer.write(line, undefined, line[0] !== 'b'.charCodeAt(0))
+    await writer.flush(60_000)
+    lengths.push(lines.map(({ length }) => length))
+  }
+  t.strictSame(lengths, [[0, 100_000, 0], [100_000, 100_000, 100_000]])
+  socket.end()
+  const text = (await buffer(peer)).toString()
+  t.ok(text === ['a', 'b', 'c'].map(letter => `${letter.repeat(100_000)}\n`).join(''))
+  server.close()
+})
+
 t.test('what is written in the turn in which the stream is ended arrives', async t => {
   const peer = new Peer()
   const writer = new LineWriter(peer, () => undefined)
