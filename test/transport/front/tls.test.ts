@@ -1,13 +1,38 @@
 import { readFileSync } from 'node:fs'
 import { once } from 'node:events'
+import { request as plainRequest } from 'node:http'
 import { request } from 'node:https'
 import { connect } from 'node:tls'
 import t from 'tap'
-import { echo, initialize, limits, post, start } from './harness.js'
+import { echo, frameOf, initialize, limits, post, start, textOf } from './harness.js'
+
+const pem = (name: string) => readFileSync(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url))
+
+for (const scheme of ['http', 'https']) {
+  t.test(`long frames whose memory is freed arrive whole at many clients (${scheme})`, async t => {
+    const answer = (key: string) => `{"jsonrpc":"2.0","id":${key},"result":{"text":"${key.repeat(500_000)}"}}`
+    const { port } = await start(t, {
+      act: (event, { transport }) => {
+        if (event.type !== 'frame' || event.frame.message.kind !== 'request') return
+        transport.send(event.exchange, { ...frameOf(answer(event.frame.message.key)), isDisposable: true })
+      },
+      ...(scheme === 'https' && { tls: { cert: pem('cert'), key: pem('key') } }),
+    })
+    const ask = (id: number) => new Promise<string>((resolve, reject) => {
+      const asked = (scheme === 'https' ? request : plainRequest)({
+        host: '127.0.0.1', port, path: '/mcp', method: 'POST', headers: post, rejectUnauthorized: false,
+      }, response => void textOf(response).then(resolve, reject))
+      asked.on('error', reject)
+      asked.end(initialize(id))
+    })
+    for (let round = 0; round < 3; round++) {
+      const texts = await Promise.all(Array.from({ length: 10 }, (_, id) => ask(id)))
+      t.ok(texts.every((text, id) => text === answer(String(id))))
+    }
+  })
+}
 
 t.test('new authorities of client certificates apply at once, also to open connections', async t => {
-  const pem = (name: string) =>
-    readFileSync(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url))
   const own = { cert: pem('cert'), key: pem('key') }
   const { port, front } = await start(t, { act: echo, tls: own })
   const asks = (client: object) => new Promise<number | undefined>((resolve, reject) => {
