@@ -159,7 +159,9 @@ t.test('a text that is cut off anywhere is read alike, and one with something be
   const random = new Random(3)
   for (let index = 0; index < 12; index++) {
     const bytes = Buffer.from(answer(random))
-    for (let length = 0; length < bytes.length; length++) {
+    // A long text is cut at some of its bytes: each cut reads all bytes before it.
+    const step = Math.ceil(bytes.length / 600)
+    for (let length = index % step; length < bytes.length; length += step) {
       assert.equal(
         compare(bytes.subarray(0, length)).isFine && !/^\s*$/.test(bytes.toString('latin1', length)), false,
       )
