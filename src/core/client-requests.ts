@@ -333,7 +333,8 @@ export class ClientRequests {
     if (arrived === undefined) return output.toClient(request.exchange, sent, 'client')
     if (arrived.frame.envelope?.event !== undefined && !this.#core.options.stateless)
       this.given.add(request, arrived.exchange)
-    // Nothing is kept of a tool's result, unlike of a list.
+    // The core keeps nothing of a tool's result, unlike of a list. Records and observers, which get it too,
+    // read it before it is sent: their effects come first.
     const isDisposable = request.method === 'tools/call' && sent.bytes.length >= largeBytes
     output.toClient(exchangeOf(request, arrived), isDisposable ? { ...sent, isDisposable } : sent)
   }

@@ -39,8 +39,7 @@ export class Relay {
     this.#core = core
     this.#queue = new StdioQueue(core.ledger)
     this.#lists = new ToolLists(core)
-    const responses = new ServerResponses(core, this.#lists)
-    this.#responses = responses
+    const responses = (this.#responses = new ServerResponses(core, this.#lists))
     this.#requests = new ClientRequests(core, this.#lists, new ToolCalls(core, this.#lists), responses)
     this.#matching = new ResponseMatching(core, this.#lists, this.#requests)
     this.#serverRequests = new ServerRequests(core, (...message) => responses.judgeUnsolicited(...message))

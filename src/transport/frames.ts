@@ -100,6 +100,7 @@ export class Gathering {
     this.#room ??= Buffer.allocUnsafeSlow(this.#expected)
     const added = this.#filled === 0 ? this.#pieces : this.#pieces.slice(1)
     for (const piece of added) {
+      // A chunk of a body with an announced size belongs to that body alone, so even the last piece is freed.
       this.#filled += piece.copy(this.#room, this.#filled)
       release(piece)
     }

@@ -335,7 +335,7 @@ t.test('capabilities declared to another relay do not count as missing', t => {
 t.test('only the long result of a tool is disposable', t => {
   const limits = { messageBytes: 1 << 24, depth: 128 }
   const isDisposable = (method: string, params: object, text: string) => {
-    const script = new Script().begin()
+    const script = new Script({ observed: true }).begin()
     const hear = (from: 'client' | 'server', message: object) => script.relay.handle({
       type: 'frame-received', from, exchange: exchange('stdio'),
       frame: parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 9, ...message })), limits),
@@ -343,7 +343,10 @@ t.test('only the long result of a tool is disposable', t => {
     hear('client', { method, params })
     const content = [{ type: 'text', text }]
     const all = { content, structuredContent: {}, tools: [weather], contents: [{ uri: 'a:b', text }], messages: [] }
-    const sent = hear('server', { result: all }).flatMap(effect => (effect.type === 'send' ? [effect.frame] : []))
+    const effects = hear('server', { result: all })
+    const sent = effects.flatMap(effect => (effect.type === 'send' ? [effect.frame] : []))
+    t.equal(effects.findLastIndex(({ type }) => type === 'audit' || type === 'observe') <
+      effects.findIndex(({ type }) => type === 'send'), true, 'records and observers come first')
     t.equal(sent.length, 1, method)
     return sent.map(frame => frame.isDisposable === true)
   }

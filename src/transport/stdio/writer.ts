@@ -13,6 +13,8 @@ const lineEnd = Buffer.from('\n')
 /** Writes lines, in order, to a stream that may be slow or break at any time. */
 export class LineWriter {
   readonly #stream: Writable
+  /** Only a socket or pipe is done with a buffer that it has written; other streams may keep the buffers. */
+  readonly #isSocket: boolean
   readonly #drained: () => void
   #broken = false
   #full = false
@@ -26,7 +28,7 @@ export class LineWriter {
   #pending = 0
   /**
    * Buffer in which lines are joined, unless it is in use: allocating one for each write would cost garbage
-   * collection. Only for sockets and pipes: other streams may keep the buffers that they get.
+   * collection.
    */
   #spare: Buffer | undefined
   #settled: () => void = () => {}
@@ -38,7 +40,8 @@ export class LineWriter {
   constructor(stream: Writable, drained: () => void, broken: (error: Error) => void = () => {}) {
     this.#stream = stream
     this.#drained = drained
-    if (stream instanceof Socket) this.#spare = Buffer.allocUnsafeSlow(copyBytes)
+    this.#isSocket = stream instanceof Socket
+    if (this.#isSocket) this.#spare = Buffer.allocUnsafeSlow(copyBytes)
     stream.on('drain', this.#onDrain)
     // This listener stays: a stream may fail long after the last line, and must not end the process.
     stream.on('error', error => {
@@ -68,8 +71,7 @@ export class LineWriter {
     this.#lines.push(bytes, lineEnd)
     this.#bytes += bytes.length + 1
     if (lost !== undefined) this.#lost.push(lost)
-    // Other streams may keep the buffers that they get.
-    if (isDisposable && this.#stream instanceof Socket) this.#disposable.push(bytes)
+    if (isDisposable && this.#isSocket) this.#disposable.push(bytes)
     // It stays full until `drain`, which callers wait for after `false`.
     this.#full ||= this.#bytes + this.#stream.writableLength >= fullBytes
     return !this.#full

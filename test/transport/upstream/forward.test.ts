@@ -21,13 +21,10 @@ const connect = (t: Test, url: URL, options: Partial<HttpServerOptions> = {}) =>
   return { ...events, transport, upstream }
 }
 
-/** Long enough for the fast reader, which reads it with its schema. */
-const structured = (id: number | string) => answer(id, { content: [], structuredContent: { a: 1 } })
-
 for (const kind of ['json', 'sse'] as const) {
   t.test(`before a response is read, the transport asks for its schema by exchange and id (${kind})`, async t => {
     const server = await serve(t, ({ message }, response) => {
-      const text = structured(message.id ?? 0)
+      const text = answer(message.id ?? 0, { content: [], structuredContent: { a: 1 } })
       if (kind === 'json') return json(response, text)
       stream(response).event(text)
       response.end()
