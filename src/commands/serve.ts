@@ -7,7 +7,7 @@ import { CustomsError } from '#errors.js'
 import type { Condition } from '#gateway/health.js'
 import { explained } from '#rules/index.js'
 import { countingMetrics, type Metrics, noMetrics } from '#telemetry/metrics.js'
-import type { FrontBackend, Refused } from '#transport/front/front.js'
+import type { FrontBackend, FrontSettings, HttpFront, Refused } from '#transport/front/front.js'
 import { inheritedChannel } from '#transport/process/relay.js'
 import { canStart } from '#transport/process/spawn.js'
 import type { LivePage } from './audit/ui.js'
@@ -103,9 +103,8 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
     const doubts = doubtsAbout(changed)
     const renewed = await settings(changed)
     const late = needRestart(served.configuration(), changed.configuration)
-    await served.reload(changed)
+    await applyTo(served, front, changed, renewed)
     current = changed
-    front.reload(renewed)
     for (const doubt of doubts) log.warn(doubt)
     if (late.length > 0) log.warn(`${late.join(', ')}: changed, which takes a restart`)
   }
@@ -121,6 +120,14 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   }
   await lifetime.ended
   return 0
+}
+
+/** Applies a changed setup to a running backend and the front before it. */
+export const applyTo = async (
+  served: Pick<Served, 'reload'>, front: Pick<HttpFront, 'reload'>, changed: Setup, renewed: FrontSettings,
+): Promise<void> => {
+  await served.reload(changed)
+  front.reload(renewed)
 }
 
 const endpointsOf = ({ servers }: Setup): readonly string[] => [

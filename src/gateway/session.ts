@@ -3,6 +3,7 @@ import type { Batches } from '#core/batches.js'
 import type { SharedSession } from '#core/shared.js'
 import type { Frame } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
+import { realTimers } from '#transport/timers.js'
 import type { Transport, TransportEvent } from '#transport/transport.js'
 import { Backpressure } from './backpressure.js'
 import type { RunningChecks } from './checks.js'
@@ -199,7 +200,7 @@ export class Session {
 
   #handle(event: Event): void {
     if (this.#isFinished) return
-    const startedAt = performance.now()
+    const startedAt = realTimers.now()
     const effects = this.#core.handle(event, startedAt)
     this.#recorder?.handled(event, startedAt, effects)
     for (const effect of effects) {

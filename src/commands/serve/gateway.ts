@@ -12,6 +12,7 @@ import type { Metrics } from '#telemetry/metrics.js'
 import { connectionTo, http } from '#telemetry/place.js'
 import { Endpoints, type Refused } from '#transport/front/front.js'
 import { canStart } from '#transport/process/spawn.js'
+import { machine } from '#transport/machine.js'
 import { SharedServer } from '#transport/one-process/server.js'
 import { stderrWritten } from '#transport/stdio/stderr.js'
 import type { SharedFlags } from '../flags.js'
@@ -221,7 +222,8 @@ const remote = async (
   ])
   const { limits } = configuration
   const logins = await loginsOf(server, configuration, warn)
-  const upstream = new HttpUpstream(new URL(server.url), tlsOf(server))
+  const url = new URL(server.url)
+  const upstream = machine.httpServer?.(url) ?? new HttpUpstream(url, tlsOf(server))
   const { headers, name } = server
   const passHeaders = new Set(server.passHeaders?.map(header => header.toLowerCase()))
   const cookiePath = isAlone ? undefined : `/${name}/`

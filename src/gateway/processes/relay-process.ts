@@ -4,6 +4,8 @@ import type { Quota } from '#transport/front/quota.js'
 import { killGroup } from '#transport/process/group.js'
 import { residentBytes, spawnRelay, type RelayChild } from '#transport/process/relay.js'
 import { BackOff } from '#transport/one-process/process.js'
+import { machine } from '#transport/machine.js'
+import { realTimers } from '#transport/timers.js'
 import type { FrontCalls, RelayCalls } from './calls.js'
 
 export interface RelayProcessOptions {
@@ -39,7 +41,7 @@ interface Running extends RelayChild {
   readonly end: FrontEnd<RelayCalls>
   readonly begunAt: number
   readonly groups: Set<number>
-  readonly timer: NodeJS.Timeout
+  readonly stopLooking: () => void
   readonly gone: Promise<void>
   readonly tellGone: () => void
   isReady: boolean
@@ -60,7 +62,7 @@ interface Running extends RelayChild {
  */
 export class RelayProcess {
   readonly #options: RelayProcessOptions
-  readonly #backOff = new BackOff(() => performance.now(), Math.random)
+  readonly #backOff = new BackOff(() => realTimers.now(), () => Math.random())
   /**
    * Requests that arrived while the process was ending. They wait for the next process, which starts only
    * when this one is gone: an audit log has one writer.
@@ -134,7 +136,7 @@ export class RelayProcess {
 
   #start(): Running {
     const { bodies, named, records } = this.#options
-    const spawned = spawnRelay()
+    const spawned = (machine.spawnRelay ?? spawnRelay)()
     const groups = new Set<number>()
     const calls: FrontCalls = {
       failed: ({ message }) => (running.reason = message),
@@ -155,8 +157,8 @@ export class RelayProcess {
     let tellGone = () => {}
     const gone = new Promise<void>(resolve => (tellGone = resolve))
     const running: Running = {
-      ...spawned, end, gone, tellGone, groups, begunAt: performance.now(),
-      timer: setInterval(() => this.#look(running), lookMs), isReady: false, endingAt: undefined,
+      ...spawned, end, gone, tellGone, groups, begunAt: realTimers.now(),
+      stopLooking: realTimers.every(lookMs, () => this.#look(running)), isReady: false, endingAt: undefined,
       missed: undefined, vitals: undefined, idleSince: undefined, reason: undefined,
     }
     this.#running = running
@@ -181,7 +183,7 @@ export class RelayProcess {
    */
   #look(running: Running): void {
     const { child, end, maxBytes, isReady, endingAt, vitals } = running
-    const now = performance.now()
+    const now = realTimers.now()
     const bytes = (child.pid === undefined ? undefined : residentBytes(child.pid)) ?? vitals?.rss ?? 0
     if (bytes > maxBytes)
       return this.#kill(
@@ -207,7 +209,7 @@ export class RelayProcess {
   }
 
   #hurry(running: Running): void {
-    running.endingAt ??= performance.now()
+    running.endingAt ??= realTimers.now()
     running.end.calls.call('hurry', undefined).catch(() => undefined)
   }
 
@@ -219,12 +221,12 @@ export class RelayProcess {
 
   #gone(running: Running, how: string): void {
     if (this.#running !== running) return
-    const { end, groups, timer, begunAt, endingAt, reason, child } = running
-    clearInterval(timer)
+    const { end, groups, stopLooking, begunAt, endingAt, reason, child } = running
+    stopLooking()
     this.#running = undefined
     this.#cleared = Promise.all([...groups].map(killGroup))
     if (endingAt === undefined) {
-      this.#backOff.ended(performance.now() - begunAt > longLifeMs)
+      this.#backOff.ended(realTimers.now() - begunAt > longLifeMs)
       this.#options.failed({ pid: child.pid, reason: reason ?? how })
     }
     end.lose()

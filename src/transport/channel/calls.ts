@@ -1,4 +1,5 @@
 import { messageOf } from '#errors.js'
+import { realTimers } from '../timers.js'
 
 /** The procedures that one end offers to the other; parameter and result are JSON values. */
 export type Calls = Readonly<Record<string, (given: never) => unknown>>
@@ -14,7 +15,7 @@ export type Message =
 interface Waiting {
   readonly resolve: (value: never) => void
   readonly reject: (error: Error) => void
-  readonly timer: NodeJS.Timeout | undefined
+  readonly stop: (() => void) | undefined
 }
 
 /**
@@ -45,8 +46,8 @@ export class Channel<Theirs extends Calls> {
       if (this.#closed) return reject(gone())
       const call = (this.#last += 1)
       const expire = () => this.onMessage({ answer: call, error: 'the other process does not answer' })
-      const timer = maxMs === undefined ? undefined : setTimeout(expire, maxMs)
-      this.#waiting.set(call, { resolve, reject, timer })
+      const stop = maxMs === undefined ? undefined : realTimers.after(maxMs, expire)
+      this.#waiting.set(call, { resolve, reject, stop })
       this.#send({ call, name, given })
     })
   }
@@ -55,7 +56,7 @@ export class Channel<Theirs extends Calls> {
     if ('call' in message) return void this.#answer(message)
     const waiting = this.#waiting.get(message.answer)
     this.#waiting.delete(message.answer)
-    clearTimeout(waiting?.timer)
+    waiting?.stop?.()
     if ('error' in message) waiting?.reject(new Error(message.error))
     else waiting?.resolve(message.value as never)
   }
@@ -63,8 +64,8 @@ export class Channel<Theirs extends Calls> {
   /** The other end is gone. */
   close(): void {
     this.#closed = true
-    for (const { reject, timer } of this.#waiting.values()) {
-      clearTimeout(timer)
+    for (const { reject, stop } of this.#waiting.values()) {
+      stop?.()
       reject(gone())
     }
     this.#waiting.clear()
