@@ -12,8 +12,8 @@ export class Tools {
   unannounced: number | undefined
   /** By session: the step at which it was told, after the last change. */
   readonly told = new Map<string, number>()
-  /** By session: the relay could not list, for a fault of the server's. */
-  readonly unlistable = new Set<string>()
+  /** By session: until when the relay may not know the list, for a fault of the server's. */
+  readonly blindUntil = new Map<string, number>()
 
   constructor(names: readonly string[]) {
     for (const name of names) this.kinds.set(name, 'integer')
@@ -25,6 +25,11 @@ export class Tools {
     this.changed.set(name, step)
     this.unannounced = step
     this.told.clear()
+  }
+
+  /** A listing of the relay's has failed. */
+  blind(session: string, until: number): void {
+    this.blindUntil.set(session, Math.max(until, this.blindUntil.get(session) ?? 0))
   }
 
   /** The page of all tools. */
@@ -51,6 +56,7 @@ export interface Asked {
   readonly method: string
   readonly tool: string | undefined
   readonly sent: number
+  readonly sentAt: number
   /** Where its server keeps its tools, once it has arrived there; and in which session. */
   tools: Tools | undefined
   session: string | undefined
@@ -89,9 +95,9 @@ export class Book {
   }
 
   /** By the newest list that the server has announced; undefined: nobody can say. */
-  kindOf({ tool, tools, session, sent }: Asked): Kind | 'none' | undefined {
+  kindOf({ tool, tools, session, sent, sentAt }: Asked): Kind | 'none' | undefined {
     if (tool === undefined || tools === undefined || session === undefined) return undefined
-    if (tools.unlistable.has(session)) return undefined
+    if (sentAt <= (tools.blindUntil.get(session) ?? -1)) return undefined
     const changed = tools.changed.get(tool)
     if (changed !== undefined) {
       const told = tools.told.get(session)
@@ -105,7 +111,9 @@ export class Book {
     const { marker, given } = asked
     if (asked.isAnswered) this.#world.violate('one answer', `${marker} is answered twice`)
     asked.isAnswered = true
-    if (response.error === undefined) this.#result(asked, JSON.stringify(response.result))
+    const withheld = withheldIn(response.result)
+    if (withheld !== undefined) this.#error(asked, { code: -31000, message: withheld }, false)
+    else if (response.error === undefined) this.#result(asked, JSON.stringify(response.result))
     else this.#error(asked, response.error, given.some(({ text }) => text === JSON.stringify(response.error)))
   }
 
@@ -132,4 +140,10 @@ export class Book {
     if (code === -31001)
       this.#world.violate('answer reaches', `${asked.marker}: its server lives, and the client is told: ${message}`)
   }
+}
+
+/** The relay's word in the place of a tool's result. */
+const withheldIn = (result: unknown): string | undefined => {
+  const text = JSON.stringify(result ?? null).slice(0, 400)
+  return /withheld by mcp-customs|may not be called here/.test(text) ? text : undefined
 }

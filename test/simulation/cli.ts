@@ -1,4 +1,4 @@
-import { play, type WorldName } from './run.js'
+import { play, warmUp, type WorldName } from './run.js'
 
 const [first = '1', ...rest] = process.argv.slice(2)
 const option = (name: string): string | undefined => {
@@ -7,6 +7,7 @@ const option = (name: string): string | undefined => {
 }
 const world = (option('world') ?? 'gateway') as WorldName
 
+await warmUp()
 if (option('for') !== undefined) {
   const until = performance.now() + Number(option('for')) * 1000
   const from = Number(option('from') ?? 1)

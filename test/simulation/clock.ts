@@ -45,7 +45,9 @@ export class VirtualClock {
   readonly every = (ms: number, act: () => void): (() => void) => this.#start(ms, ms, act)
 
   readonly immediate = (act: (...given: never[]) => void, ...given: never[]): object => {
-    const immediate = { act: () => act(...given), owner: this.owner }
+    // The ends of turns are kept in one list, although each process has an event loop of its own.
+    const owner = act.name === 'runEndOfTurn' ? this.main : this.owner
+    const immediate = { act: () => act(...given), owner }
     this.#immediates.push(immediate)
     return immediate
   }

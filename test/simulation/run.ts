@@ -16,6 +16,16 @@ export interface History {
 /** Most steps of a history, before everything comes to rest. */
 const maxSteps = 70
 
+/** Loaded before, so that no history waits for a file. */
+export const warmUp = async (): Promise<void> => {
+  await Promise.all([
+    import('#schema/index.js'), import('#transport/upstream/pool.js'), import('#transport/upstream/forward.js'),
+    import('#transport/upstream/authorized.js'), import('#commands/serve/state.js'),
+    import('#telemetry/observing.js'), import('#commands/serve/relay-process.js'), import('#commands/serve/gateway.js'),
+  ])
+  for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) await play('gateway', seed)
+}
+
 /**
  * Plays one history.
  * @param plan the steps to take; those that are not possible are left out. Undefined: chance decides
@@ -36,7 +46,7 @@ export const play = async (name: WorldName, seed: number, plan?: readonly Step[]
     }
     process.off('uncaughtException', failed).off('unhandledRejection', failed)
   } finally {
-    world.close()
+    await world.close()
   }
   const { steps, lines, violations } = world
   return { seed, steps, lines, violations }

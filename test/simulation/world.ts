@@ -106,7 +106,12 @@ export abstract class World {
     this.violations.push({ invariant, text: `${text} (step ${this.steps.length}${this.isResting ? ', at rest' : ''})` })
   }
 
-  close(): void {
+  /** Nothing of this history may reach the next one. */
+  async close(): Promise<void> {
+    for (let round = 0; round < 20 && this.clock.hasImmediates; round++) {
+      for (const { act } of this.clock.takeImmediates()) act()
+      await settled()
+    }
     this.#uninstall()
   }
 
@@ -121,8 +126,8 @@ export abstract class World {
     const act = () => this.clock.fire(next)
     // The next timer, or a longer wait.
     const wait = (ms: number): Action =>
-      ({ label: `wait ${ms}`, weight: 0.6, act: () => void (this.#until = this.clock.time + ms) })
-    return [{ label: 'timer', weight: 0.8, act }, wait(600), wait(4000)]
+      ({ label: `wait ${ms}`, weight: 0.15, act: () => void (this.#until = this.clock.time + ms) })
+    return [{ label: 'timer', weight: 0.3, act }, wait(600), wait(4000)]
   }
 
   #until = 0
@@ -182,7 +187,8 @@ export abstract class World {
       }
       await settled()
     }
-    this.violate('quiet', 'the event loop never comes to rest')
+    const [next] = this.clock.takeImmediates()
+    this.violate('quiet', `the event loop never comes to rest: ${String(next?.act)} ${next?.owner.name}`)
   }
 
   async #arrive(): Promise<boolean> {

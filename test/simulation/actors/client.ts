@@ -108,7 +108,7 @@ export class ClientActor implements Actor {
     const marker = `${this.name}-${id}`
     const takesLogs = this.kind.isModern && this.kind.logs && method === 'tools/call' && chance > 0.5
     const asked: Asked = {
-      marker, client: this.name, id, method, tool, sent: this.book.step, tools: undefined, session: undefined,
+      marker, client: this.name, id, method, tool, sent: this.book.step, sentAt: this.world.clock.time, tools: undefined, session: undefined,
       given: [], isAnswered: false, isCancelled: false, isLoose: false, takesLogs,
     }
     this.world.place(asked, this)

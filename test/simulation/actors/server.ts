@@ -21,6 +21,7 @@ export interface Received {
   snapshot: object | undefined
   answers: number
   isCancelled: boolean
+  readonly at: number
   /** Never answered. */
   isForgotten: boolean
 }
@@ -32,6 +33,9 @@ const prefix = 'io.modelcontextprotocol/'
 export const logLevelOf = (message: Message): unknown => metaOf(message)[`${prefix}logLevel`]
 
 /** More than what is freed by hand. */
+/** The longest time of a listing by the relay, in milliseconds. */
+export const listMs = 3000
+
 const longText = 40 * 1024
 
 /** How a server behaves; chosen by the seed. */
@@ -100,7 +104,7 @@ export abstract class ServerActor implements Actor {
     this.#number += 1
     const received: Received = {
       ...more, name: marker ?? `own${this.#number}`, message, marker, asked, snapshot: undefined, answers: 0,
-      isCancelled: false, isForgotten: false,
+      isCancelled: false, isForgotten: false, at: this.world.clock.time,
     }
     this.open.push(received)
     if (asked !== undefined) {
@@ -121,6 +125,7 @@ export abstract class ServerActor implements Actor {
   }
 
   actions(): readonly Action[] {
+    this.look()
     if (!this.isRunning) return []
     const { manners, name } = this
     const actions: Action[] = []
@@ -166,6 +171,7 @@ export abstract class ServerActor implements Actor {
   }
 
   rest(): readonly Action[] {
+    this.look()
     if (!this.isRunning) return []
     if (this.tools.unannounced !== undefined) {
       this.tools.unannounced = undefined
@@ -196,7 +202,15 @@ export abstract class ServerActor implements Actor {
   #forget(one: Received): void {
     one.isForgotten = true
     if (one.asked) one.asked.isLoose = true
-    if (one.message.method === 'tools/list') this.tools.unlistable.add(this.sessionOf(one))
+  }
+
+  /** The relay does not know the tools for a while after a listing of its own had no answer. */
+  protected look(): void {
+    const { time } = this.world.clock
+    for (const one of this.open) {
+      if (one.message.method === 'tools/list' && one.asked === undefined && time - one.at >= listMs)
+        this.tools.blind(this.sessionOf(one), time + listMs)
+    }
   }
 
   #log(one: Received): void {

@@ -5,7 +5,7 @@ import type { Chance } from '../chance.js'
 import { Owner } from '../clock.js'
 import type { End } from '../pipe.js'
 import type { Action, World } from '../world.js'
-import { type Manners, metaOf, type Message, type Received, ServerActor } from './server.js'
+import { listMs, type Manners, metaOf, type Message, type Received, ServerActor } from './server.js'
 
 /** A process with pipes, as its parent sees it. */
 class Child extends EventEmitter {
@@ -79,7 +79,7 @@ export class StdioActor extends ServerActor {
   lost(): void {
     for (const asked of this.book.asked.values())
       if (asked.tools === this.tools && !asked.isAnswered) asked.isLoose = true
-    this.tools.unlistable.add(this.name)
+    this.tools.blind(this.name, Infinity)
     for (const notice of this.book.notices) if (notice.to.startsWith(`${this.name}/`)) notice.isOff = true
   }
 
@@ -91,7 +91,7 @@ export class StdioActor extends ServerActor {
       actions.push({ label: `${this.name} makes noise`, weight: 0.2, act: () => void this.#out.write('debug: hello\n') })
       actions.push({ label: `${this.name} sends an anonymous error`, weight: 0.1, act: () => {
         for (const { asked } of this.open) if (asked) asked.isLoose = true
-        for (const { message } of this.open) if (message.method === 'tools/list') this.tools.unlistable.add(this.name)
+        for (const { message } of this.open) if (message.method === 'tools/list') this.tools.blind(this.name, this.world.clock.time + listMs)
         this.#write({ id: null, error: { code: -32700, message: 'Parse error' } })
       } })
       const two = this.open.filter(({ message: { method } }) => method === 'tools/call').slice(0, 2)

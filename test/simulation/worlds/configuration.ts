@@ -1,5 +1,6 @@
 import type { Configuration, ProcessServer, RemoteServer } from '#config/configuration.js'
 import { usual } from '#config/configuration.js'
+import { listMs } from '../actors/server.js'
 import { presetPolicy } from '#rules/index.js'
 
 type Setup = { readonly configuration: Configuration; readonly servers: readonly object[]; readonly isOnly?: boolean }
@@ -27,7 +28,7 @@ export const setupOf = (settings: Settings): Setup & { readonly servers: never }
     ...usual, file: 'simulation', listen: { host: '127.0.0.1', port: 1 },
     servers: new Map(configured.map(server => [server.name, server])),
     tokens: tokens.map(token => ({ token, name: token })),
-    limits: { ...usual.limits, bufferedBytes, listMs: 3000 },
+    limits: { ...usual.limits, bufferedBytes, listMs },
     sessions: { ...usual.sessions, max: 20, maxProcesses, idleMs, graceMs: 2000 },
     audit: { ...usual.audit, file: 'none', payloads: 'none', keepDays: 0, keepBytes: 0 },
     state: hasState

@@ -253,8 +253,8 @@ export class Gateway extends World {
     ask.leave()
   }
 
-  override close(): void {
-    super.close()
+  override async close(): Promise<void> {
+    await super.close()
     for (const name of Object.keys(machine)) Reflect.deleteProperty(machine, name)
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.removeAllListeners(signal)
   }
