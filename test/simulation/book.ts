@@ -1,5 +1,8 @@
 import type { World } from './world.js'
 
+/** The longest time of a listing by the relay, in milliseconds. */
+export const listMs = 3000
+
 /** The type that a tool's output schema asks for. */
 export type Kind = 'integer' | 'string'
 
@@ -57,6 +60,8 @@ export interface Asked {
   readonly tool: string | undefined
   readonly sent: number
   readonly sentAt: number
+  /** When it came to its server. */
+  arrivedAt: number | undefined
   /** Where its server keeps its tools, once it has arrived there; and in which session. */
   tools: Tools | undefined
   session: string | undefined
@@ -95,9 +100,9 @@ export class Book {
   }
 
   /** By the newest list that the server has announced; undefined: nobody can say. */
-  kindOf({ tool, tools, session, sent, sentAt }: Asked): Kind | 'none' | undefined {
+  kindOf({ tool, tools, session, sent, sentAt, arrivedAt = this.#world.clock.time }: Asked): Kind | 'none' | undefined {
     if (tool === undefined || tools === undefined || session === undefined) return undefined
-    if (sentAt <= (tools.blindUntil.get(session) ?? -1)) return undefined
+    if (arrivedAt - sentAt >= listMs || sentAt <= (tools.blindUntil.get(session) ?? -1)) return undefined
     const changed = tools.changed.get(tool)
     if (changed !== undefined) {
       const told = tools.told.get(session)
@@ -128,6 +133,8 @@ export class Book {
   }
 
   isStrict = true
+  /** A server has died. */
+  isShaky = false
 
   #error(asked: Asked, { code, message }: { code: number; message: string }, isServers: boolean): void {
     if (isServers || asked.isLoose || asked.method !== 'tools/call') return
@@ -137,7 +144,7 @@ export class Book {
       this.#world.violate('newest list', `${asked.marker}: the tool ${asked.tool} is refused: ${message}`)
     if (code === -31000 && first !== undefined && first.kind === kind && asked.given.length === 1)
       this.#world.violate('newest list', `${asked.marker}: a valid result (${first.kind}) is withheld: ${message}`)
-    if (code === -31001)
+    if (code === -31001 && !this.isShaky)
       this.#world.violate('answer reaches', `${asked.marker}: its server lives, and the client is told: ${message}`)
   }
 }

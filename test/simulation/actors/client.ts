@@ -2,7 +2,7 @@ import type { Asked, Book } from '../book.js'
 import { HttpAsk, type HttpQuestion } from '../http.js'
 import type { Gateway } from '../worlds/gateway.js'
 import type { Action, Actor } from '../world.js'
-import type { Message } from './server.js'
+import { garbled, type Message } from './server.js'
 
 interface Open {
   readonly http: HttpAsk
@@ -108,7 +108,7 @@ export class ClientActor implements Actor {
     const marker = `${this.name}-${id}`
     const takesLogs = this.kind.isModern && this.kind.logs && method === 'tools/call' && chance > 0.5
     const asked: Asked = {
-      marker, client: this.name, id, method, tool, sent: this.book.step, sentAt: this.world.clock.time, tools: undefined, session: undefined,
+      marker, client: this.name, id, method, tool, sent: this.book.step, sentAt: this.world.clock.time, arrivedAt: undefined, tools: undefined, session: undefined,
       given: [], isAnswered: false, isCancelled: false, isLoose: false, takesLogs,
     }
     this.world.place(asked, this)
@@ -256,9 +256,7 @@ export class ClientActor implements Actor {
     try {
       message = JSON.parse(text) as Message
     } catch {
-      if (!text.startsWith('debug') && one.asked?.isLoose !== true)
-        this.world.violate('own bytes', `${this.name}: not JSON: ${text.slice(0, 80)}`)
-      this.#markers(text, one)
+      this.#unread(text, one)
       return
     }
     this.#markers(text, one)
@@ -270,6 +268,13 @@ export class ClientActor implements Actor {
       return
     }
     if ((one.http.status ?? 0) < 400) this.book.answered(asked, message as never)
+  }
+
+  /** What is no JSON passes only as its server has written it. */
+  #unread(text: string, { asked }: Open): void {
+    const isWhole = text.startsWith('debug') || (text.includes('garbled') && text.includes(garbled))
+    if (!isWhole) this.world.violate('own bytes', `${this.name} ${asked?.marker ?? ''}: ${text.length} bytes, no JSON: ${text.slice(0, 80)}`)
+    this.#markers(text, { asked } as Open)
   }
 
   #notified({ method, params }: Message): void {

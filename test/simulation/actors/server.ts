@@ -1,4 +1,4 @@
-import type { Asked, Book, Kind, Tools } from '../book.js'
+import { listMs, type Asked, type Book, type Kind, type Tools } from '../book.js'
 import type { Chance } from '../chance.js'
 import type { Action, Actor, World } from '../world.js'
 
@@ -33,10 +33,10 @@ const prefix = 'io.modelcontextprotocol/'
 export const logLevelOf = (message: Message): unknown => metaOf(message)[`${prefix}logLevel`]
 
 /** More than what is freed by hand. */
-/** The longest time of a listing by the relay, in milliseconds. */
-export const listMs = 3000
-
 const longText = 40 * 1024
+
+/** What a line that cannot be read is filled with. */
+export const garbled = 'g'.repeat(33 * 1024)
 
 /** How a server behaves; chosen by the seed. */
 export interface Manners {
@@ -110,6 +110,8 @@ export abstract class ServerActor implements Actor {
     if (asked !== undefined) {
       asked.tools = this.tools
       asked.session = this.sessionOf(received)
+      asked.arrivedAt = this.world.clock.time
+      if (asked.arrivedAt - asked.sentAt >= listMs) this.tools.blind(asked.session, asked.arrivedAt + listMs)
     }
     this.arrived(received)
     this.world.arrived(received)

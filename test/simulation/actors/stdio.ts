@@ -1,11 +1,11 @@
 import { EventEmitter } from 'node:events'
 import type { ServerChild } from '#transport/process/spawn.js'
-import { Tools, type Book } from '../book.js'
+import { listMs, Tools, type Book } from '../book.js'
 import type { Chance } from '../chance.js'
 import { Owner } from '../clock.js'
 import type { End } from '../pipe.js'
 import type { Action, World } from '../world.js'
-import { listMs, type Manners, metaOf, type Message, type Received, ServerActor } from './server.js'
+import { garbled, type Manners, metaOf, type Message, type Received, ServerActor } from './server.js'
 
 /** A process with pipes, as its parent sees it. */
 class Child extends EventEmitter {
@@ -65,6 +65,7 @@ export class StdioActor extends ServerActor {
   exit(code: number | null, signal: NodeJS.Signals | null): void {
     if (!this.isRunning) return
     this.isRunning = false
+    if (code !== 0) this.book.isShaky = true
     this.lost()
     this.child.exitCode = code
     this.child.signalCode = signal
@@ -78,7 +79,7 @@ export class StdioActor extends ServerActor {
   /** Its open requests will not be answered. */
   lost(): void {
     for (const asked of this.book.asked.values())
-      if (asked.tools === this.tools && !asked.isAnswered) asked.isLoose = true
+      if (!asked.isAnswered) asked.isLoose = true
     this.tools.blind(this.name, Infinity)
     for (const notice of this.book.notices) if (notice.to.startsWith(`${this.name}/`)) notice.isOff = true
   }
@@ -119,11 +120,11 @@ export class StdioActor extends ServerActor {
 
   #garble(two: readonly Received[]): void {
     for (const { asked } of two) if (asked) asked.isLoose = true
-    const texts = two.map(({ message: { id }, marker }) =>
-      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[{"type":"text","text":"<<${marker}>>"}]}}`)
+    const texts = two.map(({ message: { id } }) =>
+      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[{"type":"text","text":"garbled"}]}}`)
     for (const one of two) this.close(one)
     this.#out.write(Buffer.concat([
-      Buffer.from(texts.join(' ')), Buffer.from(' '.repeat(33 * 1024)), Buffer.from([0xff, 0x0a]),
+      Buffer.from(texts.join(' ')), Buffer.from(garbled), Buffer.from([0xff, 0x0a]),
     ]))
   }
 

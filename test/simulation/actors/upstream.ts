@@ -73,9 +73,10 @@ export class HttpActor extends ServerActor {
 
   /** The program's connections to it. */
   upstream(url: URL): Pick<HttpUpstream, keyof HttpUpstream> {
+    const pool = new Set<Exchange>()
     return {
-      url, request: ask => this.#request(ask), reachable: () => Promise.resolve(true),
-      close: () => Promise.resolve(this.#closed()),
+      url, request: ask => this.#request(ask, pool), reachable: () => Promise.resolve(true),
+      close: () => Promise.resolve(pool.forEach(exchange => exchange.cut(new Error('closed')))),
     }
   }
 
@@ -84,11 +85,7 @@ export class HttpActor extends ServerActor {
     return [...this.exchanges].filter(({ isOver, ask }) => !isOver && ask.method === method).length
   }
 
-  #closed(): void {
-    for (const exchange of this.exchanges) exchange.cut(new Error('closed'))
-  }
-
-  #request(ask: HttpAsk): Promise<HttpReply> {
+  #request(ask: HttpAsk, pool: Set<Exchange>): Promise<HttpReply> {
     return new Promise((resolve, reject) => {
       const exchange = new Exchange(ask, this.world.clock.owner, resolve, reject)
       const abort = () => exchange.cut(Object.assign(new Error('aborted'), { code: 'UND_ERR_ABORTED' }))
@@ -96,6 +93,7 @@ export class HttpActor extends ServerActor {
       if (ask.signal instanceof AbortSignal) ask.signal.addEventListener('abort', abort)
       else ask.signal.onAbort = abort
       this.exchanges.add(exchange)
+      pool.add(exchange)
       this.world.soon(`${this.name} gets a ${ask.method}`, this.world.main, () => this.#arrives(exchange))
     })
   }

@@ -1,6 +1,6 @@
 import type { Configuration, ProcessServer, RemoteServer } from '#config/configuration.js'
 import { usual } from '#config/configuration.js'
-import { listMs } from '../actors/server.js'
+import { listMs } from '../book.js'
 import { presetPolicy } from '#rules/index.js'
 
 type Setup = { readonly configuration: Configuration; readonly servers: readonly object[]; readonly isOnly?: boolean }
