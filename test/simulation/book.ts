@@ -114,7 +114,7 @@ export class Book {
   /** A response to a request has arrived at its client. */
   answered(asked: Asked, response: { readonly result?: unknown; readonly error?: { code: number; message: string } }): void {
     const { marker, given } = asked
-    if (asked.isAnswered) this.#world.violate('one answer', `${marker} is answered twice`)
+    if (asked.isAnswered && !asked.isLoose) this.#world.violate('one answer', `${marker} is answered twice`)
     asked.isAnswered = true
     const withheld = withheldIn(response.result)
     if (withheld !== undefined) this.#error(asked, { code: -31000, message: withheld }, false)

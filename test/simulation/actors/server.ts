@@ -99,11 +99,14 @@ export abstract class ServerActor implements Actor {
     }
     if (message.id === undefined) return undefined
     const given = message.params?.['arguments'] as { readonly m?: string } | undefined
-    const marker = given?.m ?? (metaOf(message)['m'] as string | undefined)
-    const asked = marker === undefined ? undefined : this.book.asked.get(marker)
+    const named = given?.m ?? (metaOf(message)['m'] as string | undefined)
+    const found = named === undefined ? undefined : this.book.asked.get(named)
+    // The relay makes its own listings from the call for which it lists.
+    const asked = found?.method === message.method ? found : undefined
+    const marker = asked?.marker
     this.#number += 1
     const received: Received = {
-      ...more, name: marker ?? `own${this.#number}`, message, marker, asked, snapshot: undefined, answers: 0,
+      ...more, name: marker ?? `of the relay ${this.#number}`, message, marker, asked, snapshot: undefined, answers: 0,
       isCancelled: false, isForgotten: false, at: this.world.clock.time,
     }
     this.open.push(received)

@@ -91,7 +91,7 @@ export class StdioActor extends ServerActor {
     if (this.manners.isNoisy) {
       actions.push({ label: `${this.name} makes noise`, weight: 0.2, act: () => void this.#out.write('debug: hello\n') })
       actions.push({ label: `${this.name} sends an anonymous error`, weight: 0.1, act: () => {
-        for (const { asked } of this.open) if (asked) asked.isLoose = true
+        for (const asked of this.book.asked.values()) if (!asked.isAnswered) asked.isLoose = true
         for (const { message } of this.open) if (message.method === 'tools/list') this.tools.blind(this.name, this.world.clock.time + listMs)
         this.#write({ id: null, error: { code: -32700, message: 'Parse error' } })
       } })
@@ -132,7 +132,15 @@ export class StdioActor extends ServerActor {
     this.#text += chunk.toString()
     const lines = this.#text.split('\n')
     this.#text = lines.pop() ?? ''
-    for (const line of lines) this.receive(JSON.parse(line) as Message)
+    for (const line of lines) this.#line(line)
+  }
+
+  #line(line: string): void {
+    try {
+      this.receive(JSON.parse(line) as Message)
+    } catch {
+      this.world.violate('own requests', `${this.name} gets ${line.length} bytes that no client has sent`)
+    }
   }
 
   protected override arrived({ message, asked }: Received): void {
