@@ -129,10 +129,12 @@ export class Book {
       return this.#world.violate('own bytes', `${asked.marker} gets what was not said to it: ${text.slice(0, 120)}`)
     const kind = this.kindOf(asked)
     if (kind !== undefined && given.kind !== 'other' && kind !== given.kind && this.isStrict)
-      this.#world.violate('newest list', `${asked.marker}: a result of ${given.kind} passes, ${asked.tool} is ${kind}`)
+      this.#world.violate(this.newest, `${asked.marker}: a result of ${given.kind} passes, ${asked.tool} is ${kind}`)
   }
 
   isStrict = true
+  /** How the invariant about lists is called; a reload separates the sessions of a group. */
+  newest = 'newest list'
   /** A server has died. */
   isShaky = false
 
@@ -141,9 +143,9 @@ export class Book {
     const kind = this.kindOf(asked)
     const [first] = asked.given
     if (code === -32602 && kind !== undefined && kind !== 'none')
-      this.#world.violate('newest list', `${asked.marker}: the tool ${asked.tool} is refused: ${message}`)
+      this.#world.violate(this.newest, `${asked.marker}: the tool ${asked.tool} is refused: ${message}`)
     if (code === -31000 && first !== undefined && first.kind === kind && asked.given.length === 1)
-      this.#world.violate('newest list', `${asked.marker}: a valid result (${first.kind}) is withheld: ${message}`)
+      this.#world.violate(this.newest, `${asked.marker}: a valid result (${first.kind}) is withheld: ${message}`)
     if (code === -31001 && !this.isShaky)
       this.#world.violate('answer reaches', `${asked.marker}: its server lives, and the client is told: ${message}`)
   }

@@ -84,9 +84,14 @@ export class ClientActor implements Actor {
     this.#tidy()
     if (this.isStopped) return []
     if (!this.kind.isModern && this.session !== undefined && !this.hasStream)
-      return [{ label: `${this.name} opens a stream`, weight: 1, act: () => this.#bare('GET') }]
+      return this.#hasOpenedLast ? [] : [{ label: `${this.name} opens a stream`, weight: 1, act: () => {
+        this.#hasOpenedLast = true
+        this.#bare('GET')
+      } }]
     return []
   }
+
+  #hasOpenedLast = false
 
   begin(): void {
     this.#isBeginning = true
