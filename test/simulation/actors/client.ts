@@ -9,6 +9,7 @@ interface Open {
   readonly asked: Asked | undefined
   readonly kind: 'initialize' | 'request' | 'stream' | 'notification'
   readonly begun: number
+  readonly at: number
   readonly token: string | undefined
 }
 
@@ -187,7 +188,7 @@ export class ClientActor implements Actor {
     const http: HttpAsk = new HttpAsk(
       this.world, this.world.listener(), name, question, this.address, text => this.#hear(text, one),
     )
-    const one: Open = { http, asked, kind, begun: this.world.steps.length, token: this.kind.authorization }
+    const one: Open = { http, asked, kind, begun: this.world.steps.length, at: this.world.clock.time, token: this.kind.authorization }
     this.open.push(one)
   }
 
@@ -217,10 +218,10 @@ export class ClientActor implements Actor {
   #tidy(): void {
     for (const one of [...this.open]) {
       const { http, kind } = one
-      if (this.session !== undefined && kind !== 'stream' && http.status === 200) this.session.usedAt = this.world.clock.time
+      if (this.session !== undefined && kind !== 'stream' && http.status === 200) this.session.usedAt = Math.max(this.session.usedAt, one.at)
       if (http.status !== undefined) this.#status(one, http.status)
       if (kind === 'initialize' && http.headers.has('mcp-session-id') && this.session === undefined && http.isOver)
-        this.#begun(http)
+        this.#begun(http, one.at)
       if (!http.isOver) continue
       this.open.splice(this.open.indexOf(one), 1)
       if (kind === 'initialize' && this.session === undefined) this.#isBeginning = false
@@ -228,9 +229,9 @@ export class ClientActor implements Actor {
     }
   }
 
-  #begun(http: HttpAsk): void {
+  #begun(http: HttpAsk, at: number): void {
     const id = http.headers.get('mcp-session-id') ?? ''
-    this.session = { id, usedAt: this.world.clock.time }
+    this.session = { id, usedAt: at }
     this.#post('notification', JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }), undefined)
   }
 

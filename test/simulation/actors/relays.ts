@@ -35,6 +35,12 @@ export class RelayProcesses implements Actor {
     this.#fails = world.setting.is(0.25)
   }
 
+  /** The process that does what is being done: code that goes on after a promise has no owner of its own. */
+  get acting(): Owner {
+    const { owner } = this.#world.clock
+    return owner === this.#world.main ? (this.#all.findLast(({ isOver }) => !isOver)?.owner ?? owner) : owner
+  }
+
   start(): RelayChild {
     this.#last += 1
     const name = `relay${this.#last}`
@@ -61,6 +67,7 @@ export class RelayProcesses implements Actor {
       this.hasFailed = true
       for (const process of this.#world.processes.running)
         if (process.child.stdin.owner === relay.owner) process.exit(null, 'SIGKILL')
+      for (const upstream of this.#world.upstreams.values()) upstream.cut(relay.owner)
       for (const asked of this.#world.book.asked.values()) if (!asked.isAnswered) asked.isLoose = true
     }
     this.#world.clock.owner = this.#world.main

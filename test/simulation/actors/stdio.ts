@@ -38,7 +38,7 @@ export class StdioActor extends ServerActor {
   #isEnding = false
 
   constructor(name: string, pid: number, parent: Owner, world: World, book: Book, manners: Manners) {
-    super(`${name}#${pid}`, world, book, new Tools(['t0', 't1']), manners)
+    super(`${name}#${pid - 5_000_000}${parent.name === 'main' ? '' : ` of ${parent.name}`}`, world, book, new Tools(['t0', 't1']), manners)
     this.#owner = new Owner(this.name)
     const [near, into] = world.connect(`stdin of ${this.name}`, [parent, 'server in'], [this.#owner, 'server in'])
     const [out, read] = world.connect(`stdout of ${this.name}`, [this.#owner, 'server out'], [parent, 'server out'])

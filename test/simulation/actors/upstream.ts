@@ -72,12 +72,23 @@ export class HttpActor extends ServerActor {
   }
 
   /** The program's connections to it. */
-  upstream(url: URL): Pick<HttpUpstream, keyof HttpUpstream> {
+  upstream(url: URL, acting: () => Owner): Pick<HttpUpstream, keyof HttpUpstream> {
     const pool = new Set<Exchange>()
     return {
-      url, request: ask => this.#request(ask, pool), reachable: () => Promise.resolve(true),
+      url, request: ask => this.#request(ask, pool, acting()), reachable: () => Promise.resolve(true),
       close: () => Promise.resolve(pool.forEach(exchange => exchange.cut(new Error('closed')))),
     }
+  }
+
+  /** The process that has asked is dead. */
+  cut(owner: Owner): void {
+    for (const exchange of this.exchanges) if (exchange.owner === owner) exchange.isOver = true
+  }
+
+  /** Which requests are open. */
+  get openRequests(): readonly string[] {
+    return [...this.exchanges].filter(({ isOver }) => !isOver)
+      .map(({ ask: { method, body } }) => `${method} ${body?.toString().slice(0, 200) ?? ''}`)
   }
 
   /** Open responses, by method. */
@@ -85,9 +96,9 @@ export class HttpActor extends ServerActor {
     return [...this.exchanges].filter(({ isOver, ask }) => !isOver && ask.method === method).length
   }
 
-  #request(ask: HttpAsk, pool: Set<Exchange>): Promise<HttpReply> {
+  #request(ask: HttpAsk, pool: Set<Exchange>, owner: Owner): Promise<HttpReply> {
     return new Promise((resolve, reject) => {
-      const exchange = new Exchange(ask, this.world.clock.owner, resolve, reject)
+      const exchange = new Exchange(ask, owner, resolve, reject)
       const abort = () => exchange.cut(Object.assign(new Error('aborted'), { code: 'UND_ERR_ABORTED' }))
       if (ask.signal.aborted) return abort()
       if (ask.signal instanceof AbortSignal) ask.signal.addEventListener('abort', abort)
@@ -139,7 +150,8 @@ export class HttpActor extends ServerActor {
       return
     }
     if (to.message.method === 'initialize') return this.#named(exchange, text)
-    if (this.manners.wanders && other !== undefined && chance.is(0.5)) {
+    // How the relay's own listings end does not matter to a client.
+    if (this.manners.wanders && one.asked !== undefined && other !== undefined && chance.is(0.5)) {
       if (exchange.body === undefined) this.#reply(exchange, 202)
       else exchange.end()
       const later = () => {

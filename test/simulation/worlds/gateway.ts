@@ -77,10 +77,10 @@ export class Gateway extends World {
         return 'http://simulation'
       },
       spawnGroup: ({ command }: { command: readonly string[] }) =>
-        this.processes.start(command[1] ?? '', this.clock.owner, chance).process,
+        this.processes.start(command[1] ?? '', this.relays.acting, chance).process,
       signalGroup: (pid: number, signal: NodeJS.Signals | 0) => this.processes.signal(pid, signal),
       spawnRelay: () => this.relays.start(),
-      httpServer: (url: URL) => this.upstreamOf(url.hostname.split('.')[0] ?? '').upstream(url),
+      httpServer: (url: URL) => this.upstreamOf(url.hostname.split('.')[0] ?? '').upstream(url, () => this.relays.acting),
     })
     Object.assign(stores, { open: () => Promise.resolve(this.store) })
     const setup = setupOf(this.settings)
@@ -234,8 +234,8 @@ export class Gateway extends World {
     for (const { name } of this.processes.running)
       this.violate('zero', `${name} runs although nobody uses it`)
     for (const upstream of this.upstreams.values()) {
-      const open = upstream.count('GET') + upstream.count('POST')
-      if (open > 0) this.violate('zero', `${open} requests are open at ${upstream.name} and nobody waits`)
+      for (const open of upstream.openRequests)
+        this.violate('zero', `${upstream.name} is still asked although nobody waits: ${open}`)
     }
   }
 
