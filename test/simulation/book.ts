@@ -102,6 +102,7 @@ export class Book {
   /** By the newest list that the server has announced; undefined: nobody can say. */
   kindOf({ tool, tools, session, sent, sentAt, arrivedAt = this.#world.clock.time }: Asked): Kind | 'none' | undefined {
     if (tool === undefined || tools === undefined || session === undefined) return undefined
+    if (sentAt <= this.blindUntil) return undefined
     if (arrivedAt - sentAt >= listMs || sentAt <= (tools.blindUntil.get(session) ?? -1)) return undefined
     const changed = tools.changed.get(tool)
     if (changed !== undefined) {
@@ -135,6 +136,8 @@ export class Book {
   isStrict = true
   /** How the invariant about lists is called; a reload separates the sessions of a group. */
   newest = 'newest list'
+  /** A server has died: until then its relay may not list. */
+  blindUntil = -1
   /** A server has died. */
   isShaky = false
 

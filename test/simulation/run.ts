@@ -14,7 +14,7 @@ export interface History {
 }
 
 /** Most steps of a history, before everything comes to rest. */
-const maxSteps = 70
+const maxSteps = 60
 
 /** Loaded before, so that no history waits for a file. */
 export const warmUp = async (): Promise<void> => {
@@ -54,7 +54,7 @@ export const play = async (name: WorldName, seed: number, plan?: readonly Step[]
 
 const byChance = async (world: World, seed: number): Promise<void> => {
   const chance = new Chance(seed ^ 0x9e3779b9)
-  const length = 15 + chance.below(maxSteps)
+  const length = 10 + chance.below(maxSteps)
   while (world.steps.length < length && world.violations.length === 0) {
     const action = chance.weighted(world.actions())
     if (action === undefined) return

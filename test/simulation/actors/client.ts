@@ -247,6 +247,10 @@ export class ClientActor implements Actor {
   }
 
   #over({ http, asked, kind }: Open): void {
+    if (http.isCut && asked !== undefined && !this.world.isConnected(this)) {
+      asked.isLoose = true
+      this.#dismiss(asked.marker)
+    }
     if (kind === 'stream') {
       this.#dismissStream()
       if (asked) this.#dismiss(asked.marker)
