@@ -1,9 +1,10 @@
 import { Chance } from './chance.js'
 import { Gateway } from './worlds/gateway.js'
+import { SessionWorld } from './worlds/session.js'
 import type { Step, Violation, World } from './world.js'
 
 /** The worlds by name. */
-export const worlds = { gateway: Gateway } satisfies Record<string, new (seed: number) => World>
+export const worlds = { gateway: Gateway, session: SessionWorld } satisfies Record<string, new (seed: number) => World>
 export type WorldName = keyof typeof worlds
 
 export interface History {

@@ -229,11 +229,7 @@ export class Gateway extends World {
           this.violate('one answer', `${asked.marker} (${asked.method}) has no answer (${http.status})`)
       }
     }
-    for (const { marker, kind, to, isGot, isOff } of this.book.notices) {
-      if (isGot || isOff || this.relays.hasFailed) continue
-      if (kind !== 'changed' && this.book.asked.get(to)?.isLoose !== false) continue
-      this.violate(`${kind} reaches`, `${marker} to ${to} has not arrived`)
-    }
+    if (!this.relays.hasFailed) this.book.checkNotices()
   }
 
   /** Everything is answered: sessions hold no bytes of results. */
