@@ -65,7 +65,7 @@ export class Gateway extends World {
     this.settings = {
       servers: new Map([['a', chance.is(0.55) ? 'stdio' : 'http']]),
       tokens: asksTokens ? accessTokens : [], denied: [], policy: chance.is(0.85) ? 'standard' : 'observe',
-      hasState: chance.is(0.3), idleMs: chance.is(0.3) ? 3000 : 20_000, maxProcesses: 3, bufferedBytes: 400_000,
+      hasState: chance.is(0.3), idleMs: this.pace > 1 ? chance.pick([1000, 3000, 20_000]) : 20_000, maxProcesses: 3, bufferedBytes: 400_000,
     }
     this.book.isStrict = this.settings.policy === 'standard'
     this.processes = new Processes(this, this.book, () => this.manners)
