@@ -1,1 +1,1 @@
-export const checkMutations = (_: string | undefined): Promise<void> => Promise.resolve()
+export const checkMutations = (named: string | undefined): Promise<void> => Promise.reject(new Error(`no ${named}`))

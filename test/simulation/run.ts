@@ -4,7 +4,8 @@ import { SessionWorld } from './worlds/session.js'
 import type { Step, Violation, World } from './world.js'
 
 /** The worlds by name. */
-export const worlds = { gateway: Gateway, session: SessionWorld } satisfies Record<string, new (seed: number) => World>
+export const worlds =
+  { gateway: Gateway, session: SessionWorld } satisfies Record<string, new (seed: number) => World>
 export type WorldName = keyof typeof worlds
 
 export const isWorld = (name: string): name is WorldName => Object.hasOwn(worlds, name)

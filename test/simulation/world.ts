@@ -83,10 +83,12 @@ export abstract class World {
   abstract checkAtRest(): Promise<void>
 
   /** A server has received a request. */
-  arrived(_: { readonly asked: Asked | undefined; readonly message: { readonly method?: string } }): void {}
+  arrived?(one: { readonly asked: Asked | undefined; readonly message: { readonly method?: string } }): void
 
   /** @param near of this owner, @param far of that one */
-  connect(name: string, near: readonly [Owner, Kind], far: readonly [Owner, Kind], address?: string): [End, End] {
+  connect(
+    name: string, near: readonly [Owner, Kind], far: readonly [Owner, Kind], address?: string,
+  ): [End, End] {
     const ends: [End, End] =
       [new End(`${name} <`, near[0], true, address), new End(`${name} >`, far[0], true, address)]
     pair(...ends)

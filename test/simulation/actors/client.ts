@@ -116,7 +116,8 @@ export class ClientActor implements Actor {
     const marker = `${this.name}-${id}`
     const takesLogs = this.kind.isModern && this.kind.logs && method === 'tools/call' && chance > 0.5
     const asked: Asked = {
-      marker, client: this.name, id, method, tool, sent: this.book.step, sentAt: this.world.clock.time, arrivedAt: undefined, tools: undefined, session: undefined,
+      marker, client: this.name, id, method, tool, sent: this.book.step, sentAt: this.world.clock.time,
+      arrivedAt: undefined, tools: undefined, session: undefined,
       given: [], isAnswered: false, isCancelled: false, isLoose: false, takesLogs,
     }
     this.world.place(asked, this)
@@ -190,7 +191,10 @@ export class ClientActor implements Actor {
     const http: HttpAsk = new HttpAsk(
       this.world, this.world.listener(), name, question, this.address, text => this.#hear(text, one),
     )
-    const one: Open = { http, asked, kind, begun: this.world.steps.length, at: this.world.clock.time, token: this.kind.authorization }
+    const one: Open = {
+      http, asked, kind, begun: this.world.steps.length, at: this.world.clock.time,
+      token: this.kind.authorization,
+    }
     this.open.push(one)
   }
 
@@ -243,7 +247,7 @@ export class ClientActor implements Actor {
   }
 
   #over({ http, asked, kind }: Open): void {
-    if (http.isCut && asked !== undefined && !this.world.isConnected(this)) {
+    if (http.isCut && asked !== undefined && !this.world.isWhole) {
       asked.isLoose = true
       this.book.dismiss(asked.marker)
     }
@@ -251,7 +255,7 @@ export class ClientActor implements Actor {
       this.#dismissStream()
       if (asked) this.book.dismiss(asked.marker)
     }
-    if (http.isCut && asked?.isLoose === false && this.world.isConnected(this))
+    if (http.isCut && asked?.isLoose === false && this.world.isWhole)
       this.world.violate('whole response', `${asked.marker}: its response is cut`)
     if (!http.isCut && asked?.isLoose === false && !asked.isAnswered && kind !== 'stream')
       this.world.violate('one answer', `${asked.marker}: its response ends (${http.status}) without an answer`)

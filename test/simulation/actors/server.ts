@@ -84,8 +84,9 @@ export abstract class ServerActor implements Actor {
 
   protected abstract sessionOf(one: Received): string
 
-  protected isAllowed(_: Received, __: string): boolean {
-    return true
+  /** Whether whoever asks may use the tool. */
+  protected isAllowed(one: Received, tool: string): boolean {
+    return one.message.method !== undefined && tool !== ''
   }
 
   abstract readonly isRunning: boolean
@@ -116,12 +117,12 @@ export abstract class ServerActor implements Actor {
       asked.arrivedAt = this.world.clock.time
       if (asked.arrivedAt - asked.sentAt >= listMs) this.tools.blind(asked.session, asked.arrivedAt + listMs)
     }
-    this.arrived(received)
-    this.world.arrived(received)
+    this.arrived?.(received)
+    this.world.arrived?.(received)
     return received
   }
 
-  protected arrived(_: Received): void {}
+  protected arrived?(one: Received): void
 
   protected close(one: Received): void {
     const at = this.open.indexOf(one)
