@@ -237,6 +237,7 @@ export class ClientRequests {
     const frame = request.request?.frame
     if (frame === undefined) return
     records.sent(request)
+    if (request.method === 'tools/list') request.generation = this.#lists.catalog.generationAt(output.now)
     this.#queued--
     request.sent(output.now)
     const ofTool = request.method === 'tools/call'

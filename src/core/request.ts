@@ -26,6 +26,8 @@ export interface Called {
   tool: Tool | undefined
   /** False when the relay could not get a list, so that an undefined `tool` may exist. */
   listed: boolean
+  /** The generation of the catalogue when the tool was looked up; undefined: it does not matter. */
+  generation?: number
 }
 
 /**
@@ -49,6 +51,8 @@ export class PendingRequest implements Pending {
   readonly taskId: string | undefined
   readonly wantsTask: boolean
   readonly trace: Trace | undefined
+  /** The generation of the catalogue when it was sent, for `tools/list`; -1: not known, so the oldest. */
+  generation = -1
   /** The tools that the client gets, for `tools/list`. */
   tools: readonly string[] | undefined
   /** See `Envelope`. */
