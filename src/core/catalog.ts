@@ -61,6 +61,9 @@ const maxWeight = 64 * 1024 * 1024
 /** Most bytes of one definition. */
 const maxDefinition = 2 * 1024 * 1024
 
+/** Most names that are shown for a tool, on average: clients with different profiles see different ones. */
+const maxRenamed = 4
+
 /** Most unfinished listings of a client; the oldest is forgotten first. */
 const openListings = 16
 
@@ -76,8 +79,9 @@ export class Catalog {
   /** The digests of the first definitions at all replicas, by name; undefined: not known. */
   firstElsewhere: JsonObject | undefined
   readonly #weights = new WeakMap<JsonObject, number>()
-  /** For each name that clients are shown in place of another: the server's name of the tool. */
+  /** For each name that clients are shown in place of another: the server's name of a listed tool. */
   readonly #renamed = new Map<string, string>()
+  #renamedWeight = 0
   /** The client's unfinished listings, by the cursor of their next page. */
   readonly #open = new Map<string, Listing>()
   #last: Listing | undefined
@@ -112,7 +116,13 @@ export class Catalog {
 
   /** Remembers the name under which a tool is shown, where its client refuses its own. */
   rename(shown: string, name: string): void {
-    if (this.#renamed.size < this.#maxTools) this.#renamed.set(shown, name)
+    this.#forgetRenamed(shown)
+    this.#renamed.set(shown, name)
+    this.#renamedWeight += weightOfNames(shown, name)
+    for (const oldest of this.#renamed.keys()) {
+      if (this.#renamed.size <= maxRenamed * this.#maxTools) break
+      this.#forgetRenamed(oldest)
+    }
   }
 
   /** The server's name of a tool that is shown under another one; a listed name stands for itself. */
@@ -218,6 +228,7 @@ export class Catalog {
     for (const name of this.#variants.names())
       if (!listing.tools.has(name)) this.#unlisted(name, listing.generation)
     this.#tools = new Map(listing.tools)
+    for (const [shown, name] of this.#renamed) if (!this.#tools.has(name)) this.#forgetRenamed(shown)
     this.#whole = isCurrent && !listing.isPartial
     if (isCurrent) this.#changed = false
     this.#last = listing
@@ -234,6 +245,13 @@ export class Catalog {
   #unlisted(name: string, generation: number): void {
     this.#tools.delete(name)
     this.#variants.forgetUnlisted(name, generation)
+  }
+
+  #forgetRenamed(shown: string): void {
+    const name = this.#renamed.get(shown)
+    if (name === undefined) return
+    this.#renamed.delete(shown)
+    this.#renamedWeight -= weightOfNames(shown, name)
   }
 
   #hasRoom(weight: number): boolean {
@@ -254,7 +272,7 @@ export class Catalog {
   }
 
   #account(): void {
-    let weight = this.#firstWeight + this.#variants.weight
+    let weight = this.#firstWeight + this.#variants.weight + this.#renamedWeight
     for (const [cursor, open] of this.#open) weight += 2 * cursor.length + open.weight
     this.#ledger.add(weight - this.#ledger.kept)
   }
@@ -288,6 +306,8 @@ export class Catalog {
     }
   }
 }
+
+const weightOfNames = (shown: string, name: string): number => 100 + 2 * (shown.length + name.length)
 
 /** Compares by identity, because equal definitions are interned. */
 const isSame = (a: Listing, b: Listing): boolean =>
