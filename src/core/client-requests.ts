@@ -8,9 +8,9 @@ import { type Exchange, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { limitOf } from './options.js'
-import { GivenResponses, PendingRequests } from './pending.js'
+import { PendingRequests } from './pending.js'
 import { type Arrived, PendingRequest, text } from './request.js'
-import { SharedRequests } from './shared-requests.js'
+import { GivenResponses, SharedRequests } from './shared-requests.js'
 import type { Terms } from './terms.js'
 import { blocked, errorFrame, inItsPlace, isOldRevision, oldRevision } from './refusal.js'
 import type { ToolCalls } from './tool-calls.js'
@@ -46,7 +46,7 @@ export class ClientRequests {
     this.#calls = calls
     this.#responses = responses
     this.pending = new PendingRequests(core.options.stateless, core.ledger.account(maxBytes))
-    this.given = new GivenResponses(core.ledger)
+    this.given = new GivenResponses(core)
     this.shared = new SharedRequests(core, lists, calls)
   }
 
@@ -237,6 +237,7 @@ export class ClientRequests {
     const frame = request.request?.frame
     if (frame === undefined) return
     records.sent(request)
+    if (request.method === 'tools/list') request.generation = this.#lists.catalog.generationAt(output.now)
     this.#queued--
     request.sent(output.now)
     const ofTool = request.method === 'tools/call'

@@ -29,7 +29,7 @@ export class ResponseMatching {
     const { exchange, frame, message } = arrived
     if (this.#lists.awaits(exchange, message.key))
       return this.#lists.answered(exchange, frame, message, findings)
-    const request = this.#pending.find(exchange, message.key) ?? this.#replayed(exchange, message.key)
+    const request = this.#pending.find(exchange, message.key) ?? this.#replayed(exchange, message)
     if (request?.isAtServer === true) this.#requests.arrived(request, arrived, findings)
     else if (request === undefined && exchange.resumed === true && this.#core.shared.isOn) {
       this.#core.driver.run(this.#fromOtherReplica(arrived, message.key, findings), cause => {
@@ -89,11 +89,9 @@ export class ResponseMatching {
   }
 
   /** Opens an answered request again, whose response the server replays, so that the response is judged. */
-  #replayed(exchange: Exchange, key: IdKey): PendingRequest | undefined {
-    const again = this.#core.options.stateless ? undefined : this.#requests.given.find(exchange, key)
-    if (again === undefined) return undefined
-    again.askedAgain(this.#core.findings('server'))
-    if (!this.#pending.open(again)) return undefined
+  #replayed(exchange: Exchange, message: Result | ErrorResponse): PendingRequest | undefined {
+    const again = this.#core.options.stateless ? undefined : this.#requests.given.take(exchange, message)
+    if (again === undefined || !this.#pending.open(again)) return undefined
     this.#requests.awaitResponse(again)
     return again
   }
@@ -125,7 +123,6 @@ export class ResponseMatching {
     output.emit({ type: 'hold', hold: request, exchange, isOver: false })
     try {
       request.called = yield* this.#requests.shared.calledIn(data, request)
-      request.request = undefined
       this.#requests.awaitResponse(request)
       this.#requests.arrived(request, arrived, findings)
     } finally {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { Ledger } from '#core/memory.js'
 import { parseFrame } from '#protocol/parse.js'
 import type { Action } from '#core/findings.js'
 import type { ToolSetting } from '#core/options.js'
@@ -156,6 +157,25 @@ t.test('a shown name is mapped back although no list of tools is to be had', t =
   script.client(call(2, shown))
   script.happens({ type: 'timer-fired', timer: 'list' })
   t.match(script.raw.at(-1), { to: 'server', bytes: /"files.read\/all"/ })
+  t.end()
+})
+
+t.test('shown names are mapped back however often the list changes, and forgotten with their tools', t => {
+  const ledger = new Ledger(2 ** 30)
+  const script = begun(['claude-api'], { maxTools: 3, ledger })
+  let kept = 0
+  for (let list = 1; list < 9; list++) {
+    script.server(result(list, { tools: [{ ...odd, name: `files/${list}` }, { ...odd, name: `more/${list}` }] }))
+    const shown = (JSON.parse(script.raw.at(-1)?.bytes ?? '') as { result: { tools: { name: string }[] } }).result.tools[1]
+    script.client(call(`call ${list}`, shown?.name ?? ''))
+    t.match(script.raw.at(-1), { to: 'server', bytes: new RegExp(`"more/${list}"`) })
+    script.server(result(`call ${list}`, { content: [] }))
+    script.server({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+    script.client({ jsonrpc: '2.0', id: list + 1, method: 'tools/list' })
+    kept = ledger.kept
+  }
+  script.server(result(9, { tools: [] }))
+  t.ok(ledger.kept < kept, 'what is kept is weighed')
   t.end()
 })
 
