@@ -55,8 +55,8 @@ export class Reply {
   #full = false
   /** The number of calls of `keepAlive` since bytes were written. */
   #silence = 0
-  /** Freed when they were sent. */
-  #disposable: Buffer | undefined
+  /** The response that was sent as a whole. */
+  #whole: Frame | undefined
   /** The newest responses that were sent. */
   readonly #sent: IdKey[] = []
   #onDrained: () => void = nothing
@@ -172,7 +172,7 @@ export class Reply {
       this.stream()
     }
     this.#write(encodeEvent(frame))
-    if (frame.isDisposable === true) release(frame.bytes)
+    release(frame)
     if (this.#pending <= 0) this.#response.setPending?.(undefined)
     // A stream that an HTTP server has opened normally ends when that server ends it.
     if (responses > 0 && this.#pending <= 0 && (!this.#head || this.#endsWithResponses)) this.finish()
@@ -219,7 +219,7 @@ export class Reply {
     const status = this.#statusOf(this.#collected)
     const [first, ...more] = this.#collected
     if (first === undefined || more.length > 0) return this.#end(status, joined(this.#collected))
-    if (first.isDisposable === true) this.#disposable = first.bytes
+    this.#whole = first
     const isPage = first.message.kind === 'page'
     // The page of an HTTP error keeps the content type that the server has sent.
     const type = isPage ? only(this.#head?.headers ?? noHeaders, 'content-type') ?? '' : json
@@ -288,8 +288,7 @@ export class Reply {
 
   #over(): void {
     this.#state = 'done'
-    const isSent = this.#response.writableFinished === true
-    if (isSent && this.#disposable !== undefined) release(this.#disposable)
+    if (this.#whole !== undefined && this.#response.writableFinished === true) release(this.#whole)
     this.#onDrain()
     this.#onOver()
   }
