@@ -135,7 +135,7 @@ void t.test('a client that waits for a login hears of it, and gets an error when
   const [one, home] = [await RotatingIssuer.open(t), homeOf(t)]
   const config = join(home.folder, 'customs.json')
   writeFileSync(config, JSON.stringify({
-    version: 1, servers: { tickets: { url: one.url, auth: { clientId: 'desktop', loginMs: 300 } } },
+    version: 1, servers: { tickets: { url: one.url, auth: { clientId: 'desktop', issuer: one.origin, loginMs: 300 } } },
   }))
   const relay = home.run(['wrap', '--config', config], { BROWSER_ONLY: 'open' })
   relay.send(initialize.replace('"clientInfo"', '"_meta":{"progressToken":"p"},"clientInfo"'))
@@ -258,7 +258,7 @@ void t.test('credentials of the relay\'s own, and a login that is shared, serve 
   writeFileSync(config, JSON.stringify({
     version: 1, listen: '0.0.0.0:0', auth: { tokens: ['a-token-of-a-client-long-enough'] },
     servers: {
-      robot: { url: one.url, auth: { clientId: 'robot', clientSecret: '${env:SECRET}', scopes: ['admin'] } },
+      robot: { url: one.url, auth: { clientId: 'robot', clientSecret: '${env:SECRET}', issuer: one.issuer, scopes: ['admin'] } },
       shared: { url: one.url, auth: { shared: true } },
     },
   }))

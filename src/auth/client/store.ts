@@ -234,7 +234,7 @@ const storedIn = (value: Json | undefined): Stored | undefined => {
   return {
     url, resource, server: serverMetadata(server, issuer),
     client: {
-      id, secret: textIn(client, 'secret'), redirectUri: textIn(client, 'redirectUri'),
+      issuer, id, secret: textIn(client, 'secret'), redirectUri: textIn(client, 'redirectUri'),
       method: textIn(client, 'method') as Method | undefined,
       secretExpiresAt: numberIn(client, 'secretExpiresAt'),
     },

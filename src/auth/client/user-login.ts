@@ -7,7 +7,9 @@ import { discover, type Discovered } from './discovery.js'
 import { keyPairOf, newKey } from './dpop.js'
 import { givenClient, register, type Client } from './registration.js'
 import { IssuerClient, isUnknownClient, type Begun, type Tokens } from './requests.js'
-import { scopesFor, withSecrets, type LoginSettings, type Purpose } from './settings.js'
+import {
+  issuerFor, scopesFor, withSecrets, withoutSecrets, type LoginSettings, type Purpose,
+} from './settings.js'
 import { withoutRegistration, type LoginFile, type Pending, type Stored } from './store.js'
 
 export interface UserLoginOptions {
@@ -135,12 +137,11 @@ export class UserLogin {
   async #ask(purpose: Purpose): Promise<Stored | undefined> {
     const { url, settings, file, fetch, show, now, alone } = this.#options
     const { resourceMetadata } = purpose.wanted
-    const found = await discover(url, { resourceMetadata, issuer: settings.issuer }, fetch)
+    const [login, begun] = [file.read(), file.begun.read()]
+    const found = await discover(url, { resourceMetadata, issuer: issuerFor(settings, login) }, fetch)
     if (found === undefined) return undefined
-    // Clients, keys and tokens are sent to no other issuer than their own.
-    const ofIssuer = (one: Stored | undefined): Stored | undefined =>
-      (one?.server.issuer === found.server.issuer ? one : undefined)
-    const [login, former] = [ofIssuer(file.read()), ofIssuer(file.begun.read())]
+    // A login that is only begun is no reason to keep its issuer.
+    const former = begun?.server.issuer === found.server.issuer ? begun : undefined
     const requested = scopesFor(found, purpose, settings, login?.requested)
     const resumed = alone ? await this.#resumed(former, requested) : undefined
     const flow = resumed ?? await this.#begin(found, requested, [login, former])
@@ -236,7 +237,7 @@ export class UserLogin {
     server: Discovered['server'], known: readonly Client[],
   ): Promise<readonly [client: Client, redirectUri: string]> {
     const { settings, fetch, now } = this.#options
-    const given = givenClient(settings, server)
+    const given = givenClient(settings.client, server)
     // Issuers compare the port, too: the registered one is used again, if it is free.
     for (const client of given === undefined ? known : []) {
       const { redirectUri, secretExpiresAt = Infinity } = client
@@ -248,7 +249,7 @@ export class UserLogin {
     if (redirectUri === undefined) {
       throw new HttpFailure(`port ${callbackPort} of auth.callbackPort is in use`)
     }
-    const client = given === undefined ? await register(server, { redirectUri }, fetch) : { id: given.id }
+    const client = given === undefined ? await register(server, { redirectUri }, fetch) : withoutSecrets(given, settings)
     return [client, redirectUri]
   }
 

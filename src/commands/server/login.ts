@@ -116,10 +116,9 @@ export const isOwnUsers = ({ listen, issuer, tokens, allowHosts }: Reachable): b
 }
 
 export const settingsOf = ({ login }: RemoteServer): LoginSettings => {
-  if (login === undefined) return usual
-  const { privateKey } = login
-  return privateKey === undefined || privateKey.includes('-----BEGIN')
-    ? login : { ...login, privateKey: readKey(privateKey) }
+  const { client } = login ?? {}
+  return login === undefined || client?.privateKey === undefined || client.privateKey.includes('-----BEGIN')
+    ? login ?? usual : { ...login, client: { ...client, privateKey: readKey(client.privateKey) } }
 }
 
 const readKey = (file: string): string => {
