@@ -37,6 +37,8 @@ export interface Stored {
 
 export interface Pending extends Begun {
   readonly startedAt: number
+  /** The path of the start page that is shown, until a browser has opened it. */
+  readonly path?: string | undefined
 }
 
 /** In milliseconds. */
@@ -262,5 +264,5 @@ const pendingIn = (value: JsonObject | undefined): Pending | undefined => {
   const startedAt = numberIn(value, 'startedAt')
   if (url === undefined || state === undefined || verifier === undefined) return undefined
   return redirectUri === undefined || startedAt === undefined
-    ? undefined : { url, state, verifier, redirectUri, startedAt }
+    ? undefined : { url, state, verifier, redirectUri, startedAt, path: textIn(value, 'path') }
 }

@@ -109,7 +109,8 @@ export class UpstreamLogin {
     const { url, settings, tls, headers = new Map<string, string>() } = this.#behind
     const fetch = fetchFor(url, tls)
     const { wanted } = await challengeOf(url, tls, headers)
-    const found = await discover(url, { ...wanted, issuer: settings.issuer ?? this.#lastKnown?.found.server.issuer }, fetch)
+    const issuer = settings.issuer ?? this.#lastKnown?.found.server.issuer
+    const found = await discover(url, { ...wanted, issuer }, fetch)
     if (found === undefined) throw new HttpFailure(`${url.host} names no issuer at which users could log in`)
     const { server } = found
     const known = this.#clients.get(server.issuer)
