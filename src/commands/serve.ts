@@ -20,7 +20,7 @@ import { frontSettingsFor, openFront } from './serve/front.js'
 import { openGateway } from './serve/gateway.js'
 import { needRestart, onChange } from './serve/reload.js'
 import { isShared } from './serve/share.js'
-import { isOwnUsers } from './server/login.js'
+import { isLocal } from './server/login.js'
 import { setUp, type Setup } from './server/setup.js'
 import { commandLineOf } from './server/upstream.js'
 import { version } from './version.js'
@@ -60,7 +60,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   if (channel) return (await import('./serve/relay-process.js')).serveAsRelay(channel)
   const read = () => setUp(flags, target, 'relay', true)
   const setup = await read()
-  if (!isOwnUsers(setup.configuration)) {
+  if (!isLocal(setup.configuration)) {
     await (await import('./server/challenge.js')).refuseSharedLogins(setup)
   }
   const isOfFile = (target.command ?? target.url) === undefined

@@ -37,6 +37,8 @@ export interface Stored {
 
 export interface Pending extends Begun {
   readonly startedAt: number
+  /** The path of the start page that is shown, until a browser has opened it. */
+  readonly path?: string | undefined
 }
 
 /** In milliseconds. */
@@ -234,7 +236,7 @@ const storedIn = (value: Json | undefined): Stored | undefined => {
   return {
     url, resource, server: serverMetadata(server, issuer),
     client: {
-      id, secret: textIn(client, 'secret'), redirectUri: textIn(client, 'redirectUri'),
+      issuer, id, secret: textIn(client, 'secret'), redirectUri: textIn(client, 'redirectUri'),
       method: textIn(client, 'method') as Method | undefined,
       secretExpiresAt: numberIn(client, 'secretExpiresAt'),
     },
@@ -262,5 +264,5 @@ const pendingIn = (value: JsonObject | undefined): Pending | undefined => {
   const startedAt = numberIn(value, 'startedAt')
   if (url === undefined || state === undefined || verifier === undefined) return undefined
   return redirectUri === undefined || startedAt === undefined
-    ? undefined : { url, state, verifier, redirectUri, startedAt }
+    ? undefined : { url, state, verifier, redirectUri, startedAt, path: textIn(value, 'path') }
 }
