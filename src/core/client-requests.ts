@@ -105,6 +105,7 @@ export class ClientRequests {
     }
     if (request === undefined || !request.isAtServer) return true
     request.cancel()
+    this.#complete(request.exchange, true)
     this.shared.remove(request, 'forget')
     this.#stopTimer(request)
     this.#cancelled.add(request)
@@ -348,8 +349,13 @@ export class ClientRequests {
     this.#core.records.answered(request, undefined, undefined)
     request.end()
     // The server never saw it, so nothing else ends the client's HTTP request.
-    if (isQueued && request.exchange !== stdioExchange)
-      this.#core.output.emit({ type: 'complete', exchange: request.exchange })
+    if (isQueued) this.#complete(request.exchange)
+  }
+
+  /** Ends the client's HTTP request, unless it waits for other responses. */
+  #complete(exchange: Exchange, isAtServer?: true): void {
+    if (exchange === stdioExchange || this.pending.on(exchange).some(({ stage }) => stage !== 'cancelled')) return
+    this.#core.output.emit({ type: 'complete', exchange, isAtServer })
   }
 
   #close(request: PendingRequest): void {

@@ -103,8 +103,15 @@ export type Effect =
   | { readonly type: 'observe'; readonly operation: Operation }
   | { readonly type: 'start-timer'; readonly timer: Timer; readonly ms: number }
   | { readonly type: 'stop-timer'; readonly timer: Timer }
-  /** No response follows on this exchange. @property failed why its message, without an id, had no effect */
-  | { readonly type: 'complete'; readonly exchange: Exchange; readonly failed?: true }
+  /**
+   * No response follows on this exchange.
+   * @property failed why its message, without an id, had no effect
+   * @property isAtServer its request was cancelled; a server over HTTP ends the response by itself
+   */
+  | {
+    readonly type: 'complete'; readonly exchange: Exchange; readonly failed?: true
+    readonly isAtServer?: true | undefined
+  }
   /** An exception was contained: its requests got an error, and the session goes on. */
   | { readonly type: 'failed'; readonly cause: unknown }
   /** The core failed: all requests got an error, and the session must end. @property cause the exception */
