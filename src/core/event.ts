@@ -40,10 +40,13 @@ export type Event =
   /** The client has an event id of this exchange, and may fetch its responses at another replica. */
   | { readonly type: 'resumable'; readonly exchange: Exchange }
   | { readonly type: 'timer-fired'; readonly timer: Timer }
-  /** The transport knows that this request will get no response from the server. */
+  /**
+   * The transport knows that this request will get no response from the server on this exchange.
+   * @property isElsewhere the response may come on another stream of the session
+   */
   | {
     readonly type: 'request-lost'; readonly exchange: Exchange; readonly key: IdKey
-    readonly reason: string
+    readonly reason: string; readonly isElsewhere?: boolean | undefined
   }
   /** The response to this request may not have reached the client. */
   | { readonly type: 'undelivered'; readonly key: IdKey }

@@ -124,6 +124,25 @@ t.test('a cancelled request ends its HTTP request, unless others of its batch ar
   t.end()
 })
 
+t.test('a request whose answer comes on another stream is answered there, and the log says so', t => {
+  for (const action of ['block', 'log'] as const) {
+    const script = new Script({ actions: { 'wire/http': action } }).begin()
+    script.client(call(1, 'weather'), 'post')
+    const lost = { type: 'request-lost', key: '1', reason: 'the server gave no answer (HTTP 202)' } as const
+    t.same(script.happens({ ...lost, exchange: 'post', isElsewhere: true }), [])
+    t.match(script.server(answer(1, {}), 'get'), [['to client', { result: { structuredContent: {} } }]])
+    t.match(script.raw.at(-1), { exchange: 'get' })
+    t.match(script.entries.at(-1), { verdict: 'log', findings: [{ rule: 'wire/http', message: /HTTP 202/ }] })
+    script.client(call(2, 'weather'), 'post')
+    script.happens({ ...lost, key: '2', exchange: 'post', isElsewhere: true })
+    t.match(
+      script.happens({ ...lost, key: '2', exchange: 'get' }), [['to client', { id: 2, error: { code: -31001 } }]],
+    )
+    t.match(script.raw.at(-1), { exchange: 'get' }, 'where it is still read')
+  }
+  t.end()
+})
+
 t.test('a cancellation means the first of two requests with one id', t => {
   const script = new Script({ actions: { 'call/arguments': 'block', 'wire/id': 'log' } }).begin()
   script.holdChecks = true

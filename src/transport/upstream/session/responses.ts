@@ -15,6 +15,8 @@ interface ResponseOptions extends Pick<Reading, 'limits' | 'latch'> {
   readonly backoff: Backoff
   /** Requests the rest of a stream. */
   readonly get: (lastEventId: string | undefined, signal: AbortSignal) => Promise<HttpReply>
+  /** Waits while the answer may come on another stream. @returns why it has not come */
+  readonly elsewhere: (call: Call, reason: string) => Promise<string>
   /** Gets every message, from any stream. */
   readonly onMessage: (exchange: Exchange, frame: Frame) => void
 }
@@ -44,19 +46,21 @@ export class HttpResponses {
     if (kind === 'other') {
       discard(reply)
       const faultOrReason = unanswered.size > 0 ? unexpectedBody(reply, [...unanswered]) : ''
-      if (isString(faultOrReason)) return faultOrReason
+      if (isString(faultOrReason))
+        return reply.status === 202 ? this.#options.elsewhere(call, faultOrReason) : faultOrReason
       this.#options.onMessage(exchange, faultOrReason)
       return 'the response could not be read'
     }
     const position = cursor()
-    let reason = 'the response ended before the answer'
+    let cut: string | undefined
     try {
       await this.read(reply, position, call)
     } catch (error) {
-      reason = failureOf(error)
+      cut = failureOf(error)
     }
     const resumable = kind === 'sse' && position.lastEventId !== undefined && !isModernRequest(frame)
-    return resumable && unanswered.size > 0 ? this.#resumed(call, position) : reason
+    if (resumable && unanswered.size > 0) return this.#resumed(call, position)
+    return cut ?? this.#options.elsewhere(call, 'the response ended before the answer')
   }
 
   /** The JSON-RPC error in an HTTP error; undefined for a page, which a stdio client cannot get. */

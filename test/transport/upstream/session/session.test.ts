@@ -194,6 +194,33 @@ t.test('an answer that comes by another stream of the session is no loss', async
   t.same(client.all('lost'), [])
 })
 
+for (const form of ['202', 'an empty stream']) {
+  t.test(`a request that is answered by ${form} waits for the stream of the session, while there is one`, async t => {
+    let get: ReturnType<typeof stream> | undefined
+    const server = await serve(t, (seen, response) => {
+      if (seen.method === 'GET') {
+        if (get === undefined) get = stream(response)
+        else response.writeHead(405).end()
+      } else session(() => {
+        if (form === '202') response.writeHead(202).end()
+        else stream(response).end()
+      })(seen, response)
+    })
+    const client = await greet(t, server.url)
+    await server.asked('GET')
+    client.send(ask(5, 'tools/call', { name: 'x' }))
+    t.match(await client.first('lost'), { key: '5', isElsewhere: true })
+    get?.event(answer(5))
+    t.equal(await client.line(1), answer(5))
+    client.send(ask(6, 'tools/call', { name: 'x' }))
+    await client.until(() => client.all('lost')[1])
+    get?.end()
+    t.match(await client.until(() => client.all('lost')[2]), { key: '6', isElsewhere: undefined })
+    client.send(ask(7, 'tools/call', { name: 'x' }))
+    t.match(await client.until(() => client.all('lost')[3]), { key: '7', isElsewhere: undefined }, 'no stream is left')
+  })
+}
+
 const refusals = [
   ['404', 404, ''],
   [
