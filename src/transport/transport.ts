@@ -10,8 +10,8 @@ export type TransportEvent =
   | { readonly type: 'drained'; readonly exchange: Exchange }
   /**
    * This request, sent with `send`, will never be answered (server-facing transports).
-   * @property isElsewhere its HTTP response is over, and the answer may come on another stream of the session;
-   *   when that stream is over, this is reported again without it, on the exchange of that stream
+   * @property isElsewhere its HTTP response is over, and the answer may come on another stream of the
+   *   session; when that stream is over, this is reported again without it, on the exchange of that stream
    */
   | {
       readonly type: 'lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string

@@ -137,11 +137,12 @@ const minRetryMs = 10
 export const resume = async (stream: Resumable): Promise<HttpReply | string | undefined> => {
   const { cursor, backoff, signal } = stream
   let reason = ''
+  let silent = 0
   for (let failures = 0; failures < backoff.attempts; failures++) {
     if (stream.done() || signal.aborted) return undefined
-    const before = cursor.events
+    const { events, messages } = cursor
     try {
-      await delay(waitOf(failures, stream), undefined, { signal })
+      await delay(waitMs(cursor.retryMs, silent, failures, backoff), undefined, { signal })
       const reply = await stream.open()
       if (reply.status >= 400 && reply.status < 500 && reply.status !== 429) return reply
       reason = `HTTP ${reply.status}`
@@ -150,15 +151,27 @@ export const resume = async (stream: Resumable): Promise<HttpReply | string | un
     } catch (error) {
       reason = failureOf(error)
     }
-    if (cursor.events > before) failures = -1
+    if (cursor.events > events) failures = -1
+    silent = cursor.messages > messages ? 0 : silent + 1
   }
   return `the stream was cut and could not be resumed: ${reason}`
 }
 
-const waitOf = (failures: number, { cursor: { retryMs }, backoff }: Resumable): number => {
+/** The longest wait for a stream that brings event ids but no messages, in times of the first wait. */
+const maxSilent = 4
+
+/**
+ * How long to wait before a stream is asked for again: longer after each attempt that brought no message. The
+ * server's `retry:` alone decides only after a message.
+ * @param retryMs the server's `retry:`
+ * @param silent attempts in a row without a message @param failures attempts in a row without an event
+ */
+export const waitMs = (
+  retryMs: number | undefined, silent: number, failures: number, { firstMs, maxMs }: Backoff,
+): number => {
   const asked = retryMs === undefined ? undefined : Math.min(Math.max(retryMs, minRetryMs), maxRetryMs)
-  if (failures === 0) return asked ?? backoff.firstMs
-  return Math.max(asked ?? 0, Math.min(backoff.firstMs * 2 ** failures, backoff.maxMs))
+  if (silent === 0) return asked ?? firstMs
+  return Math.max(asked ?? 0, Math.min(firstMs * 2 ** silent, failures === 0 ? maxSilent * firstMs : maxMs))
 }
 
 interface Listening {

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { stdioExchange } from '#core/event.js'
 import type { Frame } from '#protocol/frame.js'
+import { backoff, waitMs } from '#transport/upstream/session/responses.js'
 import { httpSession, type HttpSessionOptions } from '#transport/upstream/session/session.js'
 import {
   answer, ask, initialize, initialized, json, limits, modern, notify, serve, session, stream,
@@ -192,6 +193,22 @@ t.test('an answer that comes by another stream of the session is no loss', async
   client.send(notify('notifications/last'))
   await server.asked('notifications/last')
   t.same(client.all('lost'), [])
+})
+
+t.test('a stream is asked for less often while it brings no message, whatever its retry says', t => {
+  const cases = [
+    ['after a message, as the server asks', 0, 0, 0, 10],
+    ['after a message, without retry', undefined, 0, 0, 500],
+    ['a new event id, but no message', 0, 1, 0, 1000],
+    ['event ids for ever, but no message', 0, 90, 0, 2000],
+    ['nothing at all', 0, 3, 3, 4000],
+    ['nothing at all, for long', undefined, 90, 5, 30_000],
+    ['retry raises it', 60_000, 3, 3, 60_000],
+    ['retry has a bound', 1e9, 3, 3, 300_000],
+  ] as const
+  for (const [name, retryMs, silent, failures, ms] of cases)
+    t.equal(waitMs(retryMs, silent, failures, backoff), ms, name)
+  t.end()
 })
 
 for (const form of ['202', 'an empty stream']) {
