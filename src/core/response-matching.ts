@@ -85,7 +85,19 @@ export class ResponseMatching {
   lost(exchange: Exchange, key: IdKey, reason: string): void {
     if (this.#lists.awaits(exchange, key)) return this.#lists.lost()
     const request = this.#pending.find(exchange, key)
-    if (request?.isAtServer === true) this.#requests.lost(request, reason)
+    if (request?.isAtServer === true) this.#requests.lost(request, exchange, reason)
+  }
+
+  /** The HTTP response is over without the answer, which may come on another stream of the session. */
+  awaitedElsewhere(exchange: Exchange, key: IdKey, reason: string): void {
+    const request = this.#pending.find(exchange, key)
+    if (request?.isAtServer !== true) return
+    const frame = {
+      bytes: noBytes, message: { kind: 'unusable', keys: [key] },
+      faults: [{ kind: 'http', path: '', message: reason, isMinor: true }],
+    } as const
+    const { terms: { revision }, findings } = request
+    this.#core.ask('onFrame', { frame, from: 'server', revision }, findings, '')
   }
 
   /** Opens an answered request again, whose response the server replays, so that the response is judged. */
@@ -156,5 +168,7 @@ export class ResponseMatching {
     output.toClient(exchange, frame)
   }
 }
+
+const noBytes = Buffer.alloc(0)
 
 const unknownRequest = 'mcp-customs: the request of this response is not known here'

@@ -178,8 +178,9 @@ export class GivenResponses {
   /** The request of a replayed response, on a stream resumed by the same authorization context. */
   take(exchange: Exchange, message: Result | ErrorResponse): PendingRequest | undefined {
     const { output, findings } = this.#core
+    const { resumed, context } = exchange
     const given = this.#given.get(message.key)
-    if (exchange.resumed !== true || given === undefined || given.context !== exchange.context) return undefined
+    if (resumed !== true || given === undefined || given.context !== context) return undefined
     this.#forget(message.key)
     const { data, terms, called } = given
     const request =

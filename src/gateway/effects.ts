@@ -90,7 +90,7 @@ export class Effects {
         return outbox.do(() => ends.server.abandon?.(effect.exchange, effect.key))
       case 'complete':
         if (effect.failed) outbox.do(() => ends.client.hand?.(badGateway(effect.exchange)))
-        return this.complete(effect.exchange)
+        return effect.isAtServer && ends.server.open ? undefined : this.complete(effect.exchange)
       case 'failed':
         return this.#parts.failed?.(effect.cause)
       case 'close':

@@ -111,9 +111,10 @@ export class Session {
             this.#backpressure.pause('server', 'client', event.exchange)
         }))
       case 'lost':
-        if (side === 'server' && !this.#ending.isStopping) this.#health?.failed('refusal', event.reason)
+        if (side === 'server' && !event.isElsewhere && !this.#ending.isStopping) this.#health?.failed('refusal', event.reason)
         return this.#questions.after(event.exchange, () => this.#dispatch({
           type: 'request-lost', exchange: event.exchange, key: event.key, reason: event.reason,
+          isElsewhere: event.isElsewhere,
         }))
       case 'undelivered':
         return this.#dispatch({ type: 'undelivered', key: event.key })
