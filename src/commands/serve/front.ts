@@ -176,14 +176,14 @@ interface FrontParts extends Pick<HttpFrontOptions, 'refused'> {
   readonly logLevel: LogLevel
   readonly settings: FrontSettings
   /** Reads the certificates again. */
-  readonly renewed: () => Promise<FrontSettings>
+  readonly renew: () => Promise<void>
   /** The current configuration. */
   readonly configuration: () => Configuration
 }
 
 /** Opens the network side of `serve` in front of a backend. */
 export const openFront = (
-  { backend, refused, log, logLevel, configuration, settings, renewed }: FrontParts, lifetime: Lifetime,
+  { backend, refused, log, logLevel, configuration, settings, renew }: FrontParts, lifetime: Lifetime,
 ): HttpFront => {
   const { listen, sessions: { graceMs } } = configuration()
   const front = new HttpFront({
@@ -199,9 +199,7 @@ export const openFront = (
     graceMs + closingMs,
   )
   if (configuration().tls) {
-    lifetime.add(onRenewal(
-      () => certificatesOf(configuration()), async () => front.reload(await renewed()), log,
-    ))
+    lifetime.add(onRenewal(() => certificatesOf(configuration()), renew, log))
   }
   return front
 }

@@ -48,8 +48,11 @@ export interface Gateway {
   /** Updates the metrics of readiness and log sizes. */
   measure(): Promise<void>
   readonly refused: (refused: Refused) => void
-  /** Applies a changed configuration, except for settings that need a restart. */
-  reload(changed: Setup): Promise<void>
+  /**
+   * Prepares a changed configuration. Nothing changes until the returned function applies it, at once; it
+   * cannot fail. Settings that need a restart stay.
+   */
+  prepare(changed: Setup): Promise<() => void>
 }
 
 /** @throws CustomsError when something of it cannot be opened */
@@ -88,15 +91,17 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
     },
     get configuration() { return configuration },
     refused,
-    async reload(changed) {
+    async prepare(changed) {
       const changedUpstreams = await upstreamsOf(changed, parts)
-      configuration = changed.configuration
-      for (const one of changed.servers.map(asHttpServer)) {
-        currentRuling(parts, one, configuration).now = rulingOf(one, configuration)
+      return () => {
+        configuration = changed.configuration
+        for (const one of changed.servers.map(asHttpServer)) {
+          currentRuling(parts, one, configuration).now = rulingOf(one, configuration)
+        }
+        endpoints.reload(endpointsSettingsOf(configuration))
+        upstreams.replace(changedUpstreams, configuration.sessions.onReload)
+        endpoints.offer(upstreams.endpoints(changed.isOnly))
       }
-      endpoints.reload(endpointsSettingsOf(configuration))
-      upstreams.replace(changedUpstreams, configuration.sessions.onReload)
-      endpoints.offer(upstreams.endpoints(changed.isOnly))
     },
   }
 }
