@@ -133,6 +133,37 @@ void t.test('a relay that was killed while it renewed is succeeded: no token is 
   t.match(one.counts, { logins: 2, refreshes: 2 }, 'the issuer had used it: the user logs in')
 })
 
+void t.test('a relay that is stopped while it renews does not stop the others, and changes nothing when it goes on', async t => {
+  const [one, home] = [await RotatingIssuer.open(t), homeOf(t)]
+  const open = async () => {
+    const relay = home.wrap(one.url)
+    relay.send(initialize)
+    await relay.responseTo('1')
+    return relay
+  }
+  const [first, second] = [await open(), await open()]
+  let late: () => void = () => undefined
+  const sent = new Promise<void>(resolve => {
+    one.onRefresh = response => {
+      one.onRefresh = undefined
+      const granted = { access_token: 'late', token_type: 'Bearer', expires_in: 3600 }
+      late = () => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(granted))
+      resolve()
+    }
+  })
+  one.expire()
+  first.send(call('honest'))
+  await sent
+  first.child.kill('SIGSTOP')
+  second.send(call('honest'))
+  t.match(await second.responseTo('3'), '"done"')
+  first.child.kill('SIGCONT')
+  late()
+  t.match(await first.responseTo('3'), '"done"', 'with the token of its successor')
+  t.notMatch(home.files().map(file => readFileSync(file, 'utf8')).join(''), '"late"')
+  t.match(one.counts, { logins: 1, refreshes: 1, reuses: 0 })
+})
+
 void t.test('a client that waits for a login hears of it, and gets an error when nobody logs in', async t => {
   const [one, home] = [await RotatingIssuer.open(t), homeOf(t)]
   const config = join(home.folder, 'customs.json')
