@@ -52,7 +52,7 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
   const { revision, server, serverMs, session, stderr, subject, tool, tools, verdict } = entry
   const full = payloads === 'full'
   const name = full ? (text: string): string => wellFormed(cut(text)) : nameOf
-  const maybe = (text: string | undefined): string | undefined => (text === undefined ? undefined : name(text))
+  const maybe = (text?: string): string | undefined => (text === undefined ? undefined : name(text))
   const declared = full || findings.length === 0 ? undefined : declaredBy(called)
   const path = (text: string): string => wellFormed(full ? text : redactedPath(text, declared))
   // Where values are redacted, no message quotes them.

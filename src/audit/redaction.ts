@@ -45,7 +45,7 @@ export const redacted = (value: Json, declared?: Declared): Json => {
   return isObject(value) ? mapMembers(value, declared, held => redacted(held, declared)) : value
 }
 
-const redactedText = (text: string, declared: Declared | undefined): string =>
+export const redactedText = (text: string, declared: Declared | undefined): string =>
   text === '' || word.test(text) || isDeclared(text, declared) ||
   constants.has(text) || isRevision(text) || methodOf(text) !== undefined
     ? text

@@ -1,5 +1,6 @@
 import {
-  declaredIn, isSecretName, mapMembers, nameOf, redacted, redactedMessage, redactedPath, withoutCredentials,
+  declaredIn, isSecretName, mapMembers, nameOf, redacted, redactedMessage, redactedPath, redactedText,
+  withoutCredentials,
 } from '#audit/redaction.js'
 import type { Finding } from '#core/rule.js'
 import type { Envelope, Frame } from '#protocol/frame.js'
@@ -63,7 +64,7 @@ export const redaction = (): Redaction => {
       }
     },
     text: nameOf,
-    value: text => String(redacted(text, declared)),
+    value: text => redactedText(text, declared),
     path: text => redactedPath(text, declared),
     message: text => redactedMessage(text, declared),
   }

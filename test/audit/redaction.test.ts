@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
 import { beginning, nextLine } from '#audit/record.js'
-import { declaredIn, isSecretName, nameOf, redacted, secretPrefixes, withoutCredentials } from '#audit/redaction.js'
+import {
+  declaredIn, isSecretName, nameOf, redacted, redactedPath, secretPrefixes, withoutCredentials,
+} from '#audit/redaction.js'
 import { quote } from '#protocol/quote.js'
 import { pointer, type Json } from '#protocol/unmetered.js'
 import { entry } from './entries.js'
@@ -128,6 +131,20 @@ t.test('names of secrets are known in usual spellings', t => {
   for (const name of ['author', 'compass', 'monkey', 'city', 'design', 'passport', 'pinned', 'Stadt', '']) {
     t.notOk(isSecretName(name), name)
   }
+  t.end()
+})
+
+t.test('the examples of the documentation', t => {
+  const declared = declaredIn([{ enum: ['°C', '°F'] }])
+  const docs = readFileSync('docs/audit.md', 'utf8')
+  const values = [...docs.matchAll(/^\| `(\{.*?\})`.*? \| (?:`(\{.*\})`|the same) \|$/gm)]
+  t.equal(values.length, 8)
+  for (const [, given = '', kept = given] of values) {
+    t.equal(JSON.stringify(redacted(JSON.parse(given) as Json, declared)), kept)
+  }
+  const names = [...docs.matchAll(/^\| (?:the resource|a finding at) `(.*?)` \| `(.*)` \|$/gm)]
+  t.equal(names.length, 2)
+  for (const [, given = '', kept] of names) t.equal(given[0] === '/' ? redactedPath(given) : nameOf(given), kept)
   t.end()
 })
 
