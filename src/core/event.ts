@@ -1,5 +1,6 @@
 import type { Frame, Trace } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
+import type { Tool } from './catalog.js'
 import type { Checked, Subject } from './check.js'
 import type { Verdict } from './findings.js'
 import type { Finding } from './rule.js'
@@ -179,6 +180,8 @@ export interface Entry {
   /** The JSON texts of `params.arguments` and `result` on the wire, for digests and payloads. */
   readonly arguments?: Buffer | undefined
   readonly result?: Buffer | undefined
+  /** The called tool. What it declares stays in redacted payloads; not part of the record. */
+  readonly called?: Pick<Tool, 'inputSchemas' | 'outputSchemas'> | undefined
   /** The code of the JSON-RPC error that the client got. */
   readonly error?: number | undefined
   /** Why a session ended, or what happened to the server. */

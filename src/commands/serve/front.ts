@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import type { Log } from '#audit/log.js'
 import { stateFolder } from '#audit/place.js'
-import { withoutSecrets } from '#audit/secrets.js'
+import { nameOf } from '#audit/redaction.js'
 import type { Facade } from '#auth/facade/facade.js'
 import type { Facades } from '#auth/facade/facades.js'
 import { Issuer } from '#auth/issuer.js'
@@ -190,7 +190,7 @@ export const openFront = (
     ...settings, address: listen, backend,
     ...(refused && { refused }),
     ...(speaks(logLevel) && {
-      served: request => log.httpRequest({ ...request, path: withoutSecrets(request.path) }),
+      served: request => log.httpRequest({ ...request, path: nameOf(request.path) }),
     }),
   })
   // A second signal does not wait for requests in flight.
