@@ -12,7 +12,7 @@ import { atEndOfTurn, realTimers } from '../timers.js'
  * A frame is a length (4 bytes), a kind (1), the number of its exchange (4) and its payload. From the front:
  *   open (head), body, bodyEnd, gone (the HTTP response is over), unread (the client may not have got it)
  * From the relay process:
- *   head, flush, piece, last, cut, continue (100 Continue), pending (id of the pending request), keep and
+ *   head, flush, piece, last, cut, continue (100 Continue), pending and answered (ids of requests), keep and
  *   leave (a place)
  * From both:
  *   taken (bytes of the exchange that were passed on), ping and pong, note (`calls.ts`)
@@ -25,7 +25,7 @@ import { atEndOfTurn, realTimers } from '../timers.js'
  */
 export const kinds = [
   'open', 'body', 'bodyEnd', 'gone', 'unread', 'head', 'flush', 'piece', 'last', 'cut', 'continue', 'pending',
-  'keep', 'leave', 'taken', 'ping', 'pong', 'note',
+  'answered', 'keep', 'leave', 'taken', 'ping', 'pong', 'note',
 ] as const
 export type Kind = (typeof kinds)[number]
 

@@ -77,7 +77,7 @@ export class Reply {
     this.#follows = follows
     this.#session = session
     this.#pending = expected.keys.length
-    response.setPending?.(this.#onlyId())
+    response.setPending?.(expected.keys)
     // `once` and not `on`: a connection keeps its last response, and a listener of that response would keep
     // this reply in memory.
     response.once('close', () => this.#over())
@@ -134,7 +134,7 @@ export class Reply {
     // Node's `flushHeaders` writes the head as UTF-8, and would encode Latin-1 a second time.
     if (this.#response.sendHead) this.#response.sendHead()
     else this.#response.write(noBytes)
-    for (const frame of this.#collected) this.#write(encodeEvent(frame))
+    for (const frame of this.#collected) this.#writeEvent(frame)
     this.#collected = []
   }
 
@@ -171,9 +171,8 @@ export class Reply {
       }
       this.stream()
     }
-    this.#write(encodeEvent(frame))
+    this.#writeEvent(frame)
     release(frame)
-    if (this.#pending <= 0) this.#response.setPending?.(undefined)
     // A stream that an HTTP server has opened normally ends when that server ends it.
     if (responses > 0 && this.#pending <= 0 && (!this.#head || this.#endsWithResponses)) this.finish()
   }
@@ -259,6 +258,12 @@ export class Reply {
   #writeHead(status: number, type: string | undefined, own: readonly string[]): void {
     const headers = this.#head?.headers ?? noHeaders
     writeHead(this.#response, { status, headers, type, own, session: this.#session })
+  }
+
+  #writeEvent(frame: Frame): void {
+    this.#write(encodeEvent(frame))
+    if (responsesIn(frame) === 0) return
+    this.#response.setAnswered?.(this.#pending > 0 ? responseKeys(frame) : this.expected)
   }
 
   #write(bytes: Buffer): void {
