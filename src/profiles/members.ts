@@ -38,12 +38,14 @@ export class Members {
 
   /** `required`, without the names that the profile refuses. */
   required(node: Node, required: Json): void {
-    const { rules: { propertyName }, meter } = this.#rewriting
+    const { rules: { propertyName, requiredIsDeclared }, meter, refuse } = this.#rewriting
     if (!isArray(required) || propertyName === undefined || !node.place.isRoot)
       return void node.keywords.set('required', required)
     const isKept = (name: Json) => isString(name) && propertyName.test(name)
     const kept = mapped(required, meter, name => (isKept(name) ? name : undefined))
     if (kept.length > 0) node.keywords.set('required', kept)
-    if (kept.length < lengthOf(required)) node.isExact = false
+    if (kept.length === lengthOf(required)) return
+    node.isExact = false
+    if (requiredIsDeclared === true) refuse(node.place, `takes names such as ${propertyName.source}`)
   }
 }

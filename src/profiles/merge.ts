@@ -1,9 +1,9 @@
 import {
-  each, isArray, isObject, isString, lengthOf, mapped, member, type Json, type JsonArray, type JsonObject,
+  each, isArray, isObject, isString, lengthOf, mapped, member, omit, type Json, type JsonArray, type JsonObject,
   type Meter,
 } from '#protocol/json.js'
 import { jsonSchemaKeywords } from '#protocol/json-schema.js'
-import type { Rewriting } from './node.js'
+import { anySchema, type Rewriting } from './node.js'
 
 /** Keywords that mean something only together. */
 const groups = [
@@ -14,38 +14,41 @@ const groups = [
  * A schema that accepts each value that both schemas accept, and perhaps more. If both have a keyword whose
  * two values cannot be combined, the value from the first schema stays.
  */
-export const merged = (first: JsonObject, second: JsonObject, meter: Meter): JsonObject => {
+export const merged = (first: JsonObject, second: JsonObject, rewriting: Rewriting): JsonObject => {
+  const { meter, rules } = rewriting
   const made = new Map<string, Json>(each(first, meter))
   for (const [keyword, value] of each(second, meter)) {
     const own = member(first, keyword)
     const group = groups.find(names => names.includes(keyword))
     if (keyword.startsWith('unevaluated')) continue
-    if (own !== undefined) made.set(keyword, common(keyword, own, value, meter))
+    if (own !== undefined) made.set(keyword, common(keyword, own, value, rewriting))
     else if (group?.some(name => member(first, name) !== undefined) !== true) made.set(keyword, value)
   }
   // What these may apply to depends on the other keywords of one schema.
   made.delete('unevaluatedProperties')
   made.delete('unevaluatedItems')
-  return Object.fromEntries(made)
+  const whole = Object.fromEntries(made)
+  return rules.untypedUnions === true && isTypedUnion(whole) ? untyped(whole, rewriting) : whole
 }
 
 /** Merges schemas in pairs, so that no member is copied more often than there are rounds. */
-export const mergedAll = (schemas: readonly JsonObject[], meter: Meter): JsonObject => {
+export const mergedAll = (schemas: readonly JsonObject[], rewriting: Rewriting): JsonObject => {
   let left = schemas
   while (left.length > 1) {
     left = left.flatMap((first, index) => {
       const second = left[index + 1]
-      return index % 2 === 1 ? [] : [second === undefined ? first : merged(first, second, meter)]
+      return index % 2 === 1 ? [] : [second === undefined ? first : merged(first, second, rewriting)]
     })
   }
   return left[0] ?? {}
 }
 
-const common = (keyword: string, first: Json, second: Json, meter: Meter): Json => {
+const common = (keyword: string, first: Json, second: Json, rewriting: Rewriting): Json => {
+  const { meter } = rewriting
   switch (keyword) {
     case 'properties':
     case 'patternProperties':
-      return isObject(first) && isObject(second) ? members(first, second, meter) : first
+      return isObject(first) && isObject(second) ? members(first, second, rewriting) : first
     case 'required': {
       if (!isArray(first) || !isArray(second)) return first
       return [...new Set([...each(first, meter), ...each(second, meter)].map(([, name]) => name))]
@@ -71,17 +74,32 @@ const common = (keyword: string, first: Json, second: Json, meter: Meter): Json 
   }
 }
 
-const members = (first: JsonObject, second: JsonObject, meter: Meter): JsonObject => {
+const members = (first: JsonObject, second: JsonObject, rewriting: Rewriting): JsonObject => {
+  const { meter } = rewriting
   const made = new Map<string, Json>(each(first, meter))
   // Copying a member takes longer than looking at it.
   meter.pay(4 * made.size)
   for (const [name, schema] of each(second, meter)) {
     const own = member(first, name)
     if (own === undefined || own === true) made.set(name, schema)
-    else if (isObject(own) && isObject(schema)) made.set(name, merged(own, schema, meter))
+    else if (isObject(own) && isObject(schema)) made.set(name, merged(own, schema, rewriting))
     else if (schema === false) made.set(name, false)
   }
   return Object.fromEntries(made)
+}
+
+export const isTypedUnion = (schema: JsonObject): boolean =>
+  member(schema, 'type') !== undefined && isArray(member(schema, 'anyOf'))
+
+/** The type of a union goes into the alternatives that have none. */
+export const untyped = (schema: JsonObject, { meter, rules }: Rewriting): JsonObject => {
+  const [type = 'object', union] = [member(schema, 'type'), member(schema, 'anyOf')]
+  if (!isArray(union)) return schema
+  const branches = mapped(union, meter, branch =>
+    !isObject(branch) || member(branch, 'type') !== undefined || member(branch, 'anyOf') !== undefined
+      ? branch
+      : { type, ...(type === 'array' && { items: anySchema(rules) }), ...copy(branch, meter) })
+  return { ...copy(omit(schema, 'type'), meter), anyOf: branches }
 }
 
 const types = (first: Json, second: Json, meter: Meter): Json => {
@@ -119,6 +137,9 @@ export const typeOf = (value: Json): string =>
 export const acceptsAnything = (schema: Json, meter: Meter): boolean =>
   schema === true ||
   (isObject(schema) && [...each(schema, meter)].every(([keyword]) => isAnnotation(keyword)))
+
+export const copy = (schema: JsonObject, meter: Meter): Record<string, Json> =>
+  Object.fromEntries(each(schema, meter))
 
 export const elements = (array: JsonArray, meter: Meter): readonly Json[] =>
   [...each(array, meter)].map(([, element]) => element)

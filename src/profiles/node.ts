@@ -82,3 +82,12 @@ export const put = (node: Node, keyword: string, { schema, isExact }: Widened): 
   node.keywords.set(keyword, schema)
   node.isExact &&= isExact
 }
+
+/** Stands for any value in a strict profile: only scalars, because objects must name their members. */
+const scalars = ['string', 'number', 'boolean', 'null']
+
+/** The schema of any value, in the language of a profile. */
+export const anySchema = ({ isStrict, oneType }: SchemaRules): JsonObject => {
+  if (isStrict !== true) return {}
+  return oneType === true ? { anyOf: scalars.map(type => ({ type })) } : { type: [...scalars] }
+}

@@ -1,7 +1,6 @@
 import { each, isArray, isObject, member, omit, type Json, type JsonObject, type Meter } from '#protocol/json.js'
-import { anySchema } from './finish.js'
 import { acceptsAnything, elements, isTyped, merged, mergedAlternatives } from './merge.js'
-import { beside, put, type Node, type Rewriting } from './node.js'
+import { anySchema, beside, put, type Node, type Rewriting } from './node.js'
 import { describe, described } from './words.js'
 
 /** The simplest schema that accepts what at least one of the schemas accepts. */
@@ -64,7 +63,7 @@ export const union = (
     // `oneOf`, the `oneOf` becomes an `anyOf` inside `allOf`.
     if (member(source, 'anyOf') === undefined || keyword === 'anyOf') {
       if (knows('anyOf')) return void keywords.set('anyOf', schemas)
-    } else if (knows('allOf')) return void node.otherSchemas.push({ allOf: [{ anyOf: schemas }] })
+    } else if (rewriting.isTaken(node, 'allOf')) return void node.otherSchemas.push({ allOf: [{ anyOf: schemas }] })
     node.isExact = false
     tell()
   }
@@ -90,13 +89,14 @@ export const intersection = (node: Node, value: Json, rewriting: Rewriting): voi
 export const conditional = (
   node: Node, schemas: readonly Json[], isCertain: boolean, rewriting: Rewriting,
 ): void => {
-  const { meter } = rewriting
+  const { meter, rules: { propertyName } } = rewriting
   const objects = schemas.filter(isObject)
   const branches = isCertain ? objects : [...objects, {}]
   const { properties } = mergedAlternatives(branches, rewriting, some => anyOf(some, rewriting))
   const own = member(node.source, 'properties')
   const added = isObject(properties)
     ? [...each(properties, meter)].filter(([name]) => !isObject(own) || member(own, name) === undefined)
+      .filter(([name]) => !node.place.isRoot || propertyName?.test(name) !== false)
     : []
   if (added.length > 0) node.otherSchemas.push({ properties: Object.fromEntries(added) })
 }
@@ -104,7 +104,7 @@ export const conditional = (
 /** Merges the alternatives of the root into one object. A strict profile needs this for every object. */
 export const folded = (schema: JsonObject, node: Node, rewriting: Rewriting): JsonObject => {
   const { meter, rules: { notAtRoot = [], isStrict } } = rewriting
-  const isAnObject = member(schema, 'properties') !== undefined || member(schema, 'type') === 'object'
+  const isAnObject = member(schema, 'properties') !== undefined || isTyped(member(schema, 'type'), 'object')
   let made = schema
   for (const keyword of ['anyOf', 'oneOf'] as const) {
     const alternatives = member(made, keyword)
@@ -122,7 +122,7 @@ export const folded = (schema: JsonObject, node: Node, rewriting: Rewriting): Js
     })
     made = omit(made, keyword)
     if (objects.length > 0)
-      made = merged(made, mergedAlternatives(objects, rewriting, schemas => anyOf(schemas, rewriting)), meter)
+      made = merged(made, mergedAlternatives(objects, rewriting, schemas => anyOf(schemas, rewriting)), rewriting)
   }
   return made
 }

@@ -4,12 +4,12 @@ import {
 } from '#protocol/json.js'
 import { dialectOf } from '#protocol/json-schema.js'
 import { quote, wirePath } from '#protocol/quote.js'
-import { anySchema, withProfileRules } from './finish.js'
+import { withProfileRules } from './finish.js'
 import { enumeration, tuple } from './lists.js'
 import { Members } from './members.js'
 import { isAnnotation, merged, mergedAll } from './merge.js'
 import {
-  below, put, stepsOf, type Node, type Place, type Refusal, type Rewriting, type Widened,
+  anySchema, below, put, stepsOf, type Node, type Place, type Refusal, type Rewriting, type Widened,
 } from './node.js'
 import type { SchemaRules } from './profile.js'
 import { References } from './references.js'
@@ -58,13 +58,15 @@ class Widening implements Rewriting {
 
   root(key: 'inputSchema' | 'outputSchema'): JsonObject {
     const place: Place = { path: { outer: undefined, step: key }, isRoot: true, within: [], level: 0 }
-    const isUntyped = key === 'inputSchema' && member(this.#root, 'type') === undefined
+    const type = member(this.#root, 'type')
+    const isForced = key === 'inputSchema' && type !== 'object'
     const { schema } = this.rewritten(
-      isUntyped ? withMembers(this.#root, { type: 'object' }, this.meter) : this.#root, place,
+      isForced ? withMembers(this.#root, { type: 'object' }, this.meter) : this.#root, place,
     )
     const keywords = new Map<string, Json>(isObject(schema) ? each(schema, this.meter) : [])
     const { needsType, needsProperties } = this.rules
-    if (needsType === true && member(this.#root, 'type') !== 'object') this.refuse(place, 'needs "type": "object"')
+    if (type !== 'object' && (needsType === true || (isForced && type !== undefined)))
+      this.refuse(place, 'needs "type": "object"')
     if (key === 'inputSchema') keywords.set('type', 'object')
     if (needsProperties === true && !isObject(member(this.#root, 'properties')))
       this.refuse(place, 'needs properties, if only empty ones')
@@ -120,7 +122,7 @@ class Widening implements Rewriting {
       // `merged` leaves out what depends on the other keywords of one schema.
       node.isExact &&= more.length === 0 && [...each(schema, this.meter)].every(([keyword]) => isAnnotation(keyword))
         && unevaluated.every(keyword => member(other, keyword) === undefined)
-      schema = merged(schema, mergedAll(node.otherSchemas, this.meter), this.meter)
+      schema = merged(schema, mergedAll(node.otherSchemas, this), this)
     }
     if (node.isExact && node.otherSchemas.length === 0) return schema
     for (const keyword of unevaluated) {
