@@ -59,7 +59,7 @@ export class SharedRequests {
     const { exchange, key } = request
     request.isShared = false
     this.#count--
-    this.#core.shared.askWithoutReply({ kind, part: 'request', name: nameOf(exchange, key) }, exchange)
+    this.#core.shared.askWithoutReply({ kind, part: 'request', name: nameOf(exchange, key) })
   }
 
   /** The request of a response on a resumed stream. @returns undefined when no replica has sent one */
