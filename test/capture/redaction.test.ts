@@ -184,7 +184,6 @@ t.test('no form of a secret is in a capture, in any place', t => {
       lines(JSON.stringify(response({ resources: [{ uri: text }] }))),
       capturedLines(received({ ...frameOf('{"jsonrpc":"2.0","id":1,"result":{}}'), envelope })),
       capturedLines({ type: 'request-lost', exchange, key: id, reason: text }),
-      capturedLines({ type: 'undelivered', key: id }),
       capturedLines({ type: 'server-gone', reason: text }),
       capturedLines({ type: 'session-ended', reason: text }),
       capturedLines(nothing, [{

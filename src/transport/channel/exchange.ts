@@ -126,7 +126,6 @@ export class ChannelResponse extends EventEmitter implements FrontResponse {
   readonly socket = null
   headersSent = false
   destroyed = false
-  onUnread?: () => void
   writableNeedDrain = false
   readonly #wire: Wire
   readonly #exchange: number

@@ -6,7 +6,6 @@ import { errorCode, type IdKey } from '#protocol/json-rpc.js'
 import type { Arrival } from '../front/arrival.js'
 import { clientOf, Share, type Quota } from '../front/quota.js'
 import { endUnread, refusal, refusalBody, refuse, type Refusal } from '../front/refusal.js'
-import type { FrontResponse } from '../front/request.js'
 import { realTimers, type Timers } from '../timers.js'
 import { type Calls, Channel, type Message } from './calls.js'
 import type { OpenHead, ResponseHead } from './exchange.js'
@@ -101,7 +100,7 @@ class HandedOver {
   readonly #wire: Wire
   readonly #number: number
   readonly #request: IncomingMessage
-  readonly #response: ServerResponse & Pick<FrontResponse, 'onUnread'>
+  readonly #response: ServerResponse
   readonly #named: FrontEndOptions['named']
   readonly #share: Share
   /** How many more bytes of the body may be sent. */
@@ -138,7 +137,6 @@ class HandedOver {
     wire.sendJson('open', number, head)
     request.on('data', this.#body)
     request.once('end', () => wire.send('bodyEnd', number))
-    this.#response.onUnread = () => wire.send('unread', number)
   }
 
   /** Handles a frame of the relay process. */
@@ -158,7 +156,7 @@ class HandedOver {
       case 'keep': return void (this.keepsPlace = true)
       case 'taken': return this.#more(payload.readUInt32LE(0))
       // The others are handled by `FrontEnd`, or are never sent to the front.
-      case 'open': case 'body': case 'bodyEnd': case 'gone': case 'unread': case 'leave': case 'ping':
+      case 'open': case 'body': case 'bodyEnd': case 'gone': case 'leave': case 'ping':
       case 'pong': case 'note':
     }
   }

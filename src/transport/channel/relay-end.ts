@@ -7,9 +7,6 @@ import { type Calls, Channel, type Message } from './calls.js'
 import { ChannelRequest, ChannelResponse, type OpenHead } from './exchange.js'
 import { type Kind, Wire } from './wire.js'
 
-/** How many finished responses can still be reported as unread. */
-const maxFinished = 1024
-
 /** The content of a heartbeat. */
 export interface Vitals {
   /** Resident memory, in bytes. */
@@ -32,8 +29,6 @@ export class RelayEnd<Theirs extends Calls> {
   readonly #wire: Wire
   readonly #options: RelayEndOptions
   readonly #open = new ChurnMap<number, ChannelResponse>()
-  /** The `onUnread` of finished responses, the oldest first. */
-  readonly #finished = new Map<number, () => void>()
 
   constructor(stream: Duplex, options: RelayEndOptions) {
     this.#options = options
@@ -61,7 +56,6 @@ export class RelayEnd<Theirs extends Calls> {
       case 'bodyEnd': return this.#open.get(exchange)?.req.bodyEnd()
       case 'taken': return this.#open.get(exchange)?.taken(payload.readUInt32LE(0))
       case 'gone': return this.#over(exchange)
-      case 'unread': return this.#finished.get(exchange)?.()
       case 'ping': return this.#wire.sendJson('pong', 0, this.#options.vitals())
       case 'note': return this.calls.onMessage(deserialize(payload) as Message)
       // Never sent to a relay process.
@@ -85,10 +79,6 @@ export class RelayEnd<Theirs extends Calls> {
     const response = this.#open.get(exchange)
     if (!response) return
     this.#open.delete(exchange)
-    const act = response.onUnread
-    if (act) this.#finished.set(exchange, act)
-    const [oldest] = this.#finished.keys()
-    if (this.#finished.size > maxFinished && oldest !== undefined) this.#finished.delete(oldest)
     response.gone()
   }
 

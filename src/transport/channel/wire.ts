@@ -10,7 +10,7 @@ import { atEndOfTurn, realTimers } from '../timers.js'
  * channel (`relay-end.ts`, `exchange.ts`); `front-end.ts` connects them with Node's.
  *
  * A frame is a length (4 bytes), a kind (1), the number of its exchange (4) and its payload. From the front:
- *   open (head), body, bodyEnd, gone (the HTTP response is over), unread (the client may not have got it)
+ *   open (head), body, bodyEnd, gone (the HTTP response is over)
  * From the relay process:
  *   head, flush, piece, last, cut, continue (100 Continue), pending and answered (ids of requests), keep and
  *   leave (a place)
@@ -24,7 +24,7 @@ import { atEndOfTurn, realTimers } from '../timers.js'
  * heartbeats.
  */
 export const kinds = [
-  'open', 'body', 'bodyEnd', 'gone', 'unread', 'head', 'flush', 'piece', 'last', 'cut', 'continue', 'pending',
+  'open', 'body', 'bodyEnd', 'gone', 'head', 'flush', 'piece', 'last', 'cut', 'continue', 'pending',
   'answered', 'keep', 'leave', 'taken', 'ping', 'pong', 'note',
 ] as const
 export type Kind = (typeof kinds)[number]

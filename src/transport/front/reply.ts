@@ -28,9 +28,6 @@ const fullBytes = 256 * 1024
 /** Proxies must not buffer, store or compress a stream. */
 const streamHeaders = [['cache-control', 'no-cache, no-transform'], ['x-accel-buffering', 'no']] as const
 
-/** Most responses that are reported when the client may not have received them: the newest ones. */
-const maxSent = 64
-
 const nothing = () => {}
 
 /**
@@ -57,8 +54,6 @@ export class Reply {
   #silence = 0
   /** The response that was sent as a whole. */
   #whole: Frame | undefined
-  /** The newest responses that were sent. */
-  readonly #sent: IdKey[] = []
   #onDrained: () => void = nothing
   #onOver: () => void = nothing
 
@@ -90,16 +85,6 @@ export class Reply {
   watch(drained: () => void, over: () => void): void {
     this.#onDrained = drained
     this.#onOver = over
-  }
-
-  /**
-   * @param undelivered called for each response that the client may not have received when the connection
-   *   closes
-   */
-  watchDelivery(undelivered: (key: IdKey) => void): void {
-    // Called after the response is over: the closure must not keep this reply and its frames in memory.
-    const sent = this.#sent
-    this.#response.onUnread = () => sent.forEach(undelivered)
   }
 
   get done(): boolean {
@@ -159,10 +144,6 @@ export class Reply {
     const isWhole = frame.message.kind === 'page' && frame.message.key === undefined
     const responses = isWhole ? this.#pending : responsesIn(frame)
     this.#pending -= responses
-    if (responses > 0) {
-      this.#sent.push(...responseKeys(frame).slice(-maxSent))
-      this.#sent.splice(0, this.#sent.length - maxSent)
-    }
     if (this.#state === 'waiting') {
       if (responses > 0 || this.#head) {
         this.#collected.push(frame)

@@ -56,11 +56,6 @@ export interface FrontResponse {
   setPending?(keys: readonly IdKey[]): void
   /** Their responses are written. */
   setAnswered?(keys: readonly IdKey[]): void
-  /**
-   * Called when the connection closes before the client has sent another request on it: the client may not
-   * have received the response.
-   */
-  onUnread?: (() => void) | undefined
 }
 
 /** A header's value; a header that Node keeps as a list is joined. */
