@@ -10,7 +10,8 @@ import { atEndOfTurn } from '../timers.js'
  * channel (`relay-end.ts`, `exchange.ts`); `front-end.ts` connects them with Node's.
  *
  * A frame is a length (4 bytes), a kind (1), the number of its exchange (4) and its payload. From the front:
- *   open (head), body, bodyEnd, gone (the HTTP response is over; 1: the client got its head), unread (the client may not have got it)
+ *   open (head), body, bodyEnd, gone (the HTTP response is over; 1: the client got its head), unread (the
+ *   client may not have got it)
  * From the relay process:
  *   head, flush, piece, last, cut, continue (100 Continue), pending (id of the pending request), leave (the
  *   place of a request is free again: sent once for each request that has one, after its `gone` at the latest
