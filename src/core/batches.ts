@@ -140,7 +140,8 @@ export class Batches {
       const sent = isWhole ? serverBatch : joined(responses)
       done.push({ type: 'send', to: 'client', exchange, frame: sent, cause: 'server' })
     }
-    return done
+    // The end of an exchange follows the responses to its batch.
+    return done.sort((one, other) => Number(one.type === 'complete') - Number(other.type === 'complete'))
   }
 
   /** Stores the frame in the batch. @returns false when the frame does not belong to it */

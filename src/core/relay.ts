@@ -138,7 +138,9 @@ export class Relay {
         this.#lists.timerFired(event.timer)
         return this.#requests.timerFired(event.timer)
       case 'request-lost':
-        return this.#matching.lost(event.exchange, event.key, event.reason)
+        return event.isElsewhere === true
+          ? this.#matching.awaitedElsewhere(event.exchange, event.key, event.reason)
+          : this.#matching.lost(event.exchange, event.key, event.reason)
       case 'undelivered':
         return this.#requests.undelivered(event.key)
       case 'exchange-ended':

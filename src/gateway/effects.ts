@@ -5,6 +5,7 @@ import { ChurnMap } from '#core/memory.js'
 import { errorFrame } from '#core/refusal.js'
 import { errorCode } from '#protocol/json-rpc.js'
 import type { Frame } from '#protocol/frame.js'
+import { realTimers } from '#transport/timers.js'
 import type { Transport } from '#transport/transport.js'
 import type { Backpressure } from './backpressure.js'
 import type { RunningChecks } from './checks.js'
@@ -37,7 +38,7 @@ interface Done {
 /** Performs the effects of the core. */
 export class Effects {
   readonly #parts: EffectsParts
-  readonly #timers = new ChurnMap<Timer, NodeJS.Timeout>()
+  readonly #timers = new ChurnMap<Timer, () => void>()
   #current: Done | undefined
 
   constructor(parts: EffectsParts) {
@@ -83,13 +84,13 @@ export class Effects {
       case 'start-timer':
         return this.#startTimer(effect.timer, effect.ms)
       case 'stop-timer':
-        clearTimeout(this.#timers.get(effect.timer))
+        this.#timers.get(effect.timer)?.()
         return void this.#timers.delete(effect.timer)
       case 'abandon':
         return outbox.do(() => ends.server.abandon?.(effect.exchange, effect.key))
       case 'complete':
         if (effect.failed) outbox.do(() => ends.client.hand?.(badGateway(effect.exchange)))
-        return this.complete(effect.exchange)
+        return effect.isAtServer && ends.server.open ? undefined : this.complete(effect.exchange)
       case 'failed':
         return this.#parts.failed?.(effect.cause)
       case 'close':
@@ -105,7 +106,7 @@ export class Effects {
   }
 
   stopTimers(): void {
-    for (const timer of this.#timers.values()) clearTimeout(timer)
+    for (const stop of this.#timers.values()) stop()
   }
 
   #reportTimeout({ relayMade, message }: Frame): void {
@@ -139,11 +140,11 @@ export class Effects {
   }
 
   #startTimer(timer: Timer, ms: number): void {
-    clearTimeout(this.#timers.get(timer))
-    this.#timers.set(timer, setTimeout(() => {
+    this.#timers.get(timer)?.()
+    this.#timers.set(timer, realTimers.after(ms, () => {
       this.#timers.delete(timer)
       this.#parts.dispatch({ type: 'timer-fired', timer })
-    }, ms))
+    }))
   }
 
   #record(entry: Entry, startedAt: number): void {
@@ -152,7 +153,7 @@ export class Effects {
     if (entry.event === 'tools/list' && entry.from === 'relay' && entry.reason)
       health?.failed('silence', entry.reason)
     // The core reads the clock once for an event: add the time since then.
-    if (entry.ms !== undefined) entry.ms += performance.now() - startedAt
+    if (entry.ms !== undefined) entry.ms += realTimers.now() - startedAt
     outbox.record(() => {
       if (ending.hasFailed) return
       try {

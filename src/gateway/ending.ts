@@ -1,6 +1,7 @@
 import type { Batches } from '#core/batches.js'
 import type { Side } from '#core/event.js'
 import { asError } from '#errors.js'
+import { realTimers } from '#transport/timers.js'
 import type { Exit, Transport } from '#transport/transport.js'
 import type { Outbox } from './outbox.js'
 
@@ -25,7 +26,7 @@ export class Ending {
   readonly #outbox: Outbox
   #isClientGone = false
   /** Runs while a client that closed its input still waits for responses. */
-  #grace: NodeJS.Timeout | undefined
+  #grace: (() => void) | undefined
   #urgency = 0
   /** Resolves when the server is closed. */
   #serverClosed: Promise<void> | undefined
@@ -76,9 +77,9 @@ export class Ending {
   /** @param graceMs how long the client still waits for responses */
   clientEnded(graceMs = 0): void {
     this.#isClientGone = true
-    clearTimeout(this.#grace)
+    this.#grace?.()
     this.#grace = undefined
-    if (graceMs > 0) this.#grace = setTimeout(() => this.clientEnded(), graceMs)
+    if (graceMs > 0) this.#grace = realTimers.after(graceMs, () => this.clientEnded())
     this.stopWithoutClient()
   }
 
@@ -100,7 +101,7 @@ export class Ending {
 
   /** Closes both transports after the session's last event, then resolves the outcome. */
   finish(reason: string): void {
-    clearTimeout(this.#grace)
+    this.#grace?.()
     // The outbox may wait for records. A request that arrives meanwhile would have no session to judge it.
     this.#ends.client.leave?.()
     this.stop()

@@ -3,6 +3,7 @@ import type { Batches } from '#core/batches.js'
 import type { SharedSession } from '#core/shared.js'
 import type { Frame } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
+import { realTimers } from '#transport/timers.js'
 import type { Transport, TransportEvent } from '#transport/transport.js'
 import { Backpressure } from './backpressure.js'
 import type { RunningChecks } from './checks.js'
@@ -110,9 +111,10 @@ export class Session {
             this.#backpressure.pause('server', 'client', event.exchange)
         }))
       case 'lost':
-        if (side === 'server' && !this.#ending.isStopping) this.#health?.failed('refusal', event.reason)
+        if (side === 'server' && !event.isElsewhere && !this.#ending.isStopping) this.#health?.failed('refusal', event.reason)
         return this.#questions.after(event.exchange, () => this.#dispatch({
           type: 'request-lost', exchange: event.exchange, key: event.key, reason: event.reason,
+          isElsewhere: event.isElsewhere,
         }))
       case 'undelivered':
         return this.#dispatch({ type: 'undelivered', key: event.key })
@@ -199,7 +201,7 @@ export class Session {
 
   #handle(event: Event): void {
     if (this.#isFinished) return
-    const startedAt = performance.now()
+    const startedAt = realTimers.now()
     const effects = this.#core.handle(event, startedAt)
     this.#recorder?.handled(event, startedAt, effects)
     for (const effect of effects) {

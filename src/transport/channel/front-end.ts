@@ -7,7 +7,7 @@ import type { Arrival } from '../front/arrival.js'
 import { clientOf, Share, type Quota } from '../front/quota.js'
 import { endUnread, refusal, refusalBody, refuse, type Refusal } from '../front/refusal.js'
 import { onceOver, type FrontResponse } from '../front/request.js'
-import { realTimers } from '../timers.js'
+import { realTimers, type Timers } from '../timers.js'
 import { type Calls, Channel, type Message } from './calls.js'
 import type { OpenHead, ResponseHead } from './exchange.js'
 import type { Vitals } from './relay-end.js'
@@ -30,6 +30,7 @@ interface FrontEndOptions {
   /** A response has named a session. */
   readonly named: (session: string) => void
   readonly closed: () => void
+  readonly timers?: Timers
 }
 
 /** The front's end of the channel to one relay process. */
@@ -48,7 +49,9 @@ export class FrontEnd<Theirs extends Calls> {
   constructor(stream: Duplex, options: FrontEndOptions) {
     this.#options = options
     this.#wire = new Wire(stream, { frame: (...frame) => this.#frame(...frame), closed: options.closed })
-    this.calls = new Channel<Theirs>(message => this.#wire.send('note', 0, serialize(message)), options.calls)
+    this.calls = new Channel<Theirs>(
+      message => this.#wire.send('note', 0, serialize(message)), options.calls, options.timers,
+    )
   }
 
   /** Exchanges that are not over. */

@@ -43,6 +43,11 @@ export class RelayEnd<Theirs extends Calls> {
     this.calls = new Channel<Theirs>(message => this.#wire.sendJson('note', 0, message), options.calls)
   }
 
+  /** Exchanges that are not over. */
+  get inFlight(): number {
+    return this.#open.size
+  }
+
   /** Sends queued frames before the end of the turn. */
   flush(): void {
     this.#wire.flush()

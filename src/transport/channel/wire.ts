@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { atEndOfTurn } from '../timers.js'
+import { atEndOfTurn, realTimers } from '../timers.js'
 
 /**
  * The channel between the front and a relay process: a socket pair, which the relay process inherits as
@@ -65,7 +65,7 @@ export class Wire {
   #used = 0
   #written = 0
   #isDue = false
-  #timer: NodeJS.Timeout | undefined
+  #timer: (() => void) | undefined
   #closed = false
   /** Parts of an incomplete head or payload. */
   #parts: Buffer[] = []
@@ -92,7 +92,7 @@ export class Wire {
   send(kind: Kind, exchange: number, payload: Buffer = nothing, urgent = true): void {
     if (this.#closed) return
     if (urgent) this.#flushSoon()
-    else this.#timer ??= setTimeout(() => this.flush(), lateMs)
+    else this.#timer ??= realTimers.after(lateMs, () => this.flush())
     const isShort = payload.length <= shortBytes
     this.#head(kind, exchange, payload.length, isShort ? payload.length : 0)
     if (isShort) this.#used += payload.copy(this.#batch, this.#used)
@@ -130,7 +130,7 @@ export class Wire {
   /** Writes the queued frames. */
   flush(): void {
     this.#isDue = false
-    clearTimeout(this.#timer)
+    this.#timer?.()
     this.#timer = undefined
     this.#endBatch()
     const queue = this.#queue
