@@ -90,11 +90,11 @@ export class FrontEnd<Theirs extends Calls> {
     leave?.()
   }
 
-  #frame(kind: Kind, number: number, payload: Buffer, isWhole: boolean): void {
+  #frame(kind: Kind, number: number, payload: Buffer): void {
     if (kind === 'pong') return this.#options.alive(JSON.parse(payload.toString()) as Vitals)
     if (kind === 'note') return this.calls.onMessage(JSON.parse(payload.toString()) as Message)
     if (kind === 'leave') return this.#leave(number)
-    this.#open.get(number)?.frame(kind, payload, isWhole)
+    this.#open.get(number)?.frame(kind, payload)
   }
 }
 
@@ -142,13 +142,12 @@ class HandedOver {
   }
 
   /** Handles a frame of the relay process. */
-  frame(kind: Kind, payload: Buffer, isWhole: boolean): void {
+  frame(kind: Kind, payload: Buffer): void {
     switch (kind) {
       case 'head': return this.#head(JSON.parse(payload.toString()) as ResponseHead)
       case 'flush': return this.#flush()
       case 'piece': return this.#piece(payload)
       case 'last':
-        if (!isWhole) return this.#piece(payload)
         this.#isWhole = true
         return endUnread(this.#request, this.#response, payload, realTimers)
       case 'cut': return void this.#response.destroy()
