@@ -80,6 +80,7 @@ export class StdioActor extends ServerActor {
   lost(): void {
     for (const asked of this.book.asked.values())
       if (!asked.isAnswered) asked.isLoose = true
+    this.book.blindUntil = this.world.clock.time + listMs
     this.tools.blind(this.name, Infinity)
     for (const notice of this.book.notices) if (notice.to.startsWith(`${this.name}/`)) notice.isOff = true
   }
@@ -100,7 +101,7 @@ export class StdioActor extends ServerActor {
     }
     if (this.manners.dies) actions.push({ label: `${this.name} dies`, weight: 0.1, act: () => this.exit(1, null) })
     actions.push(this.isReading
-      ? { label: `${this.name} stops reading`, weight: 0.05, act: () => (this.isReading = false) }
+      ? { label: `${this.name} stops reading`, weight: 0.1, act: () => (this.isReading = false) }
       : { label: `${this.name} reads again`, weight: 0.5, act: () => (this.isReading = true) })
     return actions
   }

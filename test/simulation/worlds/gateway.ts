@@ -1,4 +1,6 @@
 import type { Server } from 'node:http'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { Lifetime } from '#commands/relay/lifetime.js'
 import { frontSettingsFor, openFront } from '#commands/serve/front.js'
 import { openGateway } from '#commands/serve/gateway.js'
@@ -28,6 +30,15 @@ const log = {
 const jwt = (signature: string) => `Bearer e30.${Buffer.from('{"iss":"i","sub":"alice"}').toString('base64url')}.${signature}`
 export const accessTokens = ['token-a', 'token-b'] as const
 
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+const buffersAfterGc = (): number => {
+  collect()
+  return process.memoryUsage().arrayBuffers
+}
+/** Of all sessions together, when nothing is open: lists, and what a replay needs. */
+const maxBytesAtRest = 400_000
+
 /** `serve`, with its servers, clients and operator. */
 export class Gateway extends World {
   readonly book = new Book(this)
@@ -42,6 +53,8 @@ export class Gateway extends World {
   readonly store: SlowStore
   readonly #manners: Manners
   operator: Operator | undefined
+  #isProbed = false
+  #bytesBefore = 0
 
   constructor(seed: number) {
     super(seed)
@@ -52,7 +65,7 @@ export class Gateway extends World {
     this.settings = {
       servers: new Map([['a', chance.is(0.55) ? 'stdio' : 'http']]),
       tokens: asksTokens ? accessTokens : [], denied: [], policy: chance.is(0.85) ? 'standard' : 'observe',
-      hasState: chance.is(0.3), idleMs: 20_000, maxProcesses: 3, bufferedBytes: 400_000,
+      hasState: chance.is(0.3), idleMs: chance.is(0.3) ? 3000 : 20_000, maxProcesses: 3, bufferedBytes: 400_000,
     }
     this.book.isStrict = this.settings.policy === 'standard'
     this.processes = new Processes(this, this.book, () => this.#manners)
@@ -69,7 +82,13 @@ export class Gateway extends World {
     return this.#server
   }
 
+  /** Whether the memory of its sessions is weighed at the end. */
+  get #isWeighed(): boolean {
+    return this.#manners.isLong && this.#manners.eventIds && this.settings.servers.get('a') === 'http'
+  }
+
   async open(): Promise<void> {
+    if (this.#isWeighed) this.#bytesBefore = buffersAfterGc()
     const chance = this.setting
     Object.assign(machine, {
       listen: (server: Server) => {
@@ -128,7 +147,8 @@ export class Gateway extends World {
     const isModern = chance.is(0.5)
     const isMixed = chance.is(0.2)
     const isImpatient = chance.is(0.3)
-    const isLong = chance.is(0.12)
+    const isLong = chance.is(0.2)
+    this.#isProbed = isLong || chance.is(0.1)
     const hasJwts = this.settings.servers.get('a') === 'http' && this.settings.tokens.length === 0 && chance.is(0.4)
     for (let number = 1; number <= count; number++) {
       const token = this.settings.tokens.length > 0
@@ -186,12 +206,13 @@ export class Gateway extends World {
     await this.rest(8000)
     this.#checkAnswers()
     this.#checkOwners()
+    if (this.#isWeighed) this.#weigh()
     for (const client of this.clients) client.end()
     await this.rest(1000)
     for (const client of this.clients) client.stop()
     await this.rest(this.idleMs + 3000)
     this.#checkZero()
-    if (this.seed % 5 === 0) await this.#probe()
+    if (this.#isProbed) await this.#probe()
     this.#lifetime.end()
     await this.rest(20_000)
     if (this.processes.running.length > 0)
@@ -208,11 +229,13 @@ export class Gateway extends World {
           this.violate('one answer', `${asked.marker} (${asked.method}) has no answer (${http.status})`)
       }
     }
-    for (const { marker, kind, to, isGot, isOff } of this.book.notices) {
-      if (isGot || isOff || this.relays.hasFailed) continue
-      if (kind !== 'changed' && this.book.asked.get(to)?.isLoose !== false) continue
-      this.violate(`${kind} reaches`, `${marker} to ${to} has not arrived`)
-    }
+    if (!this.relays.hasFailed) this.book.checkNotices()
+  }
+
+  /** Everything is answered: sessions hold no bytes of results. */
+  #weigh(): void {
+    const bytes = buffersAfterGc() - this.#bytesBefore
+    if (bytes > maxBytesAtRest) this.violate('weight', `${bytes} bytes of buffers are held when all is answered`)
   }
 
   /** Sessions and streams that nobody owns. */
