@@ -1,3 +1,4 @@
+import regexp from 'eslint-plugin-regexp'
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
@@ -8,7 +9,11 @@ export default tseslint.config(
     languageOptions: {
       parserOptions: { project: ['./tsconfig.json', './src/report/page/tsconfig.json', './test/tsconfig.json'], tsconfigRootDir: import.meta.dirname },
     },
+    plugins: { regexp },
     rules: {
+      // A stranger's text may reach any expression (test/linear.long.test.ts measures them).
+      'regexp/no-super-linear-backtracking': ['error', { report: 'certain' }],
+      'regexp/no-super-linear-move': ['error', { report: 'certain', ignoreSticky: true }],
       '@typescript-eslint/no-explicit-any': 'error',
       '@typescript-eslint/no-non-null-assertion': 'error',
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],

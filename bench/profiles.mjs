@@ -11,8 +11,7 @@ import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { Relay } from '../dist/core/relay.js'
 import { defaultLimits } from '../dist/config/configuration.js'
-import { accepts } from '../dist/profiles/accepts.js'
-import { adapted } from '../dist/profiles/adapt.js'
+import { fit } from '../dist/profiles/fit.js'
 import { profiles } from '../dist/profiles/index.js'
 import { shapesOf } from '../dist/profiles/shape.js'
 import { Meter } from '../dist/protocol/json.js'
@@ -25,8 +24,8 @@ const linesOf = server => readFileSync(new URL(`${encodeURIComponent(server)}/to
 const tools = () => readdirSync(corpus).flatMap(server =>
   linesOf(server).flatMap(line => (JSON.parse(line).result?.tools ?? []).map(tool => ({ server, tool }))))
 
-const fitted = (tool, profile) => adapted(tool, [profile], new Meter(undefined, 1e9))
-const isAccepted = (tool, profile) => accepts(tool, profile, new Meter(undefined, 1e9)).length === 0
+const fitted = (tool, profile) => fit(tool, profile, new Meter(undefined, 1e9)).made
+const isAccepted = (tool, profile) => fit(tool, profile, new Meter(undefined, 1e9)).refused.length === 0
 
 /** The vendors' own validators: each throws for a tool that its client refuses. */
 const vendorsIn = async folder => {

@@ -7,7 +7,7 @@ import { LogFile, type Usage } from './log-file.js'
 import type { Opened } from './named-file.js'
 import { cannotAudit, type Output } from './output.js'
 import { digestLarge, type Line, nextLine, type Position } from './record.js'
-import type { Payloads } from './redact.js'
+import type { Payloads } from './payloads.js'
 import type { Audit, AuditOptions } from './sink.js'
 
 /**

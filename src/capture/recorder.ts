@@ -6,7 +6,7 @@ import type {
   CapturedLock, CaptureLimits, Decision, CapturedEvent, Captured, Line, Opening, Ruling, Sent,
 } from './line.js'
 import { capturedFrame, textOf } from './captured-frame.js'
-import { findingOf, keyIn, type Redaction, redacted, whole } from './redaction.js'
+import { findingOf, keyIn, type Redaction, redaction, whole } from './redaction.js'
 
 export interface RecorderOptions {
   readonly payloads: Opening['payloads']
@@ -125,7 +125,7 @@ const lockOf = ({ written, isFrozen, isTrusted, actions, program }: Accepted): C
   ({ text: written(), isFrozen, isTrusted, actions, program })
 
 export const redactionOf = (payloads: Opening['payloads']): Redaction =>
-  payloads === 'full' ? whole : redacted
+  payloads === 'full' ? whole : redaction()
 
 export const decisionOf = (
   { event, tool, id, verdict, findings }: Entry, redaction: Redaction,

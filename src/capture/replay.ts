@@ -138,6 +138,7 @@ class Replay {
       case 'frame-received': {
         const frame = restoredFrame(event.frame, this.#judgement.limits)
         this.#received.add(frame.bytes)
+        this.#redaction.seen(frame)
         if (this.#isUnasked(event.from, event.exchange, frame)) return undefined
         return { ...event, exchange: this.#exchanges.of(event.exchange), frame }
       }

@@ -83,6 +83,8 @@ export class Batches {
           type: 'send', to: 'client', exchange, frame: joined(responses, serverBatch), cause: 'server',
         })
     }
+    // The end of an exchange follows the responses to its batch.
+    done.sort((one, other) => Number(one.type === 'complete') - Number(other.type === 'complete'))
     return serverBatch === undefined ? done : rejoined(done, serverBatch)
   }
 

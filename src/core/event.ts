@@ -1,5 +1,6 @@
 import type { Frame, ResponseHead, Trace } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
+import type { Tool } from './catalog.js'
 import type { Checked, Subject } from './check.js'
 import type { Verdict } from './findings.js'
 import type { Finding } from './rule.js'
@@ -40,10 +41,13 @@ export type Event =
   /** The client has an event id of this exchange, and may fetch its responses at another replica. */
   | { readonly type: 'resumable'; readonly exchange: Exchange }
   | { readonly type: 'timer-fired'; readonly timer: Timer }
-  /** The transport knows that this request will get no response from the server. */
+  /**
+   * The transport knows that this request will get no response from the server on this exchange.
+   * @property isElsewhere the response may come on another stream of the session
+   */
   | {
     readonly type: 'request-lost'; readonly exchange: Exchange; readonly key: IdKey
-    readonly reason: string
+    readonly reason: string; readonly isElsewhere?: boolean | undefined
   }
   /** The response to this request may not have reached the client. */
   | { readonly type: 'undelivered'; readonly key: IdKey }
@@ -127,9 +131,12 @@ export type Effect =
   /**
    * No message follows on this exchange.
    * @property failed its message, without an id, had no effect
-   * @property isSent the server has its message: the response of an HTTP server completes the exchange
+   * @property isAtServer the server has its message: a server over HTTP ends the response by itself
    */
-  | { readonly type: 'complete'; readonly exchange: Exchange; readonly failed?: true; readonly isSent?: true }
+  | {
+    readonly type: 'complete'; readonly exchange: Exchange; readonly failed?: true
+    readonly isAtServer?: true | undefined
+  }
   /** An exception was contained: its requests got an error, and the session goes on. */
   | { readonly type: 'failed'; readonly cause: unknown }
   /** The core failed: all requests got an error, and the session must end. @property cause the exception */
@@ -196,6 +203,8 @@ export interface Entry {
   /** The JSON texts of `params.arguments` and `result` on the wire, for digests and payloads. */
   readonly arguments?: Buffer | undefined
   readonly result?: Buffer | undefined
+  /** The called tool. What it declares stays in redacted payloads; not part of the record. */
+  readonly called?: Pick<Tool, 'inputSchemas' | 'outputSchemas'> | undefined
   /** The code of the JSON-RPC error that the client got. */
   readonly error?: number | undefined
   /** Why a session ended, or what happened to the server. */

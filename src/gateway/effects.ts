@@ -4,6 +4,7 @@ import { errorFrame } from '#core/refusal.js'
 import type { SharedSession } from '#core/shared.js'
 import { errorCode } from '#protocol/json-rpc.js'
 import type { Frame } from '#protocol/frame.js'
+import { realTimers } from '#transport/timers.js'
 import type { Transport } from '#transport/transport.js'
 import type { Backpressure } from './backpressure.js'
 import type { RunningChecks } from './checks.js'
@@ -31,7 +32,7 @@ export const noAudit = 'the audit log cannot be written, so no message is forwar
 /** Performs the effects of the core. */
 export class Effects {
   readonly #parts: EffectsParts
-  readonly #timers = new ChurnMap<Timer, NodeJS.Timeout>()
+  readonly #timers = new ChurnMap<Timer, () => void>()
 
   constructor(parts: EffectsParts) {
     this.#parts = parts
@@ -64,7 +65,7 @@ export class Effects {
       case 'start-timer':
         return this.#startTimer(effect.timer, effect.ms)
       case 'stop-timer':
-        clearTimeout(this.#timers.get(effect.timer))
+        this.#timers.get(effect.timer)?.()
         return void this.#timers.delete(effect.timer)
       case 'abandon':
         return outbox.do(() => ends.server.abandon?.(effect.exchange, effect.key))
@@ -75,7 +76,7 @@ export class Effects {
       case 'hand':
         return outbox.do(() => this.#hand(effect))
       case 'complete':
-        if (effect.isSent === true && ends.server.open !== undefined) return
+        if (effect.isAtServer && ends.server.open) return
         if (effect.failed) outbox.do(() => ends.client.hand?.(badGateway(effect.exchange)))
         return outbox.do(() => ends.client.complete?.(effect.exchange))
       case 'failed':
@@ -90,7 +91,7 @@ export class Effects {
   }
 
   stopTimers(): void {
-    for (const timer of this.#timers.values()) clearTimeout(timer)
+    for (const stop of this.#timers.values()) stop()
   }
 
   #reportTimeout({ relayMade, message }: Frame): void {
@@ -129,11 +130,11 @@ export class Effects {
   }
 
   #startTimer(timer: Timer, ms: number): void {
-    clearTimeout(this.#timers.get(timer))
-    this.#timers.set(timer, setTimeout(() => {
+    this.#timers.get(timer)?.()
+    this.#timers.set(timer, realTimers.after(ms, () => {
       this.#timers.delete(timer)
       this.#parts.dispatch({ type: 'timer-fired', timer })
-    }, ms))
+    }))
   }
 
   #record(entry: Entry, startedAt: number): void {
@@ -142,7 +143,7 @@ export class Effects {
     if (entry.event === 'tools/list' && entry.from === 'relay' && entry.reason)
       health?.failed('silence', entry.reason)
     // The core reads the clock once for an event: add the time since then.
-    if (entry.ms !== undefined) entry.ms += performance.now() - startedAt
+    if (entry.ms !== undefined) entry.ms += realTimers.now() - startedAt
     outbox.record(() => {
       if (failure() !== undefined) return
       try {

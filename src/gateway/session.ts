@@ -4,6 +4,7 @@ import type { SharedSession } from '#core/shared.js'
 import { asError } from '#errors.js'
 import type { Frame } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
+import { realTimers } from '#transport/timers.js'
 import type { Exit, HttpHeaders, Transport, TransportEvent } from '#transport/transport.js'
 import { Backpressure } from './backpressure.js'
 import type { RunningChecks } from './checks.js'
@@ -56,7 +57,7 @@ export class Session {
   #beginning: Exchange | undefined
   #isClientGone = false
   /** Runs while a client that closed its input still waits for responses. */
-  #grace: NodeJS.Timeout | undefined
+  #grace: (() => void) | undefined
   /** How fast the server was asked to end; 0: it was not. */
   #urgency = 0
   /** Resolves when the server is closed. */
@@ -140,9 +141,9 @@ export class Session {
         if (this.#shared !== undefined) this.#learn(event, this.#shared)
         return this.#dispatch(event)
       case 'lost': {
-        const { exchange, key, reason } = event
-        if (side === 'server' && this.#urgency === 0) this.#health?.failed('refusal', reason)
-        return this.#dispatch({ type: 'request-lost', exchange, key, reason })
+        const { exchange, key, reason, isElsewhere } = event
+        if (side === 'server' && isElsewhere !== true && this.#urgency === 0) this.#health?.failed('refusal', reason)
+        return this.#dispatch({ type: 'request-lost', exchange, key, reason, isElsewhere })
       }
       case 'undelivered':
         return this.#dispatch({ type: 'undelivered', key: event.key })
@@ -217,7 +218,7 @@ export class Session {
 
   #handle(event: Event): void {
     if (this.#isFinished) return
-    const startedAt = performance.now()
+    const startedAt = realTimers.now()
     const effects = this.#core.handle(event, startedAt)
     this.#recorder?.handled(event, startedAt, effects)
     for (const effect of effects) {
@@ -232,9 +233,9 @@ export class Session {
   /** @param graceMs how long the client still waits for responses */
   #clientEnded(graceMs = 0): void {
     this.#isClientGone = true
-    clearTimeout(this.#grace)
+    this.#grace?.()
     this.#grace = undefined
-    if (graceMs > 0) this.#grace = setTimeout(() => this.#clientEnded(), graceMs)
+    if (graceMs > 0) this.#grace = realTimers.after(graceMs, () => this.#clientEnded())
     this.#stopWithoutClient()
   }
 
@@ -258,7 +259,7 @@ export class Session {
   #finish(reason: string): void {
     this.#isFinished = true
     this.#effects.stopTimers()
-    clearTimeout(this.#grace)
+    this.#grace?.()
     this.#observer?.ended?.(this.#failure !== undefined)
     // The outbox may wait for records. A request that arrives meanwhile would have no session to judge it.
     this.#ends.client.leave?.()

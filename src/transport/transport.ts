@@ -8,8 +8,15 @@ export type TransportEvent =
   | { readonly type: 'frame'; readonly exchange: Exchange; readonly frame: Frame; readonly whole?: true }
   /** The peer reads again, after `send` or `hand` returned false for this exchange (stdio: for any). */
   | { readonly type: 'drained'; readonly exchange: Exchange }
-  /** This request, sent with `send`, will never be answered (server-facing transports). */
-  | { readonly type: 'lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string }
+  /**
+   * This request, sent with `send`, will never be answered (server-facing transports).
+   * @property isElsewhere its HTTP response is over, and the answer may come on another stream of the
+   *   session; when that stream is over, this is reported again without it, on the exchange of that stream
+   */
+  | {
+      readonly type: 'lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string
+      readonly isElsewhere?: true
+    }
   /**
    * The client may not have got this answer: its exchange was over, or its connection closed before the
    * response was complete or before another request came on it. Reported once for each answer, also after

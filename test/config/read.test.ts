@@ -397,6 +397,14 @@ const wrong = [
     'an inheritance in words', server('command: [a], inheritEnv: all'),
     ':1:31: servers.a.inheritEnv: must be true, false or a list of names',
   ],
+  [
+    'a client without its issuer', server('url: "https://a/", auth: { clientId: x, clientSecret: y }'),
+    /: servers\.a\.auth\.clientId: goes only with issuer$/,
+  ],
+  [
+    'the document of a client without its issuer', server('url: "https://a/", auth: { clientMetadataUrl: "https://c/d" }'),
+    /: servers\.a\.auth\.clientMetadataUrl: goes only with issuer$/,
+  ],
   ['no tokens', 'auth: {}', ':1:1: auth: must have tokens, an issuer or facade, or be the word facade'],
   ['another word for auth', 'auth: open', ':1:1: auth: must have tokens, an issuer or facade, or be the word facade'],
   ['a facade that is none', 'auth: { facade: false }', ':1:9: auth.facade: must be true, not false'],

@@ -41,7 +41,8 @@ export const discover = async (
   const found = await resourceOf(url, resourceMetadata, fetch)
   if (found !== undefined && issuer !== undefined && !found.issuers.includes(issuer)) {
     throw new HttpFailure(`${url.host} names other issuers than ${issuer}: ` +
-      found.issuers.slice(0, maxIssuers).map(quote).join(', '))
+      `${found.issuers.slice(0, maxIssuers).map(quote).join(', ')}. If this is right, change auth.issuer, or ` +
+      `run mcp-customs logout ${canonical(url)}`)
   }
   const issuers = issuer === undefined ? (found?.issuers ?? [url.origin]) : [issuer]
   let fault: string | undefined

@@ -85,7 +85,12 @@ export class IssuerClient {
   readonly #options: ClientOptions
   #handle: OAuth.DPoPHandle | undefined
 
+  /** @throws HttpFailure for a client of another issuer: its secrets and tokens are not for this one */
   constructor(options: ClientOptions) {
+    const { client, server } = options
+    if (client.issuer !== server.issuer) {
+      throw new HttpFailure(`the client of ${hostOf(client.issuer)} is not sent to ${hostOf(server.issuer)}`)
+    }
     this.#options = options
   }
 

@@ -5,7 +5,7 @@ import { challengeOf } from '#transport/upstream/authorized.js'
 import { fetchFor } from '#transport/upstream/document.js'
 import { HttpFailure, type HttpTls } from '#transport/upstream/pool.js'
 import { discover, type Discovered } from '../client/discovery.js'
-import { givenClient, register, type Client, type ClientSettings } from '../client/registration.js'
+import { givenClient, register, type Client } from '../client/registration.js'
 import { IssuerClient, type Begun, type Tokens } from '../client/requests.js'
 import type { LoginSettings } from '../client/settings.js'
 
@@ -13,7 +13,7 @@ import type { LoginSettings } from '../client/settings.js'
 export interface Behind {
   readonly url: URL
   /** What the operator says of this relay as a client, and which issuer and scopes it asks. */
-  readonly settings: Pick<LoginSettings, 'issuer' | 'scopes' | keyof ClientSettings>
+  readonly settings: Pick<LoginSettings, 'issuer' | 'scopes' | 'client'>
   readonly tls?: HttpTls | undefined
   /** Sent with every request to the server. */
   readonly headers?: ReadonlyMap<string, string> | undefined
@@ -109,12 +109,13 @@ export class UpstreamLogin {
     const { url, settings, tls, headers = new Map<string, string>() } = this.#behind
     const fetch = fetchFor(url, tls)
     const { wanted } = await challengeOf(url, tls, headers)
-    const found = await discover(url, { ...wanted, issuer: settings.issuer }, fetch)
+    const issuer = settings.issuer ?? this.#lastKnown?.found.server.issuer
+    const found = await discover(url, { ...wanted, issuer }, fetch)
     if (found === undefined) throw new HttpFailure(`${url.host} names no issuer at which users could log in`)
     const { server } = found
     const known = this.#clients.get(server.issuer)
     const isOver = (known?.secretExpiresAt ?? Infinity) < this.#now() + knownMs
-    const client = givenClient(settings, server) ?? (isOver ? undefined : known) ?? await register(
+    const client = givenClient(settings.client, server) ?? (isOver ? undefined : known) ?? await register(
       server, { redirectUri: this.#redirectUri, applicationType: kindOf(this.#redirectUri) }, fetch,
     )
     this.#clients.set(server.issuer, client)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import type { Log } from '#audit/log.js'
 import { stateFolder } from '#audit/place.js'
-import { withoutSecrets } from '#audit/secrets.js'
+import { nameOf } from '#audit/redaction.js'
 import type { Facade } from '#auth/facade/facade.js'
 import type { Facades } from '#auth/facade/facades.js'
 import { Issuer } from '#auth/issuer.js'
@@ -176,21 +176,21 @@ interface FrontParts extends Pick<HttpFrontOptions, 'refused'> {
   readonly logLevel: LogLevel
   readonly settings: FrontSettings
   /** Reads the certificates again. */
-  readonly renewed: () => Promise<FrontSettings>
+  readonly renew: () => Promise<void>
   /** The current configuration. */
   readonly configuration: () => Configuration
 }
 
 /** Opens the network side of `serve` in front of a backend. */
 export const openFront = (
-  { backend, refused, log, logLevel, configuration, settings, renewed }: FrontParts, lifetime: Lifetime,
+  { backend, refused, log, logLevel, configuration, settings, renew }: FrontParts, lifetime: Lifetime,
 ): HttpFront => {
   const { listen, sessions: { graceMs } } = configuration()
   const front = new HttpFront({
     ...settings, address: listen, backend,
     ...(refused && { refused }),
     ...(speaks(logLevel) && {
-      served: request => log.httpRequest({ ...request, path: withoutSecrets(request.path) }),
+      served: request => log.httpRequest({ ...request, path: nameOf(request.path) }),
     }),
   })
   // A second signal does not wait for requests in flight.
@@ -199,9 +199,7 @@ export const openFront = (
     graceMs + closingMs,
   )
   if (configuration().tls) {
-    lifetime.add(onRenewal(
-      () => certificatesOf(configuration()), async () => front.reload(await renewed()), log,
-    ))
+    lifetime.add(onRenewal(() => certificatesOf(configuration()), renew, log))
   }
   return front
 }

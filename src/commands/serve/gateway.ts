@@ -12,6 +12,7 @@ import type { Metrics } from '#telemetry/metrics.js'
 import { connectionTo, http } from '#telemetry/place.js'
 import { Endpoints, type Refused } from '#transport/front/front.js'
 import { canStart } from '#transport/process/spawn.js'
+import { machine } from '#transport/machine.js'
 import { SharedServer } from '#transport/one-process/server.js'
 import { stderrWritten } from '#transport/stdio/stderr.js'
 import type { SharedFlags } from '../flags.js'
@@ -47,8 +48,11 @@ export interface Gateway {
   /** Updates the metrics of readiness and log sizes. */
   measure(): Promise<void>
   readonly refused: (refused: Refused) => void
-  /** Applies a changed configuration, except for settings that need a restart. */
-  reload(changed: Setup): Promise<void>
+  /**
+   * Prepares a changed configuration. Nothing changes until the returned function applies it, at once; it
+   * cannot fail. Settings that need a restart stay.
+   */
+  prepare(changed: Setup): Promise<() => void>
 }
 
 /** @throws CustomsError when something of it cannot be opened */
@@ -87,15 +91,17 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
     },
     get configuration() { return configuration },
     refused,
-    async reload(changed) {
+    async prepare(changed) {
       const changedUpstreams = await upstreamsOf(changed, parts)
-      configuration = changed.configuration
-      for (const one of changed.servers.map(asHttpServer)) {
-        currentRuling(parts, one, configuration).now = rulingOf(one, configuration)
+      return () => {
+        configuration = changed.configuration
+        for (const one of changed.servers.map(asHttpServer)) {
+          currentRuling(parts, one, configuration).now = rulingOf(one, configuration)
+        }
+        endpoints.reload(endpointsSettingsOf(configuration))
+        upstreams.replace(changedUpstreams, configuration.sessions.onReload)
+        endpoints.offer(upstreams.endpoints(changed.isOnly))
       }
-      endpoints.reload(endpointsSettingsOf(configuration))
-      upstreams.replace(changedUpstreams, configuration.sessions.onReload)
-      endpoints.offer(upstreams.endpoints(changed.isOnly))
     },
   }
 }
@@ -221,7 +227,8 @@ const remote = async (
   ])
   const { limits } = configuration
   const logins = await loginsOf(server, configuration, warn)
-  const upstream = new HttpUpstream(new URL(server.url), tlsOf(server))
+  const url = new URL(server.url)
+  const upstream = machine.httpServer?.(url) ?? new HttpUpstream(url, tlsOf(server))
   const { headers, name } = server
   const passHeaders = new Set(server.passHeaders?.map(header => header.toLowerCase()))
   const cookiePath = isAlone ? undefined : `/${name}/`

@@ -137,7 +137,6 @@ export class ChannelResponse extends EventEmitter implements FrontResponse {
   #untaken = 0
   #isEnded = false
   #isAllSent = false
-  #pendingKey = ''
 
   constructor(wire: Wire, exchange: number, request: ChannelRequest) {
     super()
@@ -180,10 +179,13 @@ export class ChannelResponse extends EventEmitter implements FrontResponse {
     this.#set.push([name, [...values]])
   }
 
-  setPending(key: IdKey | undefined = ''): void {
-    if (key === this.#pendingKey) return
-    this.#pendingKey = key
-    this.#wire.send('pending', this.#exchange, Buffer.from(key), false)
+  // An id is the text of a JSON value, which has no line feed.
+  setPending(keys: readonly IdKey[]): void {
+    if (keys.length > 0) this.#wire.send('pending', this.#exchange, Buffer.from(keys.join('\n')), false)
+  }
+
+  setAnswered(keys: readonly IdKey[]): void {
+    if (keys.length > 0) this.#wire.send('answered', this.#exchange, Buffer.from(keys.join('\n')), false)
   }
 
   write(chunk: Buffer | string): boolean {

@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { serialize } from 'node:v8'
 import { ChurnMap } from '#core/memory.js'
-import { errorCode } from '#protocol/json-rpc.js'
+import { errorCode, type IdKey } from '#protocol/json-rpc.js'
 import type { Arrival } from '../front/arrival.js'
 import { clientOf, Share, type Quota } from '../front/quota.js'
 import { endUnread, refusal, refusalBody, refuse, type Refusal } from '../front/refusal.js'
 import type { FrontResponse } from '../front/request.js'
-import { realTimers } from '../timers.js'
+import { realTimers, type Timers } from '../timers.js'
 import { type Calls, Channel, type Message } from './calls.js'
 import type { OpenHead, ResponseHead } from './exchange.js'
 import type { Vitals } from './relay-end.js'
@@ -30,6 +30,7 @@ interface FrontEndOptions {
   /** A response has named a session. */
   readonly named: (session: string) => void
   readonly closed: () => void
+  readonly timers?: Timers
 }
 
 /** The front's end of the channel to one relay process. */
@@ -45,7 +46,9 @@ export class FrontEnd<Theirs extends Calls> {
   constructor(stream: Duplex, options: FrontEndOptions) {
     this.#options = options
     this.#wire = new Wire(stream, { frame: (...frame) => this.#frame(...frame), closed: options.closed })
-    this.calls = new Channel<Theirs>(message => this.#wire.send('note', 0, serialize(message)), options.calls)
+    this.calls = new Channel<Theirs>(
+      message => this.#wire.send('note', 0, serialize(message)), options.calls, options.timers,
+    )
   }
 
   /** Exchanges that are not over. */
@@ -105,8 +108,10 @@ class HandedOver {
   #room = windowBytes
   /** Bytes of the response that the client took, not yet reported to the relay process. */
   #taken = 0
-  /** Id of the request that waits for a response; empty: none. */
-  #pendingKey = ''
+  /** Ids of requests that need a response. */
+  readonly #pending = new Set<IdKey>()
+  /** The relay process has sent all of the response. */
+  #isWhole = false
   #isStream = false
   /** The socket is corked until the end of the turn. */
   #isCorked = false
@@ -143,10 +148,13 @@ class HandedOver {
       case 'flush': return this.#flush()
       case 'piece': return this.#piece(payload)
       case 'last':
-        return isWhole ? endUnread(this.#request, this.#response, payload, realTimers) : this.#piece(payload)
+        if (!isWhole) return this.#piece(payload)
+        this.#isWhole = true
+        return endUnread(this.#request, this.#response, payload, realTimers)
       case 'cut': return void this.#response.destroy()
       case 'continue': return this.#response.writeContinue()
-      case 'pending': return void (this.#pendingKey = payload.toString())
+      case 'pending': return keysIn(payload).forEach(key => this.#pending.add(key))
+      case 'answered': return keysIn(payload).forEach(key => this.#pending.delete(key))
       case 'keep': return void (this.keepsPlace = true)
       case 'taken': return this.#more(payload.readUInt32LE(0))
       // The others are handled by `FrontEnd`, or are never sent to the front.
@@ -163,11 +171,13 @@ class HandedOver {
 
   /** The process is gone: answers as it would for a server that is gone. */
   lose(): void {
+    // The client has not read all of it yet.
+    if (this.#isWhole) return
     this.#request.off('data', this.#body)
-    const key = this.#pendingKey === '' ? undefined : this.#pendingKey
-    if (!this.#response.headersSent) refuse(this.#request, this.#response, lost, realTimers, key)
+    const keys = [...this.#pending]
+    if (!this.#response.headersSent) refuse(this.#request, this.#response, lost, realTimers, keys)
     else if (!this.#isStream || !this.#isBetweenEvents) this.#response.destroy()
-    else this.#response.end(key === undefined ? undefined : `data: ${refusalBody(lost, key).toString()}\n\n`)
+    else this.#response.end(keys.map(key => `data: ${refusalBody(lost, key).toString()}\n\n`).join(''))
   }
 
   readonly #body = (chunk: Buffer): void => {
@@ -242,6 +252,8 @@ class HandedOver {
     this.#taken += bytes
   }
 }
+
+const keysIn = (payload: Buffer): readonly IdKey[] => payload.toString().split('\n')
 
 const nothing = Buffer.alloc(0)
 const newline = 10

@@ -43,6 +43,11 @@ export class RelayEnd<Theirs extends Calls> {
     this.calls = new Channel<Theirs>(message => this.#wire.sendJson('note', 0, message), options.calls)
   }
 
+  /** Exchanges that are not over. */
+  get inFlight(): number {
+    return this.#open.size
+  }
+
   /** Sends queued frames before the end of the turn. */
   flush(): void {
     this.#wire.flush()
@@ -60,7 +65,7 @@ export class RelayEnd<Theirs extends Calls> {
       case 'ping': return this.#wire.sendJson('pong', 0, this.#options.vitals())
       case 'note': return this.calls.onMessage(deserialize(payload) as Message)
       // Never sent to a relay process.
-      case 'head': case 'flush': case 'piece': case 'last': case 'cut': case 'continue': case 'pending':
+      case 'head': case 'flush': case 'piece': case 'last': case 'cut': case 'continue': case 'pending': case 'answered':
       case 'keep': case 'leave': case 'pong':
     }
   }

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { atEndOfTurn } from '../timers.js'
+import { atEndOfTurn, realTimers } from '../timers.js'
 
 /**
  * The channel between the front and a relay process: a socket pair, which the relay process inherits as
@@ -12,7 +12,7 @@ import { atEndOfTurn } from '../timers.js'
  * A frame is a length (4 bytes), a kind (1), the number of its exchange (4) and its payload. From the front:
  *   open (head), body, bodyEnd, gone (the HTTP response is over), unread (the client may not have got it)
  * From the relay process:
- *   head, flush, piece, last, cut, continue (100 Continue), pending (id of the pending request), keep and
+ *   head, flush, piece, last, cut, continue (100 Continue), pending and answered (ids of requests), keep and
  *   leave (a place)
  * From both:
  *   taken (bytes of the exchange that were passed on), ping and pong, note (`calls.ts`)
@@ -25,7 +25,7 @@ import { atEndOfTurn } from '../timers.js'
  */
 export const kinds = [
   'open', 'body', 'bodyEnd', 'gone', 'unread', 'head', 'flush', 'piece', 'last', 'cut', 'continue', 'pending',
-  'keep', 'leave', 'taken', 'ping', 'pong', 'note',
+  'answered', 'keep', 'leave', 'taken', 'ping', 'pong', 'note',
 ] as const
 export type Kind = (typeof kinds)[number]
 
@@ -63,7 +63,7 @@ export class Wire {
   #used = 0
   #written = 0
   #isDue = false
-  #timer: NodeJS.Timeout | undefined
+  #timer: (() => void) | undefined
   #closed = false
   /** Parts of an incomplete head or payload. */
   #parts: Buffer[] = []
@@ -90,7 +90,7 @@ export class Wire {
   send(kind: Kind, exchange: number, payload: Buffer = nothing, urgent = true): void {
     if (this.#closed) return
     if (urgent) this.#flushSoon()
-    else this.#timer ??= setTimeout(() => this.flush(), lateMs)
+    else this.#timer ??= realTimers.after(lateMs, () => this.flush())
     const isShort = payload.length <= shortBytes
     this.#head(kind, exchange, payload.length, isShort ? payload.length : 0)
     if (isShort) this.#used += payload.copy(this.#batch, this.#used)
@@ -128,7 +128,7 @@ export class Wire {
   /** Writes the queued frames. */
   flush(): void {
     this.#isDue = false
-    clearTimeout(this.#timer)
+    this.#timer?.()
     this.#timer = undefined
     this.#endBatch()
     const queue = this.#queue

@@ -55,8 +55,8 @@ export class Reply {
   #full = false
   /** The number of calls of `keepAlive` since bytes were written. */
   #silence = 0
-  /** Freed when they were sent. */
-  #disposable: Buffer | undefined
+  /** The response that was sent as a whole. */
+  #whole: Frame | undefined
   /** The newest responses that were sent. */
   readonly #sent: IdKey[] = []
   #onDrained: () => void = nothing
@@ -77,7 +77,7 @@ export class Reply {
     this.#follows = follows
     this.#session = session
     this.#pending = expected.keys.length
-    response.setPending?.(this.#onlyId())
+    response.setPending?.(expected.keys)
     // `once` and not `on`: a connection keeps its last response, and a listener of that response would keep
     // this reply in memory.
     response.once('close', () => this.#over())
@@ -134,7 +134,7 @@ export class Reply {
     // Node's `flushHeaders` writes the head as UTF-8, and would encode Latin-1 a second time.
     if (this.#response.sendHead) this.#response.sendHead()
     else this.#response.write(noBytes)
-    for (const frame of this.#collected) this.#write(encodeEvent(frame))
+    for (const frame of this.#collected) this.#writeEvent(frame)
     this.#collected = []
   }
 
@@ -171,9 +171,8 @@ export class Reply {
       }
       this.stream()
     }
-    this.#write(encodeEvent(frame))
-    if (frame.isDisposable === true) release(frame.bytes)
-    if (this.#pending <= 0) this.#response.setPending?.(undefined)
+    this.#writeEvent(frame)
+    release(frame)
     // A stream that an HTTP server has opened normally ends when that server ends it.
     if (responses > 0 && this.#pending <= 0 && (!this.#head || this.#endsWithResponses)) this.finish()
   }
@@ -219,7 +218,7 @@ export class Reply {
     const status = this.#statusOf(this.#collected)
     const [first, ...more] = this.#collected
     if (first === undefined || more.length > 0) return this.#end(status, joined(this.#collected))
-    if (first.isDisposable === true) this.#disposable = first.bytes
+    this.#whole = first
     const isPage = first.message.kind === 'page'
     // The page of an HTTP error keeps the content type that the server has sent.
     const type = isPage ? only(this.#head?.headers ?? noHeaders, 'content-type') ?? '' : json
@@ -261,6 +260,12 @@ export class Reply {
     writeHead(this.#response, { status, headers, type, own, session: this.#session })
   }
 
+  #writeEvent(frame: Frame): void {
+    this.#write(encodeEvent(frame))
+    if (responsesIn(frame) === 0) return
+    this.#response.setAnswered?.(this.#pending > 0 ? responseKeys(frame) : this.expected)
+  }
+
   #write(bytes: Buffer): void {
     this.#silence = 0
     const free = this.#response.write(bytes)
@@ -288,8 +293,7 @@ export class Reply {
 
   #over(): void {
     this.#state = 'done'
-    const isSent = this.#response.writableFinished === true
-    if (isSent && this.#disposable !== undefined) release(this.#disposable)
+    if (this.#whole !== undefined && this.#response.writableFinished === true) release(this.#whole)
     this.#onDrain()
     this.#onOver()
   }

@@ -32,12 +32,14 @@ const maxTries = 3
 
 /** An HTTP server that wants tokens. */
 export class AuthorizedUpstream implements HttpRequests {
-  readonly #upstream: HttpUpstream
+  readonly #upstream: Pick<HttpUpstream, keyof HttpUpstream>
   readonly #authorizer: Authorizer
   readonly #passesRefusals: boolean
 
   /** @param passesRefusals where no login can begin, the server's refusal is the answer */
-  constructor(upstream: HttpUpstream, authorizer: Authorizer, passesRefusals = false) {
+  constructor(
+    upstream: Pick<HttpUpstream, keyof HttpUpstream>, authorizer: Authorizer, passesRefusals = false,
+  ) {
     this.#upstream = upstream
     this.#authorizer = authorizer
     this.#passesRefusals = passesRefusals

@@ -1,15 +1,9 @@
-import { Duplex, PassThrough } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { RelayEnd } from '#transport/channel/relay-end.js'
 import { Wire } from '#transport/channel/wire.js'
-
-/** Two streams; what is written to one is read from the other. */
-const streams = (): readonly [Duplex, Duplex] => {
-  const [there, back] = [new PassThrough(), new PassThrough()]
-  return [Duplex.from({ readable: back, writable: there }), Duplex.from({ readable: there, writable: back })]
-}
+import { duplexPair } from '../../duplex.js'
 
 const head = {
   path: '/mcp', method: 'POST', httpVersion: '1.1', headers: {},
@@ -19,7 +13,7 @@ const head = {
 t.test('of a response that is over only what to do when it was not read is kept', async t => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  const [near, far] = streams()
+  const [near, far] = duplexPair()
   const unread: number[] = []
   const responses: WeakRef<object>[] = []
   const relay = new RelayEnd(far, {

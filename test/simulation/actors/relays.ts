@@ -1,0 +1,102 @@
+import { EventEmitter } from 'node:events'
+import type { ChildProcess } from 'node:child_process'
+import type { RelayChild } from '#transport/process/relay.js'
+import { serveAsRelay } from '#commands/serve/relay-process.js'
+import { Owner } from '../clock.js'
+import type { End } from '../pipe.js'
+import type { Gateway } from '../worlds/gateway.js'
+import type { Action, Actor } from '../world.js'
+
+class Child extends EventEmitter {
+  constructor(readonly pid: number, readonly kill: () => boolean) {
+    super()
+  }
+}
+
+interface Relay {
+  readonly name: string
+  readonly owner: Owner
+  readonly child: Child
+  readonly near: End
+  isOver: boolean
+}
+
+/** The relay processes of a gateway: they stall and die. */
+export class RelayProcesses implements Actor {
+  readonly #world: Gateway
+  readonly #all: Relay[] = []
+  #last = 0
+  /** One has died or stalled. */
+  hasFailed = false
+  readonly #fails: boolean
+
+  constructor(world: Gateway) {
+    this.#world = world
+    this.#fails = world.setting.is(0.25)
+  }
+
+  /** The process that does what is being done: code that goes on after a promise has no owner of its own. */
+  get acting(): Owner {
+    const { owner } = this.#world.clock
+    return owner === this.#world.main ? (this.#all.findLast(({ isOver }) => !isOver)?.owner ?? owner) : owner
+  }
+
+  start(): RelayChild {
+    this.#last += 1
+    const name = `relay${this.#last}`
+    const owner = new Owner(name)
+    const world = this.#world
+    const [near, far] = world.connect(`channel of ${name}`, [world.main, 'channel'], [owner, 'channel'])
+    const child = new Child(4_900_000 + this.#last, () => {
+      world.soon(`${name} is killed`, world.main, () => this.#over(relay, null, 'SIGKILL'))
+      return true
+    })
+    const relay: Relay = { name, owner, child, near, isOver: false }
+    this.#all.push(relay)
+    world.soon(`${name} begins`, owner, () => {
+      serveAsRelay(far).then(() => this.#over(relay, 0, null), () => this.#over(relay, 1, null))
+    })
+    return { child: child as unknown as ChildProcess, channel: near, maxBytes: Infinity }
+  }
+
+  #over(relay: Relay, code: number | null, signal: NodeJS.Signals | null): void {
+    if (relay.isOver) return
+    relay.isOver = true
+    relay.owner.isDead = true
+    if (signal !== null) {
+      this.hasFailed = true
+      for (const process of this.#world.processes.running)
+        if (process.child.stdin.owner === relay.owner) process.exit(null, 'SIGKILL')
+      for (const upstream of this.#world.upstreams.values()) upstream.cut(relay.owner)
+      for (const asked of this.#world.book.asked.values()) if (!asked.isAnswered) asked.isLoose = true
+    }
+    this.#world.clock.owner = this.#world.main
+    relay.near.destroy()
+    relay.child.emit('exit', code, signal)
+    relay.child.emit('close', code, signal)
+  }
+
+  actions(): readonly Action[] {
+    if (!this.#fails) return []
+    return this.#all.filter(({ isOver }) => !isOver).flatMap(relay => {
+      const { name, owner } = relay
+      return [
+        owner.isStalled
+          ? { label: `${name} goes on`, weight: 0.2, act: () => void (owner.isStalled = false) }
+          : { label: `${name} stalls`, weight: 0.15, act: () => {
+            owner.isStalled = true
+            this.hasFailed = true
+            for (const asked of this.#world.book.asked.values()) if (!asked.isAnswered) asked.isLoose = true
+          } },
+        { label: `${name} dies`, weight: 0.05, act: () => this.#over(relay, null, 'SIGKILL') },
+      ]
+    })
+  }
+
+  rest(): readonly Action[] {
+    const stalled = this.#all.find(({ owner, isOver }) => owner.isStalled && !isOver)
+    return stalled === undefined ? [] : [
+      { label: `${stalled.name} goes on`, weight: 1, act: () => void (stalled.owner.isStalled = false) },
+    ]
+  }
+}
