@@ -14,13 +14,13 @@ export const digest = (secret: string): string => hash('sha256', secret, 'base64
 const keyBytes = 32
 
 /**
- * The key of a user's facades. A client keeps its registration, and few register again when it is refused, so
- * the key outlives the process.
+ * A key that outlives the process: that of a user's facades, because a client keeps its registration, and few
+ * register again when it is refused; or that of session ids.
  * @param folder the state folder. Processes that start at the same time get the same key
  * @throws Error where the key cannot be read or written, or others than its owner can read it
  */
-export const sealKeyIn = async (folder: string): Promise<Uint8Array> => {
-  const file = join(folder, 'facade.key')
+export const sealKeyIn = async (folder: string, name = 'facade.key'): Promise<Uint8Array> => {
+  const file = join(folder, name)
   return await readKey(file) ?? createKey(folder, file)
 }
 
