@@ -18,13 +18,13 @@ export const sealKeyOf = (secret: string): Uint8Array =>
   new Uint8Array(hkdfSync('sha256', secret, '', 'mcp-customs facade', keyBytes))
 
 /**
- * The key of a user's facades where there are no replicas. Clients keep their registrations and tokens, so
- * the key outlives the process.
+ * A key of this user that outlives the process, where there are no replicas: of facades, because clients keep
+ * their registrations and tokens, or of session ids.
  * @param folder the state folder. Processes that start at the same time get the same key
  * @throws Error where the key cannot be read or written, or others than its owner can read it
  */
-export const sealKeyIn = async (folder: string): Promise<Uint8Array> => {
-  const file = join(folder, 'facade.key')
+export const sealKeyIn = async (folder: string, name = 'facade.key'): Promise<Uint8Array> => {
+  const file = join(folder, name)
   return await readKey(file) ?? createKey(folder, file)
 }
 
