@@ -1,4 +1,4 @@
-import { type Frame, largeBytes } from '#protocol/frame.js'
+import type { Frame } from '#protocol/frame.js'
 import { errorCode, type IdKey, type Request } from '#protocol/json-rpc.js'
 import { methodOf } from '#protocol/revisions/index.js'
 import type { ServerResponses } from './server-responses.js'
@@ -333,10 +333,7 @@ export class ClientRequests {
     if (arrived === undefined) return output.toClient(request.exchange, sent, 'client')
     if (arrived.frame.envelope?.event !== undefined && !this.#core.options.stateless)
       this.given.add(request, arrived.exchange)
-    // The core keeps nothing of a tool's result, unlike of a list. Records and observers, which get it too,
-    // read it before it is sent: their effects come first.
-    const isDisposable = request.method === 'tools/call' && sent.bytes.length >= largeBytes
-    output.toClient(exchangeOf(request, arrived), isDisposable ? { ...sent, isDisposable } : sent)
+    output.toClient(exchangeOf(request, arrived), sent)
   }
 
   /** Ends a request without a response, and records it. */

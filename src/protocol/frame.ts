@@ -13,9 +13,6 @@ export interface Fault {
 
 export type Message = Request | Notification | Result | ErrorResponse | Batch<Frame> | Unusable | HttpPage
 
-/** Smaller buffers are left to the garbage collector. */
-export const largeBytes = 32 * 1024
-
 /** One message as received: its bytes, and what they were parsed to. */
 export interface Frame {
   /** Exactly as received, without the line end or the fields of the SSE event. */
@@ -28,8 +25,6 @@ export interface Frame {
   readonly otherKeys?: readonly IdKey[] | undefined
   /** Made by the relay. A frame that the relay changed is still its sender's. */
   readonly relayMade?: true
-  /** Nothing reads the bytes once they are sent: the transport frees them. Only set from `largeBytes` on. */
-  readonly isDisposable?: true
   /** Data for the transport on the other side. A frame that is sent instead of this one gets it too. */
   readonly envelope?: Envelope
 }

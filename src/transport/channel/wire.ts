@@ -10,10 +10,12 @@ import { atEndOfTurn } from '../timers.js'
  * channel (`relay-end.ts`, `exchange.ts`); `front-end.ts` connects them with Node's.
  *
  * A frame is a length (4 bytes), a kind (1), the number of its exchange (4) and its payload. From the front:
- *   open (head), body, bodyEnd, gone (the HTTP response is over), unread (the client may not have got it)
+ *   open (head), body, bodyEnd, gone (the HTTP response is over; 1: the client got its head), unread (the
+ *   client may not have got it)
  * From the relay process:
- *   head, flush, piece, last, cut, continue (100 Continue), pending and answered (ids of requests), keep and
- *   leave (a place)
+ *   head, flush, piece, last, cut, continue (100 Continue), pending and answered (ids of requests), leave (the
+ *   place of a request is free again: sent once for each request that has one, after its `gone` at the latest
+ *   where no session has begun, else when that session is closed)
  * From both:
  *   taken (bytes of the exchange that were passed on), ping and pong, note (`calls.ts`)
  * The payloads of `open` and `head` are JSON. They hold no MCP message.
@@ -25,7 +27,7 @@ import { atEndOfTurn } from '../timers.js'
  */
 export const kinds = [
   'open', 'body', 'bodyEnd', 'gone', 'unread', 'head', 'flush', 'piece', 'last', 'cut', 'continue', 'pending',
-  'answered', 'keep', 'leave', 'taken', 'ping', 'pong', 'note',
+  'answered', 'leave', 'taken', 'ping', 'pong', 'note',
 ] as const
 export type Kind = (typeof kinds)[number]
 

@@ -12,7 +12,7 @@ import { expectedIn, isInitialize, isModern, received, statusOf } from './messag
 import { clientOf, Quota, Share } from './quota.js'
 import { refusals, refuse, type Refusal } from './refusal.js'
 import { nothingExpected, Reply, type Expected } from './reply.js'
-import type { FrontRequest, FrontResponse } from './request.js'
+import { hasLeft, type FrontRequest, type FrontResponse } from './request.js'
 import { SessionRouter, type Endpoint, type RouterSettings } from './sessions/router.js'
 import type { FrontSession } from './sessions/session.js'
 
@@ -181,23 +181,21 @@ export class Endpoints implements Backend {
     if (refused) return refused
     const known = router.sessionOf(arrival)
     if (known?.latch.isClosed === true) await known.latch.passed()
+    if (hasLeft(response)) return undefined
     const client = clientOf(arrival)
-    const share = new Share(this.#bodies, client)
-    response.once('close', () => share.end())
+    const share = new Share(this.#bodies, client, response)
     const body = await readBody(request, response, limits.messageBytes, share)
-    const hasLeft = () => request.socket.destroyed
-    // The client may leave while its body is read or parsed: it gets no response.
-    if (body === undefined || hasLeft()) return undefined
+    if (body === undefined || hasLeft(response)) return undefined
     if (!Buffer.isBuffer(body)) return body
     const parsed = parseInTurns(body, limits)
     const read = parsed instanceof Promise ? await parsed : parsed
-    if (hasLeft()) return undefined
+    if (hasLeft(response)) return undefined
     const modern = arrival.modern || isModern(read)
     const frame = received(read, router.headersFor(arrival), modern, this.#scopesOf(arrival), client)
     const expected = expectedIn(frame)
     const asked = modern ? undefined : router.askReplicas(arrival)
     const elsewhere = asked && await asked
-    if (hasLeft()) return undefined
+    if (hasLeft(response)) return undefined
     const found = this.#lacking(router, arrival, frame) ?? router.find(arrival, modern, frame, elsewhere)
     if ('status' in found) {
       this.#refuse(request, response, arrival, found, expected.length === 1 ? expected[0] : undefined)
@@ -242,6 +240,7 @@ export class Endpoints implements Backend {
     const { modern } = arrival
     if (router.isStdio && modern) return refusals.onlyPost
     const elsewhere = await router.askReplicas(arrival)
+    if (hasLeft(response)) return undefined
     const found = (method === 'GET' ? checkAccept('GET', headers) : undefined)
       ?? router.find(arrival, modern, undefined, elsewhere)
     if ('status' in found) return found

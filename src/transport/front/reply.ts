@@ -6,7 +6,7 @@ import { encodeEvent, keepAlive } from '../sse/event.js'
 import type { HttpHeaders } from '../transport.js'
 import { writeHead } from './head.js'
 import { refusalBody, type Refusal } from './refusal.js'
-import type { FrontResponse } from './request.js'
+import { onceOver, type FrontResponse } from './request.js'
 
 /** The responses that an HTTP request needs. */
 export interface Expected {
@@ -55,8 +55,8 @@ export class Reply {
   #full = false
   /** The number of calls of `keepAlive` since bytes were written. */
   #silence = 0
-  /** Freed when they were sent. */
-  #disposable: Buffer | undefined
+  /** The response that was sent as a whole. */
+  #whole: Frame | undefined
   /** The newest responses that were sent. */
   readonly #sent: IdKey[] = []
   #onDrained: () => void = nothing
@@ -78,9 +78,6 @@ export class Reply {
     this.#session = session
     this.#pending = expected.keys.length
     response.setPending?.(expected.keys)
-    // `once` and not `on`: a connection keeps its last response, and a listener of that response would keep
-    // this reply in memory.
-    response.once('close', () => this.#over())
   }
 
   /**
@@ -90,6 +87,9 @@ export class Reply {
   watch(drained: () => void, over: () => void): void {
     this.#onDrained = drained
     this.#onOver = over
+    // No listener stays: a connection keeps its last response, and a listener of that response would keep this
+    // reply in memory.
+    onceOver(this.#response, () => this.#over())
   }
 
   /**
@@ -104,6 +104,11 @@ export class Reply {
 
   get done(): boolean {
     return this.#state === 'done'
+  }
+
+  /** Once it is over: the client got the head. */
+  get hasHead(): boolean {
+    return this.#response.headersSent
   }
 
   get full(): boolean {
@@ -172,7 +177,7 @@ export class Reply {
       this.stream()
     }
     this.#writeEvent(frame)
-    if (frame.isDisposable === true) release(frame.bytes)
+    release(frame)
     // A stream that an HTTP server has opened normally ends when that server ends it.
     if (responses > 0 && this.#pending <= 0 && (!this.#head || this.#endsWithResponses)) this.finish()
   }
@@ -218,7 +223,7 @@ export class Reply {
     const status = this.#statusOf(this.#collected)
     const [first, ...more] = this.#collected
     if (first === undefined || more.length > 0) return this.#end(status, joined(this.#collected))
-    if (first.isDisposable === true) this.#disposable = first.bytes
+    this.#whole = first
     const isPage = first.message.kind === 'page'
     // The page of an HTTP error keeps the content type that the server has sent.
     const type = isPage ? only(this.#head?.headers ?? noHeaders, 'content-type') ?? '' : json
@@ -293,8 +298,7 @@ export class Reply {
 
   #over(): void {
     this.#state = 'done'
-    const isSent = this.#response.writableFinished === true
-    if (isSent && this.#disposable !== undefined) release(this.#disposable)
+    if (this.#whole !== undefined && this.#response.writableFinished === true) release(this.#whole)
     this.#onDrain()
     this.#onOver()
   }

@@ -3,6 +3,7 @@ import type { Arrival } from './arrival.js'
 import { readBody } from './body.js'
 import { clientOf, Quota, Share } from './quota.js'
 import { refusal, refusals, type Refusal } from './refusal.js'
+import { hasLeft } from './request.js'
 
 /** Pages and endpoints that anyone may ask, beside those of MCP: those of an authorization server. */
 export interface Site {
@@ -57,14 +58,14 @@ export class Visits {
     if (!this.#counts(client)) return limited
     const { method = '', headers, url = '' } = request
     if (method !== 'GET' && method !== 'HEAD' && method !== 'POST') return refusals.badMethod
-    const share = new Share(this.#bodies, client)
-    response.once('close', () => share.end())
+    const share = new Share(this.#bodies, client, response)
     const read = method === 'POST' ? await readBody(request, response, maxBody, share) : Buffer.alloc(0)
-    if (read === undefined || response.destroyed) return undefined
+    if (read === undefined || hasLeft(response)) return undefined
     if (!Buffer.isBuffer(read)) return read
     const query = new URLSearchParams(url.slice((url.indexOf('?') + 1) || url.length))
     const { path } = arrival
     const page = await site.answer({ method, path, query, headers, body: read.toString(), client })
+    if (hasLeft(response)) return undefined
     response.writeHead(page.status, { ...page.headers, 'content-length': Buffer.byteLength(page.body) })
     response.end(method === 'HEAD' ? undefined : page.body)
     return undefined

@@ -2,6 +2,7 @@ import { ChurnMap } from '#core/memory.js'
 import type { Exchange } from '#core/event.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
 import { isCancellation } from '#protocol/message.js'
+import { owning } from '../frames.js'
 import {
   bodiless, borrowedHeaders, changedHeaders, forwardedHead, forwardedHeaders, isModernVersion,
   type HeadSettings, type InputSchemaOf,
@@ -200,7 +201,7 @@ class HttpServer extends HttpSide {
     const envelope = { response: forwardedHead(reply, this.#options) }
     // No spread: V8 gives each object made by one a shape of its own, which makes its readers slow.
     const frame = { bytes, message, faults, facts, otherKeys, envelope }
-    this.#report({ type: 'frame', exchange, whole: true, frame })
+    this.#report({ type: 'frame', exchange, whole: true, frame: owning(frame) })
     return undefined
   }
 

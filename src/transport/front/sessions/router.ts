@@ -273,8 +273,10 @@ export class SessionRouter {
     const session: FrontSession = new FrontSession(kind, id, owner, {
       idle: idle => {
         const isOld = generation < this.#generation
-        // The server's response to initialize named no session, so no later request can belong to this one.
-        if (idle && kind === 'upstream' && !this.#sessions.isNamed(session)) {
+        // Without an id that the client knows, no later request can belong to this session.
+        if (idle && kind !== 'stateless' && names.length === 0 && !session.answered) {
+          session.end('the client left before it got the id of the session')
+        } else if (idle && kind === 'upstream' && !this.#sessions.isNamed(session)) {
           session.end('the server named no session')
         } else if (idle && kind === 'stateless' && isOld) session.end('the server was replaced')
         else this.#sessions.setIdle(session, idle)
