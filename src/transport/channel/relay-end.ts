@@ -65,8 +65,8 @@ export class RelayEnd<Theirs extends Calls> {
       case 'ping': return this.#wire.sendJson('pong', 0, this.#options.vitals())
       case 'note': return this.calls.onMessage(deserialize(payload) as Message)
       // Never sent to a relay process.
-      case 'head': case 'flush': case 'piece': case 'last': case 'cut': case 'continue': case 'pending': case 'answered':
-      case 'leave': case 'pong':
+      case 'head': case 'flush': case 'piece': case 'last': case 'cut': case 'continue': case 'pending':
+      case 'answered': case 'leave': case 'pong':
     }
   }
 

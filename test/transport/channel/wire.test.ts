@@ -75,7 +75,8 @@ const payload = fc.oneof(
   },
 )
 const sent = fc.record({
-  kind: fc.constantFrom(...kinds), exchange: fc.oneof(fc.nat(2), fc.nat(0xffffffff)), payload, urgent: fc.boolean(),
+  kind: fc.constantFrom(...kinds), exchange: fc.oneof(fc.nat(2), fc.nat(0xffffffff)), payload,
+  urgent: fc.boolean(),
 })
 const shortSize = fc.integer({ min: 1, max: 30 })
 const size = fc.oneof({ weight: 5, arbitrary: shortSize }, fc.integer({ min: 1, max: 100_000 }))
