@@ -115,7 +115,8 @@ export class Book {
   /** A response to a request has arrived at its client. */
   answered(asked: Asked, response: { readonly result?: unknown; readonly error?: { code: number; message: string } }): void {
     const { marker, given } = asked
-    if (asked.isAnswered && !asked.isLoose) this.#world.violate('one answer', `${marker} is answered twice`)
+    if (asked.isAnswered && !asked.isLoose && (this.isStrict || !this.isMuddled))
+      this.#world.violate('one answer', `${marker} is answered twice`)
     asked.isAnswered = true
     const withheld = withheldIn(response.result)
     if (withheld !== undefined) this.#error(asked, { code: -31000, message: withheld }, false)
@@ -169,6 +170,8 @@ export class Book {
   }
 
   isStrict = true
+  /** A server has sent errors that name no request. */
+  isMuddled = false
   /** How the invariant about lists is called; a reload separates the sessions of a group. */
   newest = 'newest list'
   /** A server has died: until then its relay may not list. */

@@ -67,7 +67,7 @@ export class ClientActor implements Actor {
       else add('opens a stream', 0.7, () => this.#bare('GET'))
     }
     if (!isModern && this.session !== undefined) {
-      add('ends its session', 0.05, () => this.#bare('DELETE'))
+      add('ends its session', this.world.pace > 1 ? 0.4 : 0.05, () => this.#bare('DELETE'))
       for (const { asked } of pending) {
         if (asked?.method === 'tools/call' && !asked.isCancelled)
           add(`cancels ${asked.marker}`, 0.15, () => this.#cancel(asked))

@@ -120,6 +120,10 @@ export class HttpActor extends ServerActor {
       if (session !== undefined) this.sessions.delete(session)
       return this.#reply(exchange, 200)
     }
+    if (text === '') {
+      this.#reply(exchange, 400)
+      return this.world.violate('own requests', `${this.name} gets an empty request that no client has sent`)
+    }
     const message = JSON.parse(text) as Message
     const received = this.receive(message, { exchange })
     if (received === undefined) this.#reply(exchange, 202)

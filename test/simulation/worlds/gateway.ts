@@ -52,7 +52,7 @@ export class Gateway extends World {
   readonly upstreams = new Map<string, HttpActor>()
   readonly clients: ClientActor[] = []
   readonly store: SlowStore
-  readonly #manners: Manners
+  readonly manners: Manners
   operator: Operator | undefined
   #isProbed = false
   #bytesBefore = 0
@@ -61,15 +61,15 @@ export class Gateway extends World {
     super(seed)
     const chance = this.setting
     this.hasRelays = chance.is(0.4)
-    this.#manners = mannersBy(chance)
+    this.manners = mannersBy(chance)
     const asksTokens = chance.is(0.3)
     this.settings = {
       servers: new Map([['a', chance.is(0.55) ? 'stdio' : 'http']]),
       tokens: asksTokens ? accessTokens : [], denied: [], policy: chance.is(0.85) ? 'standard' : 'observe',
-      hasState: chance.is(0.3), idleMs: chance.is(0.3) ? 3000 : 20_000, maxProcesses: 3, bufferedBytes: 400_000,
+      hasState: chance.is(0.3), idleMs: this.pace > 1 ? chance.pick([1000, 3000, 20_000]) : 20_000, maxProcesses: 3, bufferedBytes: 400_000,
     }
     this.book.isStrict = this.settings.policy === 'standard'
-    this.processes = new Processes(this, this.book, () => this.#manners)
+    this.processes = new Processes(this, this.book, () => this.manners)
     this.relays = new RelayProcesses(this)
     this.store = new SlowStore(this)
   }
@@ -85,7 +85,7 @@ export class Gateway extends World {
 
   /** Whether the memory of its sessions is weighed at the end. */
   get #isWeighed(): boolean {
-    return this.#manners.isLong && this.#manners.eventIds && this.settings.servers.get('a') === 'http'
+    return this.manners.isLong && this.manners.eventIds && this.settings.servers.get('a') === 'http'
   }
 
   async open(): Promise<void> {
@@ -106,7 +106,7 @@ export class Gateway extends World {
     const setup = setupOf(this.settings)
     this.say(`${this.hasRelays ? 'relay processes' : 'one process'}, ${[...this.settings.servers.values()].join()}, ` +
       `${this.settings.policy}, ${this.settings.tokens.length} tokens, ${this.settings.hasState ? 'state' : 'no state'}`)
-    this.say(Object.entries(this.#manners).filter(([, is]) => is).map(([name]) => name).join(' '))
+    this.say(Object.entries(this.manners).filter(([, is]) => is).map(([name]) => name).join(' '))
     const parts = {
       flags: { logLevel: 'silent' as const, capture: undefined }, setup, log, metrics: noMetrics, page: undefined,
       replica: undefined, followers: [],
@@ -135,7 +135,7 @@ export class Gateway extends World {
   upstreamOf(name: string): HttpActor {
     const known = this.upstreams.get(name)
     if (known !== undefined) return known
-    const actor = new HttpActor(name, this, this.book, this.#manners, this.seed % 3 === 0)
+    const actor = new HttpActor(name, this, this.book, this.manners, this.seed % 3 === 0)
     this.upstreams.set(name, actor)
     this.actors.push(actor)
     return actor
@@ -156,7 +156,7 @@ export class Gateway extends World {
         : hasJwts ? jwt(chance.is(0.5) ? 'real' : 'forged') : undefined
       const client = new ClientActor(`c${number}`, this, this.book, {
         isModern: isMixed ? chance.is(0.5) : isModern, server: 'a', authorization: token, isImpatient, isLong,
-        logs: this.#manners.logs,
+        logs: this.manners.logs,
       }, `10.0.0.${number}`)
       this.clients.push(client)
       this.actors.push(client)
@@ -185,7 +185,7 @@ export class Gateway extends World {
 
   sessionsLast(client: ClientActor): boolean {
     return this.operator?.hasChangedServers !== true && this.relays.hasFailed === false &&
-      !this.#manners.dies && client.kind.isModern === false
+      !this.manners.dies && client.kind.isModern === false
   }
 
   isConnected(_: ClientActor): boolean {
