@@ -347,9 +347,9 @@ export class ClientRequests {
   }
 
   /** Ends the client's HTTP request, unless it waits for other responses. */
-  #complete(exchange: Exchange, isSent?: true): void {
+  #complete(exchange: Exchange, isAtServer?: true): void {
     if (exchange === stdioExchange || this.pending.on(exchange).some(({ stage }) => stage !== 'cancelled')) return
-    this.#core.output.emit({ type: 'complete', exchange, isSent })
+    this.#core.output.emit({ type: 'complete', exchange, isAtServer })
   }
 
   #close(request: PendingRequest): void {

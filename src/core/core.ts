@@ -178,7 +178,7 @@ export class Output {
       return effect.type === 'send' && effect.exchange === exchange ? effect.to : []
     })
     if (sent.includes('client')) return
-    this.emit({ type: 'complete', exchange, ...(sent.includes('server') && { isSent: true }) })
+    this.emit({ type: 'complete', exchange, ...(sent.includes('server') && { isAtServer: true }) })
   }
 
   take(): readonly Effect[] {

@@ -129,11 +129,11 @@ export type Effect =
   /**
    * No message follows on this exchange.
    * @property failed its message, without an id, had no effect
-   * @property isSent the server has its message: the response of an HTTP server completes the exchange
+   * @property isAtServer the server has its message: a server over HTTP ends the response by itself
    */
   | {
     readonly type: 'complete'; readonly exchange: Exchange; readonly failed?: true
-    readonly isSent?: true | undefined
+    readonly isAtServer?: true | undefined
   }
   /** An exception was contained: its requests got an error, and the session goes on. */
   | { readonly type: 'failed'; readonly cause: unknown }

@@ -9,11 +9,13 @@ type OnExchange = Extract<Event, { readonly exchange: Exchange }>
 
 /** An exchange with a message that waits. */
 interface Lane {
-  /** The number of waits that are not over. */
+  /** The number of waits that are not over; and of those among them that need an answer of the server. */
   waits: number
+  asking: number
   /** What the server sent after that message. */
   readonly waiting: { readonly event: OnExchange; readonly weight: number }[]
   bytes: number
+  isPaused: boolean
 }
 
 /** The weight of an event without a frame. */
@@ -29,7 +31,7 @@ const highWaterBytes = 1024 * 1024
  */
 export class Order {
   readonly #lanes = new ChurnMap<Exchange, Lane>()
-  /** Exchanges on which events may go on. */
+  /** Exchanges on which an event may go on. */
   readonly #free: Exchange[] = []
   readonly #ledger: Ledger
   readonly #output: Output
@@ -48,16 +50,34 @@ export class Order {
     return this.#lanes.size > 0 && this.#lanes.has(exchange)
   }
 
-  /** A message of this exchange waits, until `release`. */
-  hold(exchange: Exchange): void {
-    const lane = this.#lanes.get(exchange)
-    if (lane === undefined) this.#lanes.set(exchange, { waits: 1, waiting: [], bytes: 0 })
-    else lane.waits++
+  /** True while a message of this exchange waits for an answer of the server. */
+  isAsking(exchange: Exchange): boolean {
+    return (this.#lanes.get(exchange)?.asking ?? 0) > 0
   }
 
-  release(exchange: Exchange): void {
+  /**
+   * A message of this exchange waits, until `release`.
+   * @param isAsking it waits for an answer of the server, so that the server must not be paused
+   */
+  hold(exchange: Exchange, isAsking = false): void {
+    const lane = this.#lanes.get(exchange) ??
+      { waits: 0, asking: 0, waiting: [], bytes: 0, isPaused: false }
+    this.#lanes.set(exchange, lane)
+    lane.waits++
+    if (isAsking) {
+      lane.asking++
+      this.#free.push(exchange)
+    }
+    this.#pause(exchange, lane)
+  }
+
+  /** @param wasAsking as in `hold` */
+  release(exchange: Exchange, wasAsking = false): void {
     const lane = this.#lanes.get(exchange)
-    if (lane === undefined || --lane.waits > 0) return
+    if (lane === undefined) return
+    if (wasAsking) lane.asking--
+    this.#pause(exchange, lane)
+    if (--lane.waits > 0) return
     if (lane.waiting.length === 0) this.#lanes.delete(exchange)
     else this.#free.push(exchange)
   }
@@ -73,29 +93,39 @@ export class Order {
     return true
   }
 
-  /** Takes the next event that may go on. */
-  next(): OnExchange | undefined {
+  /** Takes the next event that may go on. @param isNeeded whether the server may need it, to give its answer */
+  next(isNeeded: (event: OnExchange) => boolean): OnExchange | undefined {
     for (let exchange = this.#free[0]; exchange !== undefined; exchange = this.#free[0]) {
       const lane = this.#lanes.get(exchange)
-      const next = lane?.waits === 0 ? lane.waiting.shift() : undefined
+      const next = lane && taken(lane, isNeeded)
       if (lane === undefined || next === undefined) {
         this.#free.shift()
         continue
       }
       this.#weigh(exchange, lane, -next.weight)
-      if (lane.waiting.length === 0) this.#lanes.delete(exchange)
+      if (lane.waits === 0 && lane.waiting.length === 0) this.#lanes.delete(exchange)
       return next.event
     }
     return undefined
   }
 
   #weigh(exchange: Exchange, lane: Lane, bytes: number): void {
-    const wasFull = lane.bytes > highWaterBytes
     lane.bytes += bytes
     this.#ledger.add(bytes)
-    const isFull = lane.bytes > highWaterBytes
-    if (isFull !== wasFull) this.#output.emit({ type: 'pause', exchange, isOver: wasFull })
+    this.#pause(exchange, lane)
   }
+
+  #pause(exchange: Exchange, lane: Lane): void {
+    const isPaused = lane.bytes > highWaterBytes && lane.asking === 0
+    if (isPaused !== lane.isPaused) this.#output.emit({ type: 'pause', exchange, isOver: !isPaused })
+    lane.isPaused = isPaused
+  }
+}
+
+const taken = ({ waits, asking, waiting }: Lane, isNeeded: (event: OnExchange) => boolean) => {
+  if (waits === 0) return waiting.shift()
+  const at = asking === 0 ? -1 : waiting.findIndex(({ event }) => isNeeded(event))
+  return at < 0 ? undefined : waiting.splice(at, 1)[0]
 }
 
 /** The replies that flows wait for, to numbered effects. Each wait holds its exchange. */

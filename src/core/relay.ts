@@ -35,7 +35,7 @@ export class Relay {
   readonly #members: Members
   /** The end of the server and of the session, until nothing that came before them waits. */
   readonly #last: Event[] = []
-  /** The reason why the session ended, set when an exception outside of a flow (flow.ts) ended it. */
+  /** Why the session must end: an exception outside of a flow. From then on nothing of the server passes. */
   #failure: string | undefined
 
   constructor(options: RelayOptions) {
@@ -63,7 +63,6 @@ export class Relay {
   handle(event: Event, now: number): readonly Effect[] {
     const { output } = this.#core
     output.now = now
-    if (this.#failure !== undefined) return this.#afterFailure(event, this.#failure)
     const serverBatch = this.#receive(event)
     // The server will not answer the relay's own requests any more.
     if (this.#last.length > 0) this.#lists.lost()
@@ -101,13 +100,40 @@ export class Relay {
     return this.#responses.results.outputSchemaFor(this.#requests.pending.find(exchange, key)?.called)
   }
 
+  /** Handles an event, or keeps it. @returns the server's batch that was taken apart */
+  #receive(event: Event): Frame | undefined {
+    if (event.type !== 'frame-received') {
+      this.#admit(event)
+      return undefined
+    }
+    const { from, exchange, frame } = event
+    const members = frame.message.kind === 'batch' ? this.#split(event, frame.message.members) : undefined
+    if (members === undefined) this.#admit(event)
+    else for (const one of members) this.#admit({ type: 'frame-received', from, exchange, frame: one })
+    if (from === 'client') this.#completeWithoutRequest(exchange, frame)
+    return members !== undefined && from === 'server' ? frame : undefined
+  }
+
+  #admit(event: Event): void {
+    if (!this.#waits(event)) this.#step(event)
+  }
+
+  #step(event: Event): void {
+    try {
+      this.#onEvent(event)
+    } catch (cause) {
+      this.#onException(event, cause)
+    }
+  }
+
   /** Keeps an event back that must not overtake an earlier one. @returns false when it can be handled now */
   #waits(event: Event): boolean {
     const { order } = this.#core
     switch (event.type) {
       case 'frame-received':
         if (event.from === 'client') return this.#waitsInQueue(event.exchange, event.frame)
-        if (!order.isHeld(event.exchange) || this.#isForListing(event.exchange, event.frame)) return false
+        if (!order.isHeld(event.exchange)) return false
+        if (order.isAsking(event.exchange) && this.#isNeeded(event)) return false
         // No call that comes from now on is judged by the old list.
         if (isListChange(event.frame)) this.#lists.catalog.changed()
         return order.keep(event)
@@ -138,54 +164,36 @@ export class Relay {
   }
 
   /**
-   * Responses to the relay's own requests do not wait, nor do requests of the server while the relay lists:
-   * the server may want the response first.
+   * While a message waits for the relay's own listing, the responses to it do not wait for that message, nor
+   * do requests of the server: it may want their response first.
    */
-  #isForListing(exchange: Exchange, frame: Frame): boolean {
-    return this.#lists.isListing &&
-      (frame.message.kind === 'request' || keysOf(frame).some(key => this.#lists.awaits(exchange, key)))
-  }
+  readonly #isNeeded = (event: Event): boolean =>
+    event.type === 'frame-received' && (event.frame.message.kind === 'request' ||
+      keysOf(event.frame).some(key => this.#lists.awaits(event.exchange, key)))
 
   /** The next event that waited and can be handled now. */
   #next(): Event | undefined {
-    if (this.#failure !== undefined) return undefined
     const { order } = this.#core
-    const next = order.next()
+    const next = order.next(this.#isNeeded)
     if (next !== undefined) return next
     const frame = this.#requests.queued === 0 ? this.#queue.shift() : undefined
     if (frame !== undefined) return { type: 'frame-received', from: 'client', exchange: stdioExchange, frame }
     return order.isEmpty ? this.#last.shift() : undefined
   }
 
-  /** Handles an event, or keeps it. @returns the server's batch that was taken apart */
-  #receive(event: Event): Frame | undefined {
-    if (event.type === 'frame-received') {
-      const { from, exchange, frame } = event
-      if (frame.message.kind === 'batch' && this.#split(from, exchange, frame, frame.message.members))
-        return from === 'server' ? frame : undefined
-      if (!this.#waits(event)) this.#step(event)
-      if (from === 'client') this.#completeWithoutRequest(exchange, frame)
-    } else if (!this.#waits(event)) this.#step(event)
-    return undefined
-  }
-
-  /** Takes a batch apart. @returns false when the batch is blocked as a whole */
-  #split(from: Side, exchange: Exchange, frame: Frame, members: readonly Frame[]): boolean {
+  /** Takes a batch apart. @returns undefined when the batch is blocked as a whole */
+  #split(
+    { from, exchange, frame }: Extract<Event, { readonly type: 'frame-received' }>, members: readonly Frame[],
+  ): readonly Frame[] | undefined {
     const findings = this.#frameFindings(from, exchange, frame)
-    if (findings.isStop) return false
+    if (findings.isStop) return undefined
     this.#core.records.note('wire', from, findings)
-    // Members share the headers of the batch's HTTP request, and so its protocol version.
-    const split = from === 'server'
-      ? members
-      : members.map(one => ({ ...one, envelope: { ...frame.envelope, ...one.envelope } }))
     const batches = (this.#batches ??= new Batches(this.#members))
-    if (from === 'client') batches.open(exchange, frame, split)
-    for (const one of split) {
-      const event = { type: 'frame-received', from, exchange, frame: one } as const
-      if (!this.#waits(event)) this.#step(event)
-    }
-    if (from === 'client') this.#completeWithoutRequest(exchange, frame)
-    return true
+    if (from === 'server') return members
+    // Members share the headers of the batch's HTTP request, and so its protocol version.
+    const split = members.map(one => ({ ...one, envelope: { ...frame.envelope, ...one.envelope } }))
+    batches.open(exchange, frame, split)
+    return split
   }
 
   /** A message without a request has no response. If it waits, its flow completes the exchange. */
@@ -195,18 +203,11 @@ export class Relay {
     this.#core.output.complete(exchange)
   }
 
-  #step(event: Event): void {
-    try {
-      this.#onEvent(event)
-    } catch (cause) {
-      this.#onException(event, cause)
-    }
-  }
-
   #onEvent(event: Event): void {
     switch (event.type) {
       case 'frame-received':
         if (event.from === 'client') return this.#fromClient(event.exchange, event.frame)
+        if (this.#failure !== undefined) return
         return this.#serverFrames.received(
           event.exchange, event.frame, this.#frameFindings('server', event.exchange, event.frame),
         )
@@ -236,7 +237,10 @@ export class Relay {
       case 'session-ended':
         this.#requests.ended()
         for (const unsent of this.#queue.takeAll()) this.#neverSent(unsent)
-        this.#core.records.write({ event: 'session/end', from: 'relay', reason: event.reason })
+        this.#core.records.write({
+          event: 'session/end', from: 'relay', reason: this.#failure ?? event.reason,
+          ...(this.#failure !== undefined && { verdict: 'block' }),
+        })
         this.#core.output.emit({ type: 'end', reason: event.reason })
         return this.#core.ledger.close()
       default:
@@ -268,27 +272,9 @@ export class Relay {
       output.toClient(exchange, errorFrame(request, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
     }
     if (options.stateless && exchange !== undefined) return this.#requests.failedOn(exchange, reason)
-    this.#failure = reason
+    this.#failure ??= reason
     this.#requests.serverGone(reason, true)
-    for (const { message } of this.#queue.takeAll()) {
-      if (message.kind !== 'request') continue
-      output.toClient(
-        stdioExchange, errorFrame(message, errorCode.blocked, `mcp-customs: ${reason}`), 'client',
-      )
-    }
-    records.write({ event: 'session/end', from: 'relay', verdict: 'block', reason })
     output.emit({ type: 'close', reason, cause })
-    this.#core.ledger.close()
-  }
-
-  /** Answers requests that arrive between the failure and the end of the session. */
-  #afterFailure(event: Event, reason: string): readonly Effect[] {
-    if (event.type !== 'frame-received' || event.from !== 'client' || event.frame.message.kind !== 'request')
-      return []
-    this.#core.output.toClient(
-      event.exchange, errorFrame(event.frame.message, errorCode.blocked, `mcp-customs: ${reason}`), 'client',
-    )
-    return this.#core.output.take()
   }
 
   #neverSent(frame: Frame): void {

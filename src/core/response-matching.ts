@@ -132,13 +132,13 @@ export class ResponseMatching {
     }
     const { request, data } = found
     this.#requests.shared.count(request)
-    order.hold(exchange)
+    order.hold(exchange, true)
     try {
       request.called = yield* this.#requests.shared.calledIn(data, request)
       this.#requests.awaitResponse(request)
       this.#requests.arrived(request, arrived, findings)
     } finally {
-      order.release(exchange)
+      order.release(exchange, true)
     }
   }
 

@@ -112,7 +112,8 @@ export class ToolCalls {
     const { called } = request
     const value = member(params, 'arguments') ?? {}
     const checkedBy = (schemas: Tool['inputSchemas']) => this.#core.checks.check(
-      schemas.map((schema): Subject => ({ kind: 'value', schema, value, path: '/params/arguments' })),
+      schemas.map((schema): Subject => (
+        { kind: 'value', schema, value, path: '/params/arguments', text: () => request.arguments })),
       request.exchange,
     )
     let tool = called?.tool

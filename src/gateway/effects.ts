@@ -76,7 +76,7 @@ export class Effects {
       case 'hand':
         return outbox.do(() => this.#hand(effect))
       case 'complete':
-        if (effect.isSent === true && ends.server.open !== undefined) return
+        if (effect.isAtServer && ends.server.open) return
         if (effect.failed) outbox.do(() => ends.client.hand?.(badGateway(effect.exchange)))
         return outbox.do(() => ends.client.complete?.(effect.exchange))
       case 'failed':

@@ -142,7 +142,7 @@ export class Session {
         return this.#dispatch(event)
       case 'lost': {
         const { exchange, key, reason, isElsewhere } = event
-        if (side === 'server' && !isElsewhere && this.#urgency === 0) this.#health?.failed('refusal', reason)
+        if (side === 'server' && isElsewhere !== true && this.#urgency === 0) this.#health?.failed('refusal', reason)
         return this.#dispatch({ type: 'request-lost', exchange, key, reason, isElsewhere })
       }
       case 'exchange-ended':

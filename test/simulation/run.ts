@@ -1,9 +1,10 @@
 import { Chance } from './chance.js'
 import { Gateway } from './worlds/gateway.js'
+import { SessionWorld } from './worlds/session.js'
 import type { Step, Violation, World } from './world.js'
 
 /** The worlds by name. */
-export const worlds = { gateway: Gateway } satisfies Record<string, new (seed: number) => World>
+export const worlds = { gateway: Gateway, session: SessionWorld } satisfies Record<string, new (seed: number) => World>
 export type WorldName = keyof typeof worlds
 
 export interface History {
@@ -14,7 +15,7 @@ export interface History {
 }
 
 /** Most steps of a history, before everything comes to rest. */
-const maxSteps = 70
+const maxSteps = 60
 
 /** Loaded before, so that no history waits for a file. */
 export const warmUp = async (): Promise<void> => {
@@ -54,7 +55,7 @@ export const play = async (name: WorldName, seed: number, plan?: readonly Step[]
 
 const byChance = async (world: World, seed: number): Promise<void> => {
   const chance = new Chance(seed ^ 0x9e3779b9)
-  const length = 15 + chance.below(maxSteps)
+  const length = 10 + chance.below(maxSteps)
   while (world.steps.length < length && world.violations.length === 0) {
     const action = chance.weighted(world.actions())
     if (action === undefined) return

@@ -43,6 +43,7 @@ export class ChannelRequest extends EventEmitter implements FrontRequest {
   readonly complete = true
   readonly socket: { destroyed: boolean; readonly remoteAddress: string }
   readonly processSlot?: ProcessSlot
+  readonly #place: Place | undefined
   readonly #passed: (bytes: number) => void
   /** Parts of the body that came before the first listener. */
   readonly #early: Buffer[] = []
@@ -59,9 +60,8 @@ export class ChannelRequest extends EventEmitter implements FrontRequest {
     this.headers = head.headers
     this.httpVersion = head.httpVersion
     this.socket = { destroyed: false, remoteAddress: address, ...(isSecure && { encrypted: true }) }
-    if (place !== null) {
-      this.processSlot = { reserve: () => (place === 'kept' ? takePlace(wire, exchange) : undefined) }
-    }
+    if (place === 'full') this.processSlot = { reserve: () => undefined }
+    else if (place === 'kept') this.processSlot = this.#place = new Place(() => wire.send('leave', exchange))
     this.#passed = bytes => wire.taken(exchange, bytes)
   }
 
@@ -83,6 +83,7 @@ export class ChannelRequest extends EventEmitter implements FrontRequest {
 
   gone(): void {
     this.socket.destroyed = true
+    this.#place?.over()
     if (!this.#isEnded) this.emit('close')
   }
 
@@ -115,9 +116,30 @@ export class ChannelRequest extends EventEmitter implements FrontRequest {
   }
 }
 
-const takePlace = (wire: Wire, exchange: number): (() => void) => {
-  wire.send('keep', exchange)
-  return () => wire.send('leave', exchange)
+/**
+ * The place that the front has reserved for the process of a session that the request may begin. Given back
+ * once: when that session is closed, or at the end of a request that began none.
+ */
+class Place implements ProcessSlot {
+  readonly #giveBack: () => void
+  #state: 'free' | 'taken' | 'given back' = 'free'
+
+  constructor(giveBack: () => void) {
+    this.#giveBack = giveBack
+  }
+
+  reserve(): (() => void) | undefined {
+    if (this.#state !== 'free') return undefined
+    this.#state = 'taken'
+    return this.#giveBack
+  }
+
+  /** The request is over. */
+  over(): void {
+    if (this.#state !== 'free') return
+    this.#state = 'given back'
+    this.#giveBack()
+  }
 }
 
 /** The response to a `ChannelRequest`. Its bytes are sent to the front as far as the window has room. */
@@ -126,6 +148,7 @@ export class ChannelResponse extends EventEmitter implements FrontResponse {
   readonly socket = null
   headersSent = false
   destroyed = false
+  closed = false
   writableNeedDrain = false
   readonly #wire: Wire
   readonly #exchange: number
@@ -211,8 +234,10 @@ export class ChannelResponse extends EventEmitter implements FrontResponse {
     this.emit('drain')
   }
 
-  gone(): void {
-    this.destroyed = true
+  /** @param hasHead the client's connection got the head */
+  gone(hasHead: boolean): void {
+    this.headersSent = hasHead
+    this.closed = this.destroyed = true
     this.req.gone()
     this.emit('close')
   }

@@ -55,12 +55,12 @@ export class RelayEnd<Theirs extends Calls> {
       case 'body': return this.#open.get(exchange)?.req.body(payload)
       case 'bodyEnd': return this.#open.get(exchange)?.req.bodyEnd()
       case 'taken': return this.#open.get(exchange)?.taken(payload.readUInt32LE(0))
-      case 'gone': return this.#over(exchange)
+      case 'gone': return this.#over(exchange, payload[0] === 1)
       case 'ping': return this.#wire.sendJson('pong', 0, this.#options.vitals())
       case 'note': return this.calls.onMessage(deserialize(payload) as Message)
       // Never sent to a relay process.
-      case 'head': case 'flush': case 'piece': case 'last': case 'cut': case 'continue': case 'pending': case 'answered':
-      case 'keep': case 'leave': case 'pong':
+      case 'head': case 'flush': case 'piece': case 'last': case 'cut': case 'continue': case 'pending':
+      case 'answered': case 'leave': case 'pong':
     }
   }
 
@@ -75,11 +75,11 @@ export class RelayEnd<Theirs extends Calls> {
     this.#options.serve(request, response, new Arrival(request, access))
   }
 
-  #over(exchange: number): void {
+  #over(exchange: number, hasHead = false): void {
     const response = this.#open.get(exchange)
     if (!response) return
     this.#open.delete(exchange)
-    response.gone()
+    response.gone(hasHead)
   }
 
   #closed(): void {

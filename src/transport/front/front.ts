@@ -12,6 +12,7 @@ import { checkFraming, Gate, type Checked, type GateOptions } from './gate.js'
 import { isPreflight, preflight, shareWith } from './head.js'
 import { createListener, listen, renewTls, requests, type FrontTls, type ListenAddress } from './listener.js'
 import { clientOf, Quota } from './quota.js'
+import { hasLeft } from './request.js'
 import { answerUnreadable, refusals, refuse, type Refusal } from './refusal.js'
 import { isOfLogins, type Site, Visits } from './site.js'
 
@@ -177,7 +178,7 @@ export class HttpFront {
     const checked = this.#gate.checkToken(request.headers, arrival.path)
     if (!(checked instanceof Promise)) return this.#enter(request, response, arrival, checked)
     void checked.then(access => {
-      if (!response.destroyed) this.#enter(request, response, arrival, access)
+      if (!hasLeft(response)) this.#enter(request, response, arrival, access)
     })
   }
 

@@ -6,7 +6,7 @@ import { encodeEvent, keepAlive } from '../sse/event.js'
 import type { HttpHeaders } from '../transport.js'
 import { writeHead } from './head.js'
 import { refusalBody, type Refusal } from './refusal.js'
-import type { FrontResponse } from './request.js'
+import { onceOver, type FrontResponse } from './request.js'
 
 /** The responses that an HTTP request needs. */
 export interface Expected {
@@ -73,9 +73,6 @@ export class Reply {
     this.#session = session
     this.#pending = expected.keys.length
     response.setPending?.(expected.keys)
-    // `once` and not `on`: a connection keeps its last response, and a listener of that response would keep
-    // this reply in memory.
-    response.once('close', () => this.#over())
   }
 
   /**
@@ -85,10 +82,18 @@ export class Reply {
   watch(drained: () => void, over: () => void): void {
     this.#onDrained = drained
     this.#onOver = over
+    // No listener stays: a connection keeps its last response, and a listener of that response would keep
+    // this reply in memory.
+    onceOver(this.#response, () => this.#over())
   }
 
   get done(): boolean {
     return this.#state === 'done'
+  }
+
+  /** Once it is over: the client got the head. */
+  get hasHead(): boolean {
+    return this.#response.headersSent
   }
 
   get full(): boolean {

@@ -51,6 +51,8 @@ export class FrontSession implements Transport {
   #closed = false
   /** The server has answered a request with a status below 300. */
   #accepted = false
+  /** A client has got the head of a response, and with it the session's id. */
+  #answered = false
   /** The reason to end the session after its last exchange. */
   #endReason: string | undefined
   #settleClosed: () => void = () => {}
@@ -192,6 +194,10 @@ export class FrontSession implements Transport {
     }
   }
 
+  get answered(): boolean {
+    return this.#answered
+  }
+
   /** See `Reply.keepAlive`. */
   keepAlive(checks: number): void {
     for (const { reply } of this.#routes.open()) reply.keepAlive(checks)
@@ -204,6 +210,7 @@ export class FrontSession implements Transport {
   /** The HTTP response of the exchange is complete or cut off. */
   #over(exchange: FrontExchange): void {
     if (!this.#routes.delete(exchange)) return
+    this.#answered ||= exchange.reply.hasHead
     exchange.frame = undefined
     this.#report({ type: 'exchange-ended', exchange })
     this.#drained(exchange)
