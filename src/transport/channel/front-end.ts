@@ -11,7 +11,7 @@ import { realTimers, type Timers } from '../timers.js'
 import { type Calls, Channel, type Message } from './calls.js'
 import type { OpenHead, ResponseHead } from './exchange.js'
 import type { Vitals } from './relay-end.js'
-import { type Kind, windowBytes, Wire } from './wire.js'
+import { type Kind, Wire } from './wire.js'
 
 /** An admitted request, for a relay process to serve. */
 export interface Admitted {
@@ -106,8 +106,6 @@ class HandedOver {
   readonly #response: ServerResponse
   readonly #named: FrontEndOptions['named']
   readonly #share: Share
-  /** How many more bytes of the body may be sent. */
-  #room = windowBytes
   /** Bytes of the response that the client took, not yet reported to the relay process. */
   #taken = 0
   /** Ids of requests that need a response. */
@@ -117,6 +115,8 @@ class HandedOver {
   #isStream = false
   /** The socket is corked until the end of the turn. */
   #isCorked = false
+  /** The body is not read until the process reads again. */
+  #isWaiting = false
   /** The response ends with a complete event. */
   #isBetweenEvents = true
 
@@ -137,6 +137,7 @@ class HandedOver {
     }
     wire.sendJson('open', number, head)
     request.on('data', this.#body)
+    this.#waitForRoom()
     request.once('end', () => wire.send('bodyEnd', number))
   }
 
@@ -153,10 +154,9 @@ class HandedOver {
       case 'continue': return this.#response.writeContinue()
       case 'pending': return keysIn(payload).forEach(key => this.#pending.add(key))
       case 'answered': return keysIn(payload).forEach(key => this.#pending.delete(key))
-      case 'taken': return this.#more(payload.readUInt32LE(0))
       // The others are handled by `FrontEnd`, or are never sent to the front.
       case 'open': case 'body': case 'bodyEnd': case 'gone': case 'leave': case 'ping':
-      case 'pong': case 'note':
+      case 'pong': case 'note': case 'taken':
     }
   }
 
@@ -184,14 +184,18 @@ class HandedOver {
       return
     }
     this.#wire.send('body', this.#number, chunk)
-    this.#room -= chunk.length
-    if (this.#room <= 0) this.#request.pause()
+    this.#waitForRoom()
   }
 
-  /** The relay process has taken so many bytes of the body. */
-  #more(bytes: number): void {
-    this.#room += bytes
-    if (this.#room > 0) this.#request.resume()
+  /** Bodies wait in the sockets of their clients while the process does not read. */
+  #waitForRoom(): void {
+    if (!this.#wire.isFull || this.#isWaiting) return
+    this.#isWaiting = true
+    this.#request.pause()
+    this.#wire.onceFree(() => {
+      this.#isWaiting = false
+      this.#request.resume()
+    })
   }
 
   #head([status, raw, set]: ResponseHead): void {

@@ -52,8 +52,8 @@ export class RelayEnd<Theirs extends Calls> {
   #frame(kind: Kind, exchange: number, payload: Buffer): void {
     switch (kind) {
       case 'open': return this.#begin(exchange, JSON.parse(payload.toString()) as OpenHead)
-      case 'body': return this.#open.get(exchange)?.req.body(payload)
-      case 'bodyEnd': return this.#open.get(exchange)?.req.bodyEnd()
+      case 'body': return void this.#open.get(exchange)?.req.push(payload)
+      case 'bodyEnd': return void this.#open.get(exchange)?.req.push(null)
       case 'taken': return this.#open.get(exchange)?.taken(payload.readUInt32LE(0))
       case 'gone': return this.#over(exchange, payload[0] === 1)
       case 'ping': return this.#wire.sendJson('pong', 0, this.#options.vitals())
