@@ -7,6 +7,8 @@ import type { Step, Violation, World } from './world.js'
 export const worlds = { gateway: Gateway, session: SessionWorld } satisfies Record<string, new (seed: number) => World>
 export type WorldName = keyof typeof worlds
 
+export const isWorld = (name: string): name is WorldName => Object.hasOwn(worlds, name)
+
 export interface History {
   readonly seed: number
   readonly steps: readonly Step[]
@@ -25,6 +27,7 @@ export const warmUp = async (): Promise<void> => {
     import('#telemetry/observing.js'), import('#commands/serve/relay-process.js'), import('#commands/serve/gateway.js'),
   ])
   for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) await play('gateway', seed)
+  await play('session', 1)
 }
 
 /**

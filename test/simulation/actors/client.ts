@@ -58,16 +58,18 @@ export class ClientActor implements Actor {
       actions.push({ label: `${this.name} ${what}`, weight, act })
     if (!isReady && !this.#isBeginning) add('begins', 3, () => this.begin())
     const pending = this.open.filter(({ asked }) => asked !== undefined)
-    if (isReady && pending.length < 3) {
+    // Where much time passes, clients come and go.
+    const isBrief = this.world.pace > 1
+    if (isReady && pending.length < (isBrief ? 1 : 3)) {
       add('lists', 0.7, () => this.#ask('tools/list', undefined))
       for (const tool of ['t0', 't1']) add(`calls ${tool}`, 1.5, chance => this.#ask('tools/call', tool, chance.next()))
     }
     if (isReady && !this.hasStream) {
-      if (isModern) add('subscribes', 0.7, () => this.#ask('subscriptions/listen', undefined))
-      else add('opens a stream', 0.7, () => this.#bare('GET'))
+      if (isModern) add('subscribes', isBrief ? 0.1 : 0.7, () => this.#ask('subscriptions/listen', undefined))
+      else add('opens a stream', isBrief ? 0.1 : 0.7, () => this.#bare('GET'))
     }
     if (!isModern && this.session !== undefined) {
-      add('ends its session', this.world.pace > 1 ? 0.4 : 0.05, () => this.#bare('DELETE'))
+      add('ends its session', isBrief ? 1 : 0.05, () => this.#bare('DELETE'))
       for (const { asked } of pending) {
         if (asked?.method === 'tools/call' && !asked.isCancelled)
           add(`cancels ${asked.marker}`, 0.15, () => this.#cancel(asked))
