@@ -89,8 +89,6 @@ export class Recorder {
         return { type: event.type, from: event.from, exchange, frame: capturedFrame(event.frame, redaction) }
       case 'request-lost':
         return { ...event, exchange, key: keyIn(event.key, redaction), reason: redaction.text(event.reason) }
-      case 'undelivered':
-        return { ...event, key: keyIn(event.key, redaction) }
       case 'server-gone':
       case 'session-ended':
         return { ...event, reason: redaction.text(event.reason) }

@@ -154,7 +154,6 @@ class Replay {
       case 'exchange-ended':
         return { ...event, exchange: this.#exchanges.of(event.exchange) }
       case 'shared':
-      case 'undelivered':
       case 'server-gone':
       case 'session-ended':
         return event

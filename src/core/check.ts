@@ -5,15 +5,21 @@ import type { Flow } from './flow.js'
 import type { RelayOptions } from './options.js'
 import type { Replies } from './order.js'
 
-/** A check for `schema/`: pure data, so that the engine may run in another thread. */
+/** A check for `schema/`. */
 export type Subject =
   /** Whether this schema is usable: checked when a tool is listed. */
   | { readonly kind: 'schema'; readonly schema: Json; readonly path: string }
-  /** Whether the value matches the schema. */
-  | {
-    readonly kind: 'value'; readonly schema: JsonObject | boolean; readonly value: Json
-    readonly path: string
-  }
+  | ValueSubject
+
+/** Whether the value matches the schema. */
+export interface ValueSubject {
+  readonly kind: 'value'
+  readonly schema: JsonObject | boolean
+  readonly value: Json
+  readonly path: string
+  /** The JSON text of the value, where the frame has it, so that another thread can check the value. */
+  readonly text?: () => Buffer | undefined
+}
 
 export interface SchemaProblem {
   /**

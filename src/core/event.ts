@@ -49,8 +49,6 @@ export type Event =
     readonly type: 'request-lost'; readonly exchange: Exchange; readonly key: IdKey
     readonly reason: string; readonly isElsewhere?: boolean | undefined
   }
-  /** The response to this request may not have reached the client. */
-  | { readonly type: 'undelivered'; readonly key: IdKey }
   /** The client closed the exchange, and reads no more responses on it. */
   | { readonly type: 'exchange-ended'; readonly exchange: Exchange }
   | HttpEvent

@@ -128,7 +128,6 @@ export class Relay {
       case 'shared':
       case 'resumable':
       case 'timer-fired':
-      case 'undelivered':
       case 'exchange-ended':
         return false
     }
@@ -198,8 +197,6 @@ export class Relay {
         return event.isElsewhere === true
           ? this.#matching.awaitedElsewhere(event.exchange, event.key, event.reason)
           : this.#matching.lost(event.exchange, event.key, event.reason)
-      case 'undelivered':
-        return this.#requests.undelivered(event.key)
       case 'exchange-ended':
         return this.#requests.exchangeEnded(event.exchange)
       case 'head':

@@ -189,14 +189,6 @@ export class GivenResponses {
     return request
   }
 
-  /** Keeps a request longer, because its response may not have been delivered. */
-  refresh(key: IdKey): void {
-    const given = this.#given.get(key)
-    if (given === undefined) return
-    this.#given.delete(key)
-    this.#given.set(key, given)
-  }
-
   #forget(key: IdKey): void {
     const given = this.#given.get(key)
     if (given === undefined) return

@@ -141,8 +141,6 @@ export class Session {
         if (side === 'server' && isElsewhere !== true && this.#urgency === 0) this.#hooks.health?.failed('refusal', reason)
         return this.#dispatch({ type: 'request-lost', exchange, key, reason, isElsewhere })
       }
-      case 'undelivered':
-        return this.#dispatch({ type: 'undelivered', key: event.key })
       case 'exchange-ended':
         this.#dispatch({ type: 'exchange-ended', exchange: event.exchange })
         return this.#outbox.do(() => this.#ends.server.shut?.(event.exchange))

@@ -34,6 +34,7 @@ export class Upstreams {
     for (const [name, upstream] of this.#current) {
       const { passesAuthorization } = upstream
       const endpoint: Endpoint = {
+        name,
         server: upstream.kind,
         ...(passesAuthorization !== undefined && { passesAuthorization }),
         scopes: upstream.scopes,

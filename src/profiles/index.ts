@@ -124,7 +124,7 @@ export const profiles: readonly Profile[] = [
     },
   },
   {
-    // Until 2025 it sent the first 40 tools only; its documentation says so no more, so no number stands here.
+    // Until 2025 it sent the first 40 tools only; its documentation says so no more.
     name: 'cursor', title: 'Cursor', version: '2.2', date: '2026-11-25',
     sources: [
       'https://cursor.com/docs/context/mcp',

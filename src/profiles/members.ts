@@ -13,7 +13,8 @@ export class Members {
 
   /** `properties`: those are left out whose name or number the profile refuses. */
   declared(node: Node, properties: Json): void {
-    const { rules: { propertyName, noBooleans, properties: most = Infinity }, meter, refuse } = this.#rewriting
+    const { rules, meter, refuse } = this.#rewriting
+    const { propertyName, noBooleans, properties: most = Infinity } = rules
     if (!isObject(properties)) return void node.keywords.set('properties', properties)
     const kept: [string, Json][] = []
     for (const [name, schema] of each(properties, meter)) {

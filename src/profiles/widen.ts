@@ -32,7 +32,7 @@ const headerKeyword = 'x-mcp-header'
  */
 export const widen = (
   schema: JsonObject, rules: SchemaRules, meter: Meter, key: 'inputSchema' | 'outputSchema',
-): { readonly schema: JsonObject; readonly notes: readonly string[]; readonly refused: readonly Refusal[] } => {
+): Pick<Widening, 'notes' | 'refused'> & { readonly schema: JsonObject } => {
   const widening = new Widening(schema, rules, meter)
   return { schema: widening.root(key), notes: widening.notes, refused: widening.refused }
 }
@@ -120,7 +120,8 @@ class Widening implements Rewriting {
     const [other, ...more] = node.otherSchemas
     if (other !== undefined) {
       // `merged` leaves out what depends on the other keywords of one schema.
-      node.isExact &&= more.length === 0 && [...each(schema, this.meter)].every(([keyword]) => isAnnotation(keyword))
+      node.isExact &&= more.length === 0
+        && [...each(schema, this.meter)].every(([keyword]) => isAnnotation(keyword))
         && unevaluated.every(keyword => member(other, keyword) === undefined)
       schema = merged(schema, mergedAll(node.otherSchemas, this), this)
     }
@@ -145,8 +146,9 @@ class Widening implements Rewriting {
       case '$recursiveRef':
         return this.#reference(node, keyword, value)
       case '$schema':
-        if (this.#takesDialect(value)) return this.knows(keyword) ? void keywords.set(keyword, value) : undefined
-        return this.refuse(inner, `takes JSON Schema ${(this.rules.dialects ?? []).join(', ')} only`)
+        if (!this.#takesDialect(value)) this.refuse(inner, `takes JSON Schema ${this.rules.dialects?.join(', ')} only`)
+        else if (this.knows(keyword)) keywords.set(keyword, value)
+        return
       case '$id':
       case 'id':
       case '$anchor':
@@ -311,7 +313,8 @@ class Widening implements Rewriting {
   #condition(node: Node, condition: Json): void {
     const parts = ['then', 'else'].flatMap(keyword => {
       const schema = member(node.source, keyword)
-      return schema === undefined ? [] : [[keyword, schema, this.rewritten(schema, below(node.place, keyword))] as const]
+      if (schema === undefined) return []
+      return [[keyword, schema, this.rewritten(schema, below(node.place, keyword))] as const]
     })
     const { schema, isExact } = this.rewritten(condition, below(node.place, 'if'))
     const keywords = ['if', ...parts.map(([keyword]) => keyword)]
@@ -321,8 +324,10 @@ class Widening implements Rewriting {
       return
     }
     this.#without(node, 'if', condition)
-    for (const [keyword, source] of parts)
-      node.notes.push(`${keyword === 'then' ? 'if' : 'unless'} ${describe([condition], this.meter)}: ${describe([source], this.meter)}`)
+    for (const [keyword, source] of parts) {
+      const [when, what] = [condition, source].map(one => describe([one], this.meter))
+      node.notes.push(`${keyword === 'then' ? 'if' : 'unless'} ${when}: ${what}`)
+    }
     conditional(node, parts.map(([, , part]) => part.schema), parts.length > 1, this)
   }
 }

@@ -17,13 +17,6 @@ export type TransportEvent =
       readonly type: 'lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string
       readonly isElsewhere?: true
     }
-  /**
-   * The client may not have got this answer: its exchange was over, or its connection closed before the
-   * response was complete or before another request came on it. Reported once for each answer, also after
-   * `exchange-ended`, and only in sessions of the server: there the client can ask for the answer again with
-   * `Last-Event-ID`, on an exchange that is `resumed` (client-facing HTTP).
-   */
-  | { readonly type: 'undelivered'; readonly key: IdKey }
   /** An exchange was answered, or abandoned by the client: its frames are dropped (client-facing). */
   | { readonly type: 'exchange-ended'; readonly exchange: Exchange }
   /** An HTTP request without a message: GET wants a stream, DELETE ends the session (client-facing HTTP). */

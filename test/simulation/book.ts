@@ -102,6 +102,7 @@ export class Book {
   /** By the newest list that the server has announced; undefined: nobody can say. */
   kindOf({ tool, tools, session, sent, sentAt, arrivedAt = this.#world.clock.time }: Asked): Kind | 'none' | undefined {
     if (tool === undefined || tools === undefined || session === undefined) return undefined
+    if (sentAt <= this.blindUntil) return undefined
     if (arrivedAt - sentAt >= listMs || sentAt <= (tools.blindUntil.get(session) ?? -1)) return undefined
     const changed = tools.changed.get(tool)
     if (changed !== undefined) {
@@ -114,12 +115,48 @@ export class Book {
   /** A response to a request has arrived at its client. */
   answered(asked: Asked, response: { readonly result?: unknown; readonly error?: { code: number; message: string } }): void {
     const { marker, given } = asked
-    if (asked.isAnswered && !asked.isLoose) this.#world.violate('one answer', `${marker} is answered twice`)
+    if (asked.isAnswered && !asked.isLoose && (this.isStrict || !this.isMuddled))
+      this.#world.violate('one answer', `${marker} is answered twice`)
     asked.isAnswered = true
     const withheld = withheldIn(response.result)
     if (withheld !== undefined) this.#error(asked, { code: -31000, message: withheld }, false)
     else if (response.error === undefined) this.#result(asked, JSON.stringify(response.result))
     else this.#error(asked, response.error, given.some(({ text }) => text === JSON.stringify(response.error)))
+  }
+
+  /** A notification has arrived at its client. */
+  noticed(method: string, params: unknown): void {
+    const marker = /<<([^>]+)>>/.exec(JSON.stringify(params ?? {}))?.[1]
+    const notice = this.notices.find(one => one.marker === marker)
+    if (notice === undefined) return
+    if (method !== 'notifications/tools/list_changed') return void (notice.isGot = true)
+    for (const one of this.notices)
+      if (one.kind === 'changed' && one.to === notice.to && one.order <= notice.order) one.isGot = true
+  }
+
+  /** Every byte that a client gets belongs to what it asked. */
+  owned(text: string, who: string, isOwn: (marker: string) => boolean): void {
+    const seen = new Set<string>()
+    for (const [, marker = ''] of text.matchAll(/<<([^>]+)>>/g)) {
+      if (seen.has(marker)) continue
+      seen.add(marker)
+      const [of = ''] = marker.split('.')
+      if (!marker.startsWith('changed') && !isOwn(of)) this.#world.violate('own bytes', `${who} gets bytes of ${marker}`)
+    }
+  }
+
+  /** Nobody waits for notifications to here any more. */
+  dismiss(to: string): void {
+    for (const notice of this.notices)
+      if (notice.to === to || (to.startsWith('/') && notice.to.endsWith(to))) notice.isOff = true
+  }
+
+  /** Each notification has reached the client that it was sent to. */
+  checkNotices(): void {
+    for (const { marker, kind, to, isGot, isOff } of this.notices) {
+      if (isGot || isOff || (kind !== 'changed' && this.asked.get(to)?.isLoose !== false)) continue
+      this.#world.violate(`${kind} reaches`, `${marker} to ${to} has not arrived`)
+    }
   }
 
   #result(asked: Asked, text: string): void {
@@ -133,8 +170,12 @@ export class Book {
   }
 
   isStrict = true
+  /** A server has sent errors that name no request. */
+  isMuddled = false
   /** How the invariant about lists is called; a reload separates the sessions of a group. */
   newest = 'newest list'
+  /** A server has died: until then its relay may not list. */
+  blindUntil = -1
   /** A server has died. */
   isShaky = false
 

@@ -6,6 +6,8 @@ const roomBytes = 64 * 1024
 
 /** One end of a connection in memory. Bytes arrive at the other end only when they are delivered. */
 export class End extends Duplex {
+  /** Told of bytes whose memory was freed before they were sent. */
+  static freed: (name: string) => void = () => undefined
   peer: End | undefined
   readonly remoteAddress: string
   readonly connecting = false
@@ -14,7 +16,7 @@ export class End extends Duplex {
   #inbox: Buffer[] = []
   #inboxBytes = 0
   /** The write of the other end for which there was no room. */
-  #held: { readonly chunk: Buffer; readonly done: () => void } | undefined
+  #held: { readonly chunk: Buffer; at: number; readonly length: number; readonly done: () => void } | undefined
   #isEndComing = false
   #isCutComing = false
   #wants = true
@@ -77,7 +79,7 @@ export class End extends Duplex {
   override _write(chunk: Buffer, _: string, done: () => void): void {
     const { peer } = this
     if (peer === undefined || peer.destroyed) return done()
-    peer.#held = { chunk, done }
+    peer.#held = { chunk, at: 0, length: chunk.length, done }
     peer.#takeHeld()
   }
 
@@ -96,15 +98,22 @@ export class End extends Duplex {
     done(error)
   }
 
-  /** The kernel copies what it has room for; until then only a reference is kept. */
+  /** The kernel copies what it has room for; the rest stays where it is until there is room. */
   #takeHeld(): void {
-    if (this.#held === undefined || (this.#inboxBytes > 0 && this.#inboxBytes + this.#held.chunk.length > roomBytes))
-      return
-    const { chunk, done } = this.#held
+    const held = this.#held
+    if (held === undefined || this.#inboxBytes >= roomBytes) return
+    if (held.chunk.length < held.length) {
+      End.freed(this.name)
+      this.#held = undefined
+      return held.done()
+    }
+    const bytes = Buffer.from(held.chunk.subarray(held.at, held.at + roomBytes - this.#inboxBytes))
+    held.at += bytes.length
+    this.#inbox.push(bytes)
+    this.#inboxBytes += bytes.length
+    if (held.at < held.length) return
     this.#held = undefined
-    this.#inbox.push(Buffer.from(chunk))
-    this.#inboxBytes += chunk.length
-    done()
+    held.done()
   }
 }
 

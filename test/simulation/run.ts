@@ -1,10 +1,13 @@
 import { Chance } from './chance.js'
 import { Gateway } from './worlds/gateway.js'
+import { SessionWorld } from './worlds/session.js'
 import type { Step, Violation, World } from './world.js'
 
 /** The worlds by name. */
-export const worlds = { gateway: Gateway } satisfies Record<string, new (seed: number) => World>
+export const worlds = { gateway: Gateway, session: SessionWorld } satisfies Record<string, new (seed: number) => World>
 export type WorldName = keyof typeof worlds
+
+export const isWorld = (name: string): name is WorldName => Object.hasOwn(worlds, name)
 
 export interface History {
   readonly seed: number
@@ -14,7 +17,7 @@ export interface History {
 }
 
 /** Most steps of a history, before everything comes to rest. */
-const maxSteps = 70
+const maxSteps = 60
 
 /** Loaded before, so that no history waits for a file. */
 export const warmUp = async (): Promise<void> => {
@@ -24,6 +27,7 @@ export const warmUp = async (): Promise<void> => {
     import('#telemetry/observing.js'), import('#commands/serve/relay-process.js'), import('#commands/serve/gateway.js'),
   ])
   for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) await play('gateway', seed)
+  await play('session', 1)
 }
 
 /**
@@ -54,7 +58,7 @@ export const play = async (name: WorldName, seed: number, plan?: readonly Step[]
 
 const byChance = async (world: World, seed: number): Promise<void> => {
   const chance = new Chance(seed ^ 0x9e3779b9)
-  const length = 15 + chance.below(maxSteps)
+  const length = 10 + chance.below(maxSteps)
   while (world.steps.length < length && world.violations.length === 0) {
     const action = chance.weighted(world.actions())
     if (action === undefined) return

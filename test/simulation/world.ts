@@ -54,6 +54,8 @@ export abstract class World {
   /** What arrives at once, without a step of its own. */
   readonly #auto: ReadonlyMap<Kind, boolean>
   readonly #keepsTurns: boolean
+  /** How much time passes. */
+  readonly pace: number
   readonly #uninstall: () => void
   isResting = false
 
@@ -65,6 +67,8 @@ export abstract class World {
       ['server out', isAuto(0.7)], ['channel', isAuto(0.5)], ['event', isAuto(0.6)],
     ])
     this.#keepsTurns = this.setting.is(0.3)
+    this.pace = this.setting.pick([0.7, 0.7, 0.7, 2, 5])
+    End.freed = name => this.violate('own bytes', `the memory of bytes is freed before they are sent: ${name}`)
     const random = new Chance(seed ^ 0x5bd1e995)
     this.#uninstall = install(this.clock, () => random.next())
   }
@@ -126,8 +130,8 @@ export abstract class World {
     const act = () => this.clock.fire(next)
     // The next timer, or a longer wait.
     const wait = (ms: number): Action =>
-      ({ label: `wait ${ms}`, weight: 0.15, act: () => void (this.#until = this.clock.time + ms) })
-    return [{ label: 'timer', weight: 0.3, act }, wait(600), wait(4000)]
+      ({ label: `wait ${ms}`, weight: 0.12 * this.pace, act: () => void (this.#until = this.clock.time + ms) })
+    return [{ label: 'timer', weight: 0.4 * this.pace, act }, wait(300), wait(1000), wait(4000)]
   }
 
   #until = 0

@@ -26,6 +26,7 @@ import { loginsOf } from '../server/login.js'
 import { commandLineOf, processOf, tlsOf } from '../server/upstream.js'
 import { Audits, refusalsTo } from './audits.js'
 import { endpointsSettingsOf } from './front.js'
+import { sessionKeyFor } from './session-key.js'
 import { openState, type State } from './state.js'
 
 interface GatewayOptions {
@@ -70,7 +71,8 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
   const upstreams = new Upstreams(await upstreamsOf(setup, parts))
   const { refused, flush } = refusalsTo({ audits, metrics, log, nameAt: path => upstreams.nameAt(path) })
   const endpoints = new Endpoints({
-    ...endpointsSettingsOf(configuration), endpoints: upstreams.endpoints(setup.isOnly), refused,
+    ...endpointsSettingsOf(configuration), sessionKey: await sessionKeyFor(setup, log),
+    endpoints: upstreams.endpoints(setup.isOnly), refused,
     ...(newSessionId && { newSessionId }),
   })
 
@@ -92,13 +94,14 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
     get configuration() { return configuration },
     refused,
     async prepare(changed) {
+      const sessionKey = await sessionKeyFor(changed, log)
       const changedUpstreams = await upstreamsOf(changed, parts)
       return () => {
         configuration = changed.configuration
         for (const one of changed.servers.map(asHttpServer)) {
           currentRuling(parts, one, configuration).now = rulingOf(one, configuration)
         }
-        endpoints.reload(endpointsSettingsOf(configuration))
+        endpoints.reload({ ...endpointsSettingsOf(configuration), sessionKey })
         upstreams.replace(changedUpstreams, configuration.sessions.onReload)
         endpoints.offer(upstreams.endpoints(changed.isOnly))
       }

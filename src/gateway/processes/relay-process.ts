@@ -2,6 +2,7 @@ import { messageOf } from '#errors.js'
 import { FrontEnd, answerLost, type Admitted } from '#transport/channel/front-end.js'
 import type { Vitals } from '#transport/channel/relay-end.js'
 import type { Quota } from '#transport/front/quota.js'
+import { hasLeft } from '#transport/front/request.js'
 import { killGroup } from '#transport/process/group.js'
 import { machine } from '#transport/machine.js'
 import { spawnRelay, type RelayChild } from '#transport/process/relay.js'
@@ -111,7 +112,7 @@ export class RelayProcess {
   }
 
   handOver(admitted: Admitted): void {
-    if (admitted.response.destroyed) return release(admitted)
+    if (hasLeft(admitted.response)) return release(admitted)
     if (this.isDown || (this.#running === undefined && this.#hurries > 0)) return refuseLost(admitted)
     const running = this.#running ?? this.#start()
     if (this.#isServing(running)) return running.end.handOver(admitted)

@@ -6,7 +6,7 @@ import { encodeEvent, keepAlive } from '../sse/event.js'
 import type { HttpHeaders } from '../transport.js'
 import { writeHead } from './head.js'
 import { refusalBody, type Refusal } from './refusal.js'
-import type { FrontResponse } from './request.js'
+import { onceOver, type FrontResponse } from './request.js'
 
 /** The responses that an HTTP request needs. */
 export interface Expected {
@@ -27,9 +27,6 @@ const fullBytes = 256 * 1024
 
 /** Proxies must not buffer, store or compress a stream. */
 const streamHeaders = [['cache-control', 'no-cache, no-transform'], ['x-accel-buffering', 'no']] as const
-
-/** Most responses that are reported when the client may not have received them: the newest ones. */
-const maxSent = 64
 
 const nothing = () => {}
 
@@ -57,8 +54,6 @@ export class Reply {
   #silence = 0
   /** The response that was sent as a whole. */
   #whole: Frame | undefined
-  /** The newest responses that were sent. */
-  readonly #sent: IdKey[] = []
   #onDrained: () => void = nothing
   #onOver: () => void = nothing
 
@@ -78,9 +73,6 @@ export class Reply {
     this.#session = session
     this.#pending = expected.keys.length
     response.setPending?.(expected.keys)
-    // `once` and not `on`: a connection keeps its last response, and a listener of that response would keep
-    // this reply in memory.
-    response.once('close', () => this.#over())
   }
 
   /**
@@ -90,20 +82,18 @@ export class Reply {
   watch(drained: () => void, over: () => void): void {
     this.#onDrained = drained
     this.#onOver = over
-  }
-
-  /**
-   * @param undelivered called for each response that the client may not have received when the connection
-   *   closes
-   */
-  watchDelivery(undelivered: (key: IdKey) => void): void {
-    // Called after the response is over: the closure must not keep this reply and its frames in memory.
-    const sent = this.#sent
-    this.#response.onUnread = () => sent.forEach(undelivered)
+    // No listener stays: a connection keeps its last response, and a listener of that response would keep
+    // this reply in memory.
+    onceOver(this.#response, () => this.#over())
   }
 
   get done(): boolean {
     return this.#state === 'done'
+  }
+
+  /** Once it is over: the client got the head. */
+  get hasHead(): boolean {
+    return this.#response.headersSent
   }
 
   get full(): boolean {
@@ -159,10 +149,6 @@ export class Reply {
     const isWhole = frame.message.kind === 'page' && frame.message.key === undefined
     const responses = isWhole ? this.#pending : responsesIn(frame)
     this.#pending -= responses
-    if (responses > 0) {
-      this.#sent.push(...responseKeys(frame).slice(-maxSent))
-      this.#sent.splice(0, this.#sent.length - maxSent)
-    }
     if (this.#state === 'waiting') {
       if (responses > 0 || this.#head) {
         this.#collected.push(frame)

@@ -58,16 +58,18 @@ export class ClientActor implements Actor {
       actions.push({ label: `${this.name} ${what}`, weight, act })
     if (!isReady && !this.#isBeginning) add('begins', 3, () => this.begin())
     const pending = this.open.filter(({ asked }) => asked !== undefined)
-    if (isReady && pending.length < 3) {
+    // Where much time passes, clients come and go.
+    const isBrief = this.world.pace > 1
+    if (isReady && pending.length < (isBrief ? 1 : 3)) {
       add('lists', 0.7, () => this.#ask('tools/list', undefined))
       for (const tool of ['t0', 't1']) add(`calls ${tool}`, 1.5, chance => this.#ask('tools/call', tool, chance.next()))
     }
     if (isReady && !this.hasStream) {
-      if (isModern) add('subscribes', 0.7, () => this.#ask('subscriptions/listen', undefined))
-      else add('opens a stream', 0.7, () => this.#bare('GET'))
+      if (isModern) add('subscribes', isBrief ? 0.1 : 0.7, () => this.#ask('subscriptions/listen', undefined))
+      else add('opens a stream', isBrief ? 0.1 : 0.7, () => this.#bare('GET'))
     }
     if (!isModern && this.session !== undefined) {
-      add('ends its session', 0.05, () => this.#bare('DELETE'))
+      add('ends its session', isBrief ? 1 : 0.05, () => this.#bare('DELETE'))
       for (const { asked } of pending) {
         if (asked?.method === 'tools/call' && !asked.isCancelled)
           add(`cancels ${asked.marker}`, 0.15, () => this.#cancel(asked))
@@ -143,7 +145,7 @@ export class ClientActor implements Actor {
   #cancel(asked: Asked): void {
     asked.isCancelled = true
     asked.isLoose = true
-    this.#dismiss(asked.marker)
+    this.book.dismiss(asked.marker)
     this.#post('notification', JSON.stringify({
       jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: asked.id },
     }), undefined)
@@ -179,8 +181,8 @@ export class ClientActor implements Actor {
     this.session = undefined
     this.#isBeginning = false
     for (const { asked } of this.open) if (asked) asked.isLoose = true
-    this.#dismiss(`/${this.name}`)
-    for (const { asked } of this.open) if (asked) this.#dismiss(asked.marker)
+    this.book.dismiss(`/${this.name}`)
+    for (const { asked } of this.open) if (asked) this.book.dismiss(asked.marker)
   }
 
   #send(kind: Open['kind'], question: HttpQuestion, asked: Asked | undefined): void {
@@ -196,22 +198,16 @@ export class ClientActor implements Actor {
     one.http.leave()
     if (one.asked) {
       one.asked.isLoose = true
-      this.#dismiss(one.asked.marker)
+      this.book.dismiss(one.asked.marker)
     }
     if (one.kind === 'initialize') this.#isBeginning = false
     if (one.kind === 'stream') this.#dismissStream()
     this.open.splice(this.open.indexOf(one), 1)
   }
 
-  /** Notifications to here are not waited for any more. */
-  #dismiss(to: string): void {
-    for (const notice of this.book.notices)
-      if (notice.to === to || (to.startsWith('/') && notice.to.endsWith(to))) notice.isOff = true
-  }
-
   #dismissStream(): void {
-    this.#dismiss(`/${this.name}`)
-    if (this.session) this.#dismiss(`stream ${this.session.id}`)
+    this.book.dismiss(`/${this.name}`)
+    if (this.session) this.book.dismiss(`stream ${this.session.id}`)
   }
 
   /** Looks at the responses that are over. */
@@ -247,9 +243,13 @@ export class ClientActor implements Actor {
   }
 
   #over({ http, asked, kind }: Open): void {
+    if (http.isCut && asked !== undefined && !this.world.isConnected(this)) {
+      asked.isLoose = true
+      this.book.dismiss(asked.marker)
+    }
     if (kind === 'stream') {
       this.#dismissStream()
-      if (asked) this.#dismiss(asked.marker)
+      if (asked) this.book.dismiss(asked.marker)
     }
     if (http.isCut && asked?.isLoose === false && this.world.isConnected(this))
       this.world.violate('whole response', `${asked.marker}: its response is cut`)
@@ -266,7 +266,7 @@ export class ClientActor implements Actor {
       return
     }
     this.#markers(text, one)
-    if (message.method !== undefined) return this.#notified(message)
+    if (message.method !== undefined) return this.book.noticed(message.method, message.params)
     const { asked } = one
     if (asked === undefined || (message.id !== asked.id && message.id !== null)) {
       if (asked?.isLoose === false)
@@ -283,26 +283,9 @@ export class ClientActor implements Actor {
     this.#markers(text, { asked } as Open)
   }
 
-  #notified({ method, params }: Message): void {
-    const text = JSON.stringify(params ?? {})
-    const marker = /<<([^>]+)>>/.exec(text)?.[1]
-    const notice = this.book.notices.find(one => one.marker === marker)
-    if (notice === undefined) return
-    if (method !== 'notifications/tools/list_changed') return void (notice.isGot = true)
-    for (const one of this.book.notices)
-      if (one.kind === 'changed' && one.to === notice.to && one.order <= notice.order) one.isGot = true
-  }
-
   /** Every byte belongs to the request, or to another one of the same session. */
   #markers(text: string, { asked }: Open): void {
-    const seen = new Set<string>()
-    for (const [, marker = ''] of text.matchAll(/<<([^>]+)>>/g)) {
-      if (seen.has(marker)) continue
-      seen.add(marker)
-      if (marker.startsWith('changed')) continue
-      const owner = marker.split('.')[0] ?? ''
-      const isOwn = this.kind.isModern ? owner === asked?.marker : owner.startsWith(`${this.name}-`)
-      if (!isOwn) this.world.violate('own bytes', `${this.name} ${asked?.marker ?? 'stream'} gets bytes of ${marker}`)
-    }
+    this.book.owned(text, `${this.name} ${asked?.marker ?? 'stream'}`, marker =>
+      (this.kind.isModern ? marker === asked?.marker : marker.startsWith(`${this.name}-`)))
   }
 }

@@ -33,10 +33,10 @@ const prefix = 'io.modelcontextprotocol/'
 export const logLevelOf = (message: Message): unknown => metaOf(message)[`${prefix}logLevel`]
 
 /** More than what is freed by hand. */
-const longText = 40 * 1024
+const longText = 80 * 1024
 
 /** What a line that cannot be read is filled with. */
-export const garbled = 'g'.repeat(33 * 1024)
+export const garbled = 'g'.repeat(150 * 1024)
 
 /** How a server behaves; chosen by the seed. */
 export interface Manners {
@@ -56,7 +56,7 @@ export interface Manners {
 }
 
 export const mannersBy = (chance: Chance): Manners => ({
-  isThreaded: chance.is(0.6), changes: chance.is(0.6), lies: chance.is(0.4), isNoisy: chance.is(0.15),
+  isThreaded: chance.is(0.6), changes: chance.is(0.6), lies: chance.is(0.4), isNoisy: chance.is(0.25),
   answersTwice: chance.is(0.15), forgets: chance.is(0.2), isLong: chance.is(0.25), dies: chance.is(0.1),
   logs: chance.is(0.4), wanders: chance.is(0.3), eventIds: chance.is(0.3),
 })
@@ -141,7 +141,7 @@ export abstract class ServerActor implements Actor {
       if (method === 'tools/list' && manners.isThreaded && one.snapshot === undefined) {
         actions.push({ label: `${of}: looks`, weight: 2, act: () => this.#look(one) })
       } else if (method === 'subscriptions/listen') this.#subscription(one, of, actions)
-      else actions.push({ label: `${of}: answers`, weight: 2, act: chance => this.#answerNow(one, chance) })
+      else actions.push({ label: `${of}: answers`, weight: this.world.pace > 1 ? 6 : 2, act: chance => this.#answerNow(one, chance) })
       if (manners.forgets) actions.push({ label: `${of}: forgets`, weight: 0.1, act: () => this.#forget(one) })
       if (manners.logs && method === 'tools/call') {
         actions.push({ label: `${of}: logs`, weight: 0.5, act: () => this.#log(one) })

@@ -80,6 +80,7 @@ export class StdioActor extends ServerActor {
   lost(): void {
     for (const asked of this.book.asked.values())
       if (!asked.isAnswered) asked.isLoose = true
+    this.book.blindUntil = this.world.clock.time + listMs
     this.tools.blind(this.name, Infinity)
     for (const notice of this.book.notices) if (notice.to.startsWith(`${this.name}/`)) notice.isOff = true
   }
@@ -91,6 +92,7 @@ export class StdioActor extends ServerActor {
     if (this.manners.isNoisy) {
       actions.push({ label: `${this.name} makes noise`, weight: 0.2, act: () => void this.#out.write('debug: hello\n') })
       actions.push({ label: `${this.name} sends an anonymous error`, weight: 0.1, act: () => {
+        this.book.isMuddled = true
         for (const asked of this.book.asked.values()) if (!asked.isAnswered) asked.isLoose = true
         for (const { message } of this.open) if (message.method === 'tools/list') this.tools.blind(this.name, this.world.clock.time + listMs)
         this.#write({ id: null, error: { code: -32700, message: 'Parse error' } })
@@ -100,7 +102,7 @@ export class StdioActor extends ServerActor {
     }
     if (this.manners.dies) actions.push({ label: `${this.name} dies`, weight: 0.1, act: () => this.exit(1, null) })
     actions.push(this.isReading
-      ? { label: `${this.name} stops reading`, weight: 0.05, act: () => (this.isReading = false) }
+      ? { label: `${this.name} stops reading`, weight: 0.1, act: () => (this.isReading = false) }
       : { label: `${this.name} reads again`, weight: 0.5, act: () => (this.isReading = true) })
     return actions
   }

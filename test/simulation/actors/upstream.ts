@@ -12,18 +12,19 @@ class Exchange {
   body: ResponseBody | undefined
   isStream = false
   isOver = false
+  readonly method: string
+  readonly session: string | undefined
+  readonly authorization: string
+  readonly isListing: boolean
 
   constructor(
-    readonly ask: HttpAsk, readonly owner: Owner, readonly resolve: (reply: HttpReply) => void,
+    ask: HttpAsk, readonly owner: Owner, readonly resolve: (reply: HttpReply) => void,
     readonly reject: (error: Error) => void,
-  ) {}
-
-  get authorization(): string {
-    return this.ask.headers.get('authorization') ?? ''
-  }
-
-  get session(): string | undefined {
-    return this.ask.headers.get('mcp-session-id')
+  ) {
+    this.method = ask.method
+    this.session = ask.headers.get('mcp-session-id')
+    this.authorization = ask.headers.get('authorization') ?? ''
+    this.isListing = ask.body?.includes('subscriptions/listen') === true
   }
 
   begin(status: number, headers: Record<string, string>): ResponseBody {
@@ -88,12 +89,12 @@ export class HttpActor extends ServerActor {
   /** Which requests are open. */
   get openRequests(): readonly string[] {
     return [...this.exchanges].filter(({ isOver }) => !isOver)
-      .map(({ ask: { method, body } }) => `${method} ${body?.toString().slice(0, 200) ?? ''}`)
+      .map(({ method, session, isListing }) => `${method} ${session ?? ''} ${isListing ? 'subscription' : ''}`)
   }
 
   /** Open responses, by method. */
   count(method: 'GET' | 'POST'): number {
-    return [...this.exchanges].filter(({ isOver, ask }) => !isOver && ask.method === method).length
+    return [...this.exchanges].filter(one => !one.isOver && one.method === method).length
   }
 
   #request(ask: HttpAsk, pool: Set<Exchange>, owner: Owner): Promise<HttpReply> {
@@ -104,21 +105,26 @@ export class HttpActor extends ServerActor {
       if (ask.signal instanceof AbortSignal) ask.signal.addEventListener('abort', abort)
       else ask.signal.onAbort = abort
       this.exchanges.add(exchange)
+      for (const one of pool) if (one.isOver) pool.delete(one)
       pool.add(exchange)
-      this.world.soon(`${this.name} gets a ${ask.method}`, this.world.main, () => this.#arrives(exchange))
+      this.world.soon(`${this.name} gets a ${ask.method}`, this.world.main, () => this.#arrives(exchange, ask.body?.toString() ?? ''))
     })
   }
 
-  #arrives(exchange: Exchange): void {
-    const { ask, session } = exchange
+  #arrives(exchange: Exchange, text: string): void {
+    const { method, session } = exchange
     if (exchange.isOver) return
     if (session !== undefined && !this.sessions.has(session)) return this.#reply(exchange, 404)
-    if (ask.method === 'GET') return exchange.stream()
-    if (ask.method === 'DELETE') {
+    if (method === 'GET') return exchange.stream()
+    if (method === 'DELETE') {
       if (session !== undefined) this.sessions.delete(session)
       return this.#reply(exchange, 200)
     }
-    const message = JSON.parse(ask.body?.toString() ?? '') as Message
+    if (text === '') {
+      this.#reply(exchange, 400)
+      return this.world.violate('own requests', `${this.name} gets an empty request that no client has sent`)
+    }
+    const message = JSON.parse(text) as Message
     const received = this.receive(message, { exchange })
     if (received === undefined) this.#reply(exchange, 202)
   }
@@ -178,7 +184,7 @@ export class HttpActor extends ServerActor {
   /** An open stream of the same session. */
   #otherStream({ session }: Exchange): Exchange | undefined {
     if (session === undefined) return undefined
-    return [...this.exchanges].find(one => one.ask.method === 'GET' && one.session === session && !one.isOver && one.isStream)
+    return [...this.exchanges].find(one => one.method === 'GET' && one.session === session && !one.isOver && one.isStream)
   }
 
   #event(exchange: Exchange, text: string): void {
@@ -198,7 +204,7 @@ export class HttpActor extends ServerActor {
   protected announce(): void {
     const told = new Set<string>()
     for (const exchange of this.exchanges) {
-      if (exchange.isOver || !exchange.isStream || exchange.ask.method !== 'GET') continue
+      if (exchange.isOver || !exchange.isStream || exchange.method !== 'GET') continue
       const { session } = exchange
       if (session === undefined || told.has(session)) continue
       told.add(session)

@@ -1,10 +1,13 @@
 import type { Server } from 'node:http'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { Lifetime } from '#commands/relay/lifetime.js'
 import { frontSettingsFor, openFront } from '#commands/serve/front.js'
 import { openGateway } from '#commands/serve/gateway.js'
 import { openRelays } from '#commands/serve/relays.js'
 import { stores } from '#commands/serve/state.js'
 import { applyTo } from '#commands/serve.js'
+import type { Setup } from '#commands/server/setup.js'
 import { noMetrics } from '#telemetry/metrics.js'
 import { machine } from '#transport/machine.js'
 import { ClientActor } from '../actors/client.js'
@@ -28,6 +31,15 @@ const log = {
 const jwt = (signature: string) => `Bearer e30.${Buffer.from('{"iss":"i","sub":"alice"}').toString('base64url')}.${signature}`
 export const accessTokens = ['token-a', 'token-b'] as const
 
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+const buffersAfterGc = (): number => {
+  collect()
+  return process.memoryUsage().arrayBuffers
+}
+/** Of all sessions together, when nothing is open: lists, and what a replay needs. */
+const maxBytesAtRest = 400_000
+
 /** `serve`, with its servers, clients and operator. */
 export class Gateway extends World {
   readonly book = new Book(this)
@@ -40,22 +52,24 @@ export class Gateway extends World {
   readonly upstreams = new Map<string, HttpActor>()
   readonly clients: ClientActor[] = []
   readonly store: SlowStore
-  readonly #manners: Manners
+  readonly manners: Manners
   operator: Operator | undefined
+  #isProbed = false
+  #bytesBefore = 0
 
   constructor(seed: number) {
     super(seed)
     const chance = this.setting
     this.hasRelays = chance.is(0.4)
-    this.#manners = mannersBy(chance)
+    this.manners = mannersBy(chance)
     const asksTokens = chance.is(0.3)
     this.settings = {
       servers: new Map([['a', chance.is(0.55) ? 'stdio' : 'http']]),
       tokens: asksTokens ? accessTokens : [], denied: [], policy: chance.is(0.85) ? 'standard' : 'observe',
-      hasState: chance.is(0.3), idleMs: 20_000, maxProcesses: 3, bufferedBytes: 400_000,
+      hasState: chance.is(0.3), idleMs: this.pace > 1 ? chance.pick([1000, 3000, 20_000]) : 20_000, maxProcesses: 3, bufferedBytes: 400_000,
     }
     this.book.isStrict = this.settings.policy === 'standard'
-    this.processes = new Processes(this, this.book, () => this.#manners)
+    this.processes = new Processes(this, this.book, () => this.manners)
     this.relays = new RelayProcesses(this)
     this.store = new SlowStore(this)
   }
@@ -69,7 +83,13 @@ export class Gateway extends World {
     return this.#server
   }
 
+  /** Whether the memory of its sessions is weighed at the end. */
+  get #isWeighed(): boolean {
+    return this.manners.isLong && this.manners.eventIds && this.settings.servers.get('a') === 'http'
+  }
+
   async open(): Promise<void> {
+    if (this.#isWeighed) this.#bytesBefore = buffersAfterGc()
     const chance = this.setting
     Object.assign(machine, {
       listen: (server: Server) => {
@@ -86,7 +106,7 @@ export class Gateway extends World {
     const setup = setupOf(this.settings)
     this.say(`${this.hasRelays ? 'relay processes' : 'one process'}, ${[...this.settings.servers.values()].join()}, ` +
       `${this.settings.policy}, ${this.settings.tokens.length} tokens, ${this.settings.hasState ? 'state' : 'no state'}`)
-    this.say(Object.entries(this.#manners).filter(([, is]) => is).map(([name]) => name).join(' '))
+    this.say(Object.entries(this.manners).filter(([, is]) => is).map(([name]) => name).join(' '))
     const parts = {
       flags: { logLevel: 'silent' as const, capture: undefined }, setup, log, metrics: noMetrics, page: undefined,
       replica: undefined, followers: [],
@@ -95,18 +115,17 @@ export class Gateway extends World {
       ? await openRelays(parts as never, this.#lifetime)
       : await openGateway(parts as never, this.#lifetime).then(gateway => ({
         backend: gateway.endpoints, refused: gateway.refused, configuration: () => gateway.configuration,
-        reload: (changed: typeof setup) => gateway.reload(changed),
+        prepare: (changed: Setup) => gateway.prepare(changed),
       }))
     const settings = frontSettingsFor(log)
-    const first = await settings(setup)
     const front = openFront({
-      backend: served.backend, refused: served.refused, log, logLevel: 'silent', settings: first,
-      renewed: () => settings(setup), configuration: served.configuration,
+      backend: served.backend, refused: served.refused, log, logLevel: 'silent', settings: await settings(setup),
+      renew: () => Promise.resolve(), configuration: served.configuration,
     }, this.#lifetime)
     await front.listen()
     this.operator = new Operator(this, this.setting, async changed => {
       const renewed = await settings(changed)
-      await applyTo(served as never, front, changed, renewed)
+      await applyTo(served, changed, () => front.reload(renewed))
     })
     this.actors.push(this.operator, this.relays, this.store)
     this.#addClients()
@@ -116,7 +135,7 @@ export class Gateway extends World {
   upstreamOf(name: string): HttpActor {
     const known = this.upstreams.get(name)
     if (known !== undefined) return known
-    const actor = new HttpActor(name, this, this.book, this.#manners, this.seed % 3 === 0)
+    const actor = new HttpActor(name, this, this.book, this.manners, this.seed % 3 === 0)
     this.upstreams.set(name, actor)
     this.actors.push(actor)
     return actor
@@ -128,7 +147,8 @@ export class Gateway extends World {
     const isModern = chance.is(0.5)
     const isMixed = chance.is(0.2)
     const isImpatient = chance.is(0.3)
-    const isLong = chance.is(0.12)
+    const isLong = chance.is(0.2)
+    this.#isProbed = isLong || chance.is(0.1)
     const hasJwts = this.settings.servers.get('a') === 'http' && this.settings.tokens.length === 0 && chance.is(0.4)
     for (let number = 1; number <= count; number++) {
       const token = this.settings.tokens.length > 0
@@ -136,7 +156,7 @@ export class Gateway extends World {
         : hasJwts ? jwt(chance.is(0.5) ? 'real' : 'forged') : undefined
       const client = new ClientActor(`c${number}`, this, this.book, {
         isModern: isMixed ? chance.is(0.5) : isModern, server: 'a', authorization: token, isImpatient, isLong,
-        logs: this.#manners.logs,
+        logs: this.manners.logs,
       }, `10.0.0.${number}`)
       this.clients.push(client)
       this.actors.push(client)
@@ -165,7 +185,7 @@ export class Gateway extends World {
 
   sessionsLast(client: ClientActor): boolean {
     return this.operator?.hasChangedServers !== true && this.relays.hasFailed === false &&
-      !this.#manners.dies && client.kind.isModern === false
+      !this.manners.dies && client.kind.isModern === false
   }
 
   isConnected(_: ClientActor): boolean {
@@ -186,12 +206,13 @@ export class Gateway extends World {
     await this.rest(8000)
     this.#checkAnswers()
     this.#checkOwners()
+    if (this.#isWeighed) this.#weigh()
     for (const client of this.clients) client.end()
     await this.rest(1000)
     for (const client of this.clients) client.stop()
     await this.rest(this.idleMs + 3000)
     this.#checkZero()
-    if (this.seed % 5 === 0) await this.#probe()
+    if (this.#isProbed) await this.#probe()
     this.#lifetime.end()
     await this.rest(20_000)
     if (this.processes.running.length > 0)
@@ -208,11 +229,13 @@ export class Gateway extends World {
           this.violate('one answer', `${asked.marker} (${asked.method}) has no answer (${http.status})`)
       }
     }
-    for (const { marker, kind, to, isGot, isOff } of this.book.notices) {
-      if (isGot || isOff || this.relays.hasFailed) continue
-      if (kind !== 'changed' && this.book.asked.get(to)?.isLoose !== false) continue
-      this.violate(`${kind} reaches`, `${marker} to ${to} has not arrived`)
-    }
+    if (!this.relays.hasFailed) this.book.checkNotices()
+  }
+
+  /** Everything is answered: sessions hold no bytes of results. */
+  #weigh(): void {
+    const bytes = buffersAfterGc() - this.#bytesBefore
+    if (bytes > maxBytesAtRest) this.violate('weight', `${bytes} bytes of buffers are held when all is answered`)
   }
 
   /** Sessions and streams that nobody owns. */

@@ -428,7 +428,7 @@ t.test('a disconnected client is reported once, and later messages to it are dro
   socket.destroy()
   t.match(await opened.next(), { type: 'exchange-ended', exchange })
   t.equal(opened.transport.send(exchange, result('1')), true)
-  t.same(opened.told.map(({ type }) => type), ['frame', 'exchange-ended'])
+  t.same(opened.told.map(({ type }) => type), ['frame', 'exchange-ended', 'ended'])
 })
 
 t.test('the pipelined requests of a disconnected client do not begin', async t => {
