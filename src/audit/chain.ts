@@ -7,7 +7,7 @@ import { LogFile, type Usage } from './log-file.js'
 import type { Opened } from './named-file.js'
 import { cannotAudit, type Output } from './output.js'
 import { digestLarge, type Line, nextLine, type Position } from './record.js'
-import type { Payloads } from './redact.js'
+import type { Payloads } from './payloads.js'
 import type { Audit, AuditOptions } from './sink.js'
 
 /**
@@ -47,6 +47,8 @@ export class Chain implements Audit {
   #recordsSinceCheckpoint = 0
   #checkpointAt: number
   #checkedAt: number
+  /** Whether the checkpoint `start` is written. It is the first record of whoever continues a log. */
+  #isStarted: boolean
   /** Records that could not be written and that no `audit/lost` record counts yet. */
   #lost: number
   #isFailing = false
@@ -68,9 +70,12 @@ export class Chain implements Audit {
     this.#name = ends.log
     const now = this.#now()
     this.#checkpointAt = this.#checkedAt = now.getTime()
-    if (key) {
-      this.#rotateIfDue(now)
-      this.#checkpoint({ reason: 'start' }, now)
+    const isNew = ends.position.seq === 0 && (!(output instanceof LogFile) || output.isEmpty)
+    this.#isStarted = isNew && key === undefined
+    try {
+      this.#start(now)
+    } catch (failure) {
+      this.#onFailure(failure, 0)
     }
     this.#timer = setInterval(() => this.#onTimer(), checkMs).unref()
   }
@@ -107,7 +112,8 @@ export class Chain implements Audit {
     try {
       if (this.#batch.isOpen) this.#batch.flush()
       const now = this.#now()
-      this.#check(now)
+      this.#checkAtEnd(now)
+      this.#start(now)
       this.#recordLost(now)
       if (this.#batch.isOpen) this.#batch.flush()
       if (this.#position.seq > 0) this.#checkpoint({ reason: 'end' }, now)
@@ -122,11 +128,22 @@ export class Chain implements Audit {
     }
   }
 
+  /** The last chance to count lost records: where the file was moved away, another one begins. */
+  #checkAtEnd(now: Date): void {
+    try {
+      this.#check(now)
+    } catch (failure) {
+      if (this.#lost === 0 || !(this.#output instanceof LogFile) || !this.#output.beginAgain()) throw failure
+      this.#isStarted = false
+    }
+  }
+
   #add(entry: Entry, payloads: Payloads): Flush {
     if (this.#isClosed) throw cannotAudit(this.file, 'it is closed')
     const now = this.#now()
     // After the process was suspended, a record may come before the timer fires.
     if (Math.abs(now.getTime() - this.#checkedAt) >= checkMs) this.#check(now)
+    this.#start(now)
     this.#rotateIfDue(now)
     this.#recordLost(now)
     this.#addLine(nextLine(entry, this.#position, payloads, now), now, entry)
@@ -212,6 +229,20 @@ export class Chain implements Audit {
     this.#batch.lost += lost
   }
 
+  /**
+   * Whoever continues a log, or signs it, writes a checkpoint before anything else: a line that a crash cut
+   * short may stand before it (see `verify`).
+   */
+  #start(now: Date): void {
+    if (this.#isStarted) return
+    const output = this.#output
+    const isFirst = output instanceof LogFile && output.isEmpty
+    // The period of an empty file begins now.
+    if (isFirst) output.isDue(now, 0)
+    this.#checkpoint({ reason: 'start', log: isFirst ? this.#name : undefined }, now)
+    this.#isStarted = true
+  }
+
   /** Begins the next file when this one is full. Any file but the first names the log that it continues. */
   #rotateIfDue(now: Date): void {
     const output = this.#output
@@ -226,10 +257,10 @@ export class Chain implements Audit {
     }
   }
 
-  /** Without a key, a checkpoint is written only where one file ends and the next begins. */
+  /** Without a key, no checkpoint is written at intervals and at the end. */
   #checkpoint(checkpoint: Checkpoint, now: Date): void {
     const { reason } = checkpoint
-    if (this.#key || reason === 'rotation' || reason === 'continuation') {
+    if (this.#key || (reason !== 'interval' && reason !== 'end')) {
       this.#addLine(checkpointLine(checkpoint, this.#position, now, this.#key), now)
     }
     if (this.#batch.isOpen) this.#write(this.#batch)
@@ -255,6 +286,7 @@ export class Chain implements Audit {
       const now = this.#now()
       this.#check(now)
       if (this.#lost > 0) {
+        this.#start(now)
         this.#recordLost(now)
         this.#batch.flush()
       }

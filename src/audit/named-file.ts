@@ -2,7 +2,7 @@ import {
   closeSync, constants, existsSync, fchmodSync, fstatSync, openSync, renameSync, statSync, writeSync,
 } from 'node:fs'
 import { Claimed, Unclaimable, claim, type Claim } from '#claim.js'
-import { LogFile, type OpenedFile, type Rotation } from './log-file.js'
+import { LogFile, openEmpty, type OpenedFile, type Rotation } from './log-file.js'
 import { cannotAudit, Output } from './output.js'
 import { filesStamped, lostRecordsIn, settle, stamped } from './place.js'
 import { noEnds, readEnds, type Ends } from './read/ends.js'
@@ -76,13 +76,16 @@ const endsOf = (file: string): Ends => {
 
 /** `audit.ndjson`: the current file keeps this name; a file before it is renamed with its time. */
 class NamedFile extends LogFile {
+  readonly #name: string
+
   constructor(opened: OpenedFile, ownClaim: Claim, rotation: Rotation, time?: string) {
     super(opened, rotation, time, ownClaim)
+    this.#name = opened.file
     this.removeOldest()
   }
 
   protected override otherFiles(): readonly string[] {
-    return filesStamped(this.file)
+    return filesStamped(this.#name).filter(file => file !== this.file)
   }
 
   /** The claim on the name covers these files as well: no other process writes them. */
@@ -91,20 +94,24 @@ class NamedFile extends LogFile {
   }
 
   protected override createNext(now: Date): OpenedFile {
-    const { file } = this
+    const name = this.#name
     const { mode } = fstatSync(this.descriptor)
-    let time = now.getTime()
-    while (existsSync(stamped(file, new Date(time)))) time++
-    const old = stamped(file, new Date(time))
-    renameSync(file, old)
+    if (this.file === name) {
+      let time = now.getTime()
+      while (existsSync(stamped(name, new Date(time)))) time++
+      const old = stamped(name, new Date(time))
+      renameSync(name, old)
+      // Should no next file begin, this one goes on under its new name.
+      this.file = old
+    }
+    const descriptor = openEmpty(name)
     try {
-      const descriptor = openSync(file, 'ax', 0o600)
       // Everyone who may read the log may read the next file too.
       fchmodSync(descriptor, mode & 0o777)
-      return { file, descriptor }
     } catch (cause) {
-      renameSync(old, file)
+      closeSync(descriptor)
       throw cause
     }
+    return { file: name, descriptor }
   }
 }

@@ -20,7 +20,7 @@ import { frontSettingsFor, openFront } from './serve/front.js'
 import { openGateway } from './serve/gateway.js'
 import { needRestart, onChange } from './serve/reload.js'
 import { isShared } from './serve/share.js'
-import { isOwnUsers } from './server/login.js'
+import { isLocal } from './server/login.js'
 import { setUp, type Setup } from './server/setup.js'
 import { commandLineOf } from './server/upstream.js'
 import { version } from './version.js'
@@ -65,7 +65,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   if (channel) return (await import('./serve/relay-process.js')).serveAsRelay(channel)
   const read = () => setUp(flags, target, 'relay', true)
   const setup = await read()
-  if (!isOwnUsers(setup.configuration)) {
+  if (!isLocal(setup.configuration)) {
     await (await import('./server/challenge.js')).refuseSharedLogins(setup)
   }
   const isOfFile = (target.command ?? target.url) === undefined
@@ -109,13 +109,11 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
     const doubts = doubtsAbout(changed)
     const settings = await frontSettings(changed)
     const late = needRestart(served.configuration(), changed.configuration)
-    const apply = await served.prepare(changed)
-    // Nothing fails from here on. Tokens, scopes and paths change in one turn of the event loop: no request
-    // finds a new server under old tokens.
-    current = changed
-    latest = settings
-    front.reload(settings)
-    await apply()
+    await applyTo(served, changed, () => {
+      current = changed
+      latest = settings
+      front.reload(settings)
+    })
     for (const doubt of doubts) log.warn(doubt)
     if (late.length > 0) log.warn(`${late.join(', ')}: changed, which takes a restart`)
   }
@@ -131,6 +129,19 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   }
   await lifetime.ended
   return 0
+}
+
+/**
+ * Applies a changed setup. Nothing fails after `prepare`. Tokens, scopes and paths change in one turn of the
+ * event loop: no request finds a new server under old tokens.
+ * @param reloadFront applies the settings of the front
+ */
+export const applyTo = async (
+  served: Pick<Served, 'prepare'>, changed: Setup, reloadFront: () => void,
+): Promise<void> => {
+  const apply = await served.prepare(changed)
+  reloadFront()
+  await apply()
 }
 
 /** A renewal of certificates during a reload could bring the old settings back. */

@@ -8,9 +8,9 @@ import { type Exchange, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { limitOf } from './options.js'
-import { GivenResponses, PendingRequests } from './pending.js'
+import { PendingRequests } from './pending.js'
 import { type Arrived, PendingRequest, text } from './request.js'
-import { SharedRequests } from './shared-requests.js'
+import { GivenResponses, SharedRequests } from './shared-requests.js'
 import type { Terms } from './terms.js'
 import { blocked, errorFrame, inItsPlace, isOldRevision, oldRevision } from './refusal.js'
 import type { ToolCalls } from './tool-calls.js'
@@ -46,7 +46,7 @@ export class ClientRequests {
     this.#calls = calls
     this.#responses = responses
     this.pending = new PendingRequests(core.options.stateless, core.ledger.account(maxBytes))
-    this.given = new GivenResponses(core.ledger)
+    this.given = new GivenResponses(core)
     this.shared = new SharedRequests(core, lists, calls)
   }
 
@@ -105,6 +105,7 @@ export class ClientRequests {
     }
     if (request === undefined || !request.isAtServer) return true
     request.cancel()
+    this.#complete(request.exchange, true)
     this.shared.remove(request, 'forget')
     this.#stopTimer(request)
     this.#cancelled.add(request)
@@ -237,6 +238,7 @@ export class ClientRequests {
     const frame = request.request?.frame
     if (frame === undefined) return
     records.sent(request)
+    if (request.method === 'tools/list') request.generation = this.#lists.catalog.generationAt(output.now)
     this.#queued--
     request.sent(output.now)
     const ofTool = request.method === 'tools/call'
@@ -305,9 +307,9 @@ export class ClientRequests {
     output.toServer(exchange, frame)
   }
 
-  /** The server can no longer respond to this request. */
-  lost(request: PendingRequest, reason: string): void {
-    this.#fail(request, errorCode.gone, reason)
+  /** The server can no longer respond to this request. @param exchange where the client gets the error */
+  lost(request: PendingRequest, exchange: Exchange, reason: string): void {
+    this.#fail(request, errorCode.gone, reason, exchange)
   }
 
   #failedByRelay(request: PendingRequest, reason: string): void {
@@ -316,21 +318,23 @@ export class ClientRequests {
     this.#fail(request, errorCode.blocked, reason)
   }
 
-  #fail(request: PendingRequest, code: number, reason: string): void {
+  #fail(request: PendingRequest, code: number, reason: string, exchange = request.exchange): void {
     // A cancelled request gets no response.
     if (request.stage === 'cancelled') return this.#drop(request)
     request.flow?.return()
-    this.#reply(request, undefined, errorFrame(request, code, `mcp-customs: ${reason}`))
+    this.#reply(request, undefined, errorFrame(request, code, `mcp-customs: ${reason}`), exchange)
   }
 
   /** Sends the one response. @param arrived the server's frame; undefined for an error of ours */
-  #reply(request: PendingRequest, arrived: Arrived | undefined, sent: Frame): void {
+  #reply(
+    request: PendingRequest, arrived: Arrived | undefined, sent: Frame, exchange = request.exchange,
+  ): void {
     const { records, output } = this.#core
     this.#close(request)
     records.answered(request, arrived?.frame, sent)
     request.end()
     this.shared.remove(request, 'age')
-    if (arrived === undefined) return output.toClient(request.exchange, sent, 'client')
+    if (arrived === undefined) return output.toClient(exchange, sent, 'client')
     if (arrived.frame.envelope?.event !== undefined && !this.#core.options.stateless)
       this.given.add(request, arrived.exchange)
     output.toClient(exchangeOf(request, arrived), sent)
@@ -344,8 +348,13 @@ export class ClientRequests {
     this.#core.records.answered(request, undefined, undefined)
     request.end()
     // The server never saw it, so nothing else ends the client's HTTP request.
-    if (isQueued && request.exchange !== stdioExchange)
-      this.#core.output.emit({ type: 'complete', exchange: request.exchange })
+    if (isQueued) this.#complete(request.exchange)
+  }
+
+  /** Ends the client's HTTP request, unless it waits for other responses. */
+  #complete(exchange: Exchange, isAtServer?: true): void {
+    if (exchange === stdioExchange || this.pending.on(exchange).some(({ stage }) => stage !== 'cancelled')) return
+    this.#core.output.emit({ type: 'complete', exchange, isAtServer })
   }
 
   #close(request: PendingRequest): void {

@@ -3,6 +3,7 @@ import { idOf, isCancellation, keyIn, keysOf, membersOf } from '#protocol/messag
 import { errorCode, type IdKey } from '#protocol/json-rpc.js'
 import { ServerResponses } from './server-responses.js'
 import { ClientRequests } from './client-requests.js'
+import { Batches, type Members } from './batches.js'
 import { Core } from './core.js'
 import { type Effect, type Event, type Exchange, type Side, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
@@ -11,7 +12,6 @@ import { eventOf } from './records.js'
 import { blocked, errorFrame, headerMismatch, isMismatch } from './refusal.js'
 import { ResponseMatching } from './response-matching.js'
 import { ServerFrames } from './server-frames.js'
-import type { Ledger } from './memory.js'
 import { ServerRequests } from './server-requests.js'
 import { skipsQueue, StdioQueue } from './stdio-queue.js'
 import { ToolCalls } from './tool-calls.js'
@@ -19,8 +19,7 @@ import { ToolLists } from './tool-lists.js'
 
 /**
  * Decides about every frame, in both directions and on every transport, and makes every message that the
- * relay itself sends. It does no IO: it takes events and returns effects, in order. It handles single
- * messages; `Batches` takes batches apart before it.
+ * relay itself sends. It does no IO: it takes events and returns effects, in order.
  */
 export class Relay {
   readonly #core: Core
@@ -31,7 +30,12 @@ export class Relay {
   readonly #serverRequests: ServerRequests
   readonly #serverFrames: ServerFrames
   readonly #queue: StdioQueue
-  /** The reason why the session ended, set when an exception outside of a flow (flow.ts) ended it. */
+  /** Made for the first batch. */
+  #batches: Batches | undefined
+  readonly #members: Members
+  /** The end of the server and of the session, until nothing that came before them waits. */
+  readonly #last: Event[] = []
+  /** Why the session must end: an exception outside of a flow. From then on nothing of the server passes. */
   #failure: string | undefined
 
   constructor(options: RelayOptions) {
@@ -45,37 +49,26 @@ export class Relay {
     this.#serverRequests = new ServerRequests(core, (...message) => responses.judgeUnsolicited(...message))
     this.#serverFrames =
       new ServerFrames(core, this.#lists, responses, this.#matching, this.#serverRequests)
+    const stageOf = (exchange: Exchange, key: IdKey) => this.#requests.stageOf(exchange, key)
+    this.#members = {
+      ledger: core.ledger,
+      isQueued: (exchange, frame) => this.#queue.has(frame) ||
+        (frame.message.kind === 'request' && stageOf(exchange, frame.message.key) === 'queued'),
+      isAwaiting: (exchange, key) =>
+        (stageOf(exchange, key) ?? 'cancelled') !== 'cancelled' || this.#queue.hasRequest(key),
+    }
   }
 
   /** @param now a monotonic clock, in milliseconds */
   handle(event: Event, now: number): readonly Effect[] {
     const { output } = this.#core
     output.now = now
-    if (this.#failure !== undefined) return this.#afterFailure(event, this.#failure)
-    try {
-      this.#onEvent(event)
-      this.#openQueue()
-    } catch (cause) {
-      this.#onException(event, cause)
-    }
-    return output.take()
-  }
-
-  /** Judges a batch as a whole. @returns effects, and whether the members may be handled */
-  admitBatch(
-    from: Side, exchange: Exchange, frame: Frame, now: number,
-  ): { readonly isAdmitted: boolean; readonly effects: readonly Effect[] } {
-    const { output, records } = this.#core
-    output.now = now
-    const findings = this.#frameFindings(from, exchange, frame)
-    if (!findings.isStop) records.note('wire', from, findings)
-    else if (from === 'client') this.#refuse(exchange, frame, findings)
-    else this.#serverFrames.block(exchange, frame, findings)
-    return { isAdmitted: !findings.isStop, effects: output.take() }
-  }
-
-  get ledger(): Ledger {
-    return this.#core.ledger
+    const serverBatch = this.#receive(event)
+    // The server will not answer the relay's own requests any more.
+    if (this.#last.length > 0) this.#lists.lost()
+    for (let next = this.#next(); next !== undefined; next = this.#next()) this.#step(next)
+    const effects = output.take()
+    return this.#batches === undefined ? effects : this.#batches.gathered(effects, serverBatch)
   }
 
   /** True while client frames are queued: the server's input must stay open. */
@@ -96,20 +89,6 @@ export class Relay {
     return this.#queue.isAboveHighWater
   }
 
-  /** True while a client frame waits in a queue, and was not sent to the server yet. */
-  isQueued(exchange: Exchange, frame: Frame): boolean {
-    if (this.#queue.has(frame)) return true
-    return (
-      frame.message.kind === 'request' && this.#requests.stageOf(exchange, frame.message.key) === 'queued'
-    )
-  }
-
-  /** True while the client waits for the response to a request. */
-  isAwaiting(exchange: Exchange, key: IdKey): boolean {
-    const stage = this.#requests.stageOf(exchange, key)
-    return (stage !== undefined && stage !== 'cancelled') || this.#queue.hasRequest(key)
-  }
-
   /** The newest input schema of a tool; HTTP headers of a call are made from it. */
   inputSchemaOf(tool: string) {
     const found = this.#lists.catalog.lookup(tool, this.#core.output.now)
@@ -121,10 +100,115 @@ export class Relay {
     return this.#responses.results.outputSchemaFor(this.#requests.pending.find(exchange, key)?.called)
   }
 
+  /** Handles an event, or keeps it. @returns the server's batch that was taken apart */
+  #receive(event: Event): Frame | undefined {
+    if (event.type !== 'frame-received') {
+      this.#admit(event)
+      return undefined
+    }
+    const { from, exchange, frame } = event
+    const members = frame.message.kind === 'batch' ? this.#split(event, frame.message.members) : undefined
+    if (members === undefined) this.#admit(event)
+    else for (const one of members) this.#admit({ type: 'frame-received', from, exchange, frame: one })
+    if (from === 'client') this.#completeWithoutRequest(exchange, frame)
+    return members !== undefined && from === 'server' ? frame : undefined
+  }
+
+  #admit(event: Event): void {
+    if (!this.#waits(event)) this.#step(event)
+  }
+
+  #step(event: Event): void {
+    try {
+      this.#onEvent(event)
+    } catch (cause) {
+      this.#onException(event, cause)
+    }
+  }
+
+  /** Keeps an event back that must not overtake an earlier one. @returns false when it can be handled now */
+  #waits(event: Event): boolean {
+    const { order } = this.#core
+    switch (event.type) {
+      case 'frame-received':
+        if (event.from === 'client') return this.#waitsInQueue(event.exchange, event.frame)
+        if (!order.isHeld(event.exchange)) return false
+        if (order.isAsking(event.exchange) && this.#isNeeded(event)) return false
+        // No call that comes from now on is judged by the old list.
+        if (isListChange(event.frame)) this.#lists.catalog.changed()
+        return order.keep(event)
+      case 'request-lost':
+        return !this.#lists.awaits(event.exchange, event.key) && order.keep(event)
+      case 'head':
+      case 'between':
+      case 'stream-ended':
+      case 'whole':
+        return order.keep(event)
+      case 'server-gone':
+        return !order.isEmpty && event.isFailure !== true && this.#last.push(event) > 0
+      case 'session-ended':
+        return this.#last.length > 0 && this.#last.push(event) > 0
+      case 'checked':
+      case 'shared':
+      case 'resumable':
+      case 'timer-fired':
+      case 'undelivered':
+      case 'exchange-ended':
+        return false
+    }
+  }
+
+  #waitsInQueue(exchange: Exchange, frame: Frame): boolean {
+    if (exchange !== stdioExchange || !this.hasQueuedFrames || skipsQueue(frame)) return false
+    this.#queue.push(frame)
+    return true
+  }
+
+  /**
+   * While a message waits for the relay's own listing, the responses to it do not wait for that message, nor
+   * do requests of the server: it may want their response first.
+   */
+  readonly #isNeeded = (event: Event): boolean =>
+    event.type === 'frame-received' && (event.frame.message.kind === 'request' ||
+      keysOf(event.frame).some(key => this.#lists.awaits(event.exchange, key)))
+
+  /** The next event that waited and can be handled now. */
+  #next(): Event | undefined {
+    const { order } = this.#core
+    const next = order.next(this.#isNeeded)
+    if (next !== undefined) return next
+    const frame = this.#requests.queued === 0 ? this.#queue.shift() : undefined
+    if (frame !== undefined) return { type: 'frame-received', from: 'client', exchange: stdioExchange, frame }
+    return order.isEmpty ? this.#last.shift() : undefined
+  }
+
+  /** Takes a batch apart. @returns undefined when the batch is blocked as a whole */
+  #split(
+    { from, exchange, frame }: Extract<Event, { readonly type: 'frame-received' }>, members: readonly Frame[],
+  ): readonly Frame[] | undefined {
+    const findings = this.#frameFindings(from, exchange, frame)
+    if (findings.isStop) return undefined
+    this.#core.records.note('wire', from, findings)
+    const batches = (this.#batches ??= new Batches(this.#members))
+    if (from === 'server') return members
+    // Members share the headers of the batch's HTTP request, and so its protocol version.
+    const split = members.map(one => ({ ...one, envelope: { ...frame.envelope, ...one.envelope } }))
+    batches.open(exchange, frame, split)
+    return split
+  }
+
+  /** A message without a request has no response. If it waits, its flow completes the exchange. */
+  #completeWithoutRequest(exchange: Exchange, frame: Frame): void {
+    if (exchange === stdioExchange || this.#core.order.isHeld(exchange)) return
+    if (membersOf(frame).some(({ message }) => message.kind === 'request')) return
+    this.#core.output.complete(exchange)
+  }
+
   #onEvent(event: Event): void {
     switch (event.type) {
       case 'frame-received':
-        if (event.from === 'client') return this.#clientFrame(event.exchange, event.frame)
+        if (event.from === 'client') return this.#fromClient(event.exchange, event.frame)
+        if (this.#failure !== undefined) return
         return this.#serverFrames.received(
           event.exchange, event.frame, this.#frameFindings('server', event.exchange, event.frame),
         )
@@ -138,17 +222,29 @@ export class Relay {
         this.#lists.timerFired(event.timer)
         return this.#requests.timerFired(event.timer)
       case 'request-lost':
-        return this.#matching.lost(event.exchange, event.key, event.reason)
+        return event.isElsewhere === true
+          ? this.#matching.awaitedElsewhere(event.exchange, event.key, event.reason)
+          : this.#matching.lost(event.exchange, event.key, event.reason)
       case 'undelivered':
         return this.#requests.undelivered(event.key)
       case 'exchange-ended':
         return this.#requests.exchangeEnded(event.exchange)
+      case 'head':
+      case 'between':
+      case 'stream-ended':
+        return this.#core.output.emit({ type: 'hand', exchange: event.exchange, event })
+      case 'whole':
+        return this.#core.output.emit({ type: 'complete', exchange: event.exchange })
       case 'server-gone':
         return this.#requests.serverGone(event.reason, event.isFailure === true)
       case 'session-ended':
         this.#requests.ended()
         for (const unsent of this.#queue.takeAll()) this.#neverSent(unsent)
-        this.#core.records.write({ event: 'session/end', from: 'relay', reason: event.reason })
+        this.#core.records.write({
+          event: 'session/end', from: 'relay', reason: this.#failure ?? event.reason,
+          ...(this.#failure !== undefined && { verdict: 'block' }),
+        })
+        this.#core.output.emit({ type: 'end', reason: event.reason })
         return this.#core.ledger.close()
       default:
         event satisfies never
@@ -179,40 +275,9 @@ export class Relay {
       output.toClient(exchange, errorFrame(request, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
     }
     if (options.stateless && exchange !== undefined) return this.#requests.failedOn(exchange, reason)
-    this.#failure = reason
+    this.#failure ??= reason
     this.#requests.serverGone(reason, true)
-    for (const { message } of this.#queue.takeAll()) {
-      if (message.kind !== 'request') continue
-      output.toClient(
-        stdioExchange, errorFrame(message, errorCode.blocked, `mcp-customs: ${reason}`), 'client',
-      )
-    }
-    records.write({ event: 'session/end', from: 'relay', verdict: 'block', reason })
     output.emit({ type: 'close', reason, cause })
-    this.#core.ledger.close()
-  }
-
-  /** Answers requests that arrive between the failure and the end of the session. */
-  #afterFailure(event: Event, reason: string): readonly Effect[] {
-    if (event.type !== 'frame-received' || event.from !== 'client' || event.frame.message.kind !== 'request')
-      return []
-    this.#core.output.toClient(
-      event.exchange, errorFrame(event.frame.message, errorCode.blocked, `mcp-customs: ${reason}`), 'client',
-    )
-    return this.#core.output.take()
-  }
-
-  #clientFrame(exchange: Exchange, frame: Frame): void {
-    if (exchange === stdioExchange && this.hasQueuedFrames && !skipsQueue(frame)) this.#queue.push(frame)
-    else this.#fromClient(exchange, frame)
-  }
-
-  #openQueue(): void {
-    while (this.#requests.queued === 0) {
-      const next = this.#queue.shift()
-      if (next === undefined) return
-      this.#fromClient(stdioExchange, next)
-    }
   }
 
   #neverSent(frame: Frame): void {
@@ -277,6 +342,9 @@ export class Relay {
     return findings
   }
 }
+
+const isListChange = ({ message }: Frame): boolean =>
+  message.kind === 'notification' && message.method === 'notifications/tools/list_changed'
 
 /** True for a bad client frame that may be a request, and so needs a response. */
 const mayBeRequest = ({ message }: Frame): boolean =>

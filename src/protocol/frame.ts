@@ -9,6 +9,8 @@ export interface Fault {
   readonly path: string
   /** Text from the wire appears in it only through `quote`. */
   readonly message: string
+  /** Never stops the frame. */
+  readonly isMinor?: true
 }
 
 export type Message = Request | Notification | Result | ErrorResponse | Batch<Frame> | Unusable | HttpPage

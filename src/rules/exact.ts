@@ -50,7 +50,7 @@ export const readExactly = (text: string, meter: Meter): Exact | undefined => {
   return whole
 }
 
-const numberForm = /^(-?)0*(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/
+const numberForm = /^(-?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/
 
 /** One spelling for each number; literals stay. */
 const decimal = (text: string): string => {

@@ -1,11 +1,18 @@
-/** The timers of the transports. Tests replace them, so that they need not wait. */
+/** Timers. Tests replace them, so that they need not wait. */
 export interface Timers {
   /** @returns a function that stops the timer */
   after(ms: number, act: () => void): () => void
   every(ms: number, act: () => void): () => void
 }
 
-export const realTimers: Timers = {
+/** A simulation replaces its functions. */
+export interface Clock extends Timers {
+  /** The monotonic clock, in milliseconds. */
+  now(): number
+}
+
+export const realTimers: Clock = {
+  now: () => performance.now(),
   after(ms, act) {
     const timer = setTimeout(act, ms)
     return () => clearTimeout(timer)

@@ -174,7 +174,7 @@ export const namedPackage = (subject: Subject): NamedPackage | undefined => {
     /^((?:@[^/@]+\/)?[^/@:=[\]<>~!^ ]+)(\[[^\]]*\])?(?:(?:@|==)(.*))?$/.exec(word) ?? []
   if (name === undefined) return undefined
   const exact =
-    version !== undefined && /^\d+(?:\.\d+)*(?:[-+.]?[A-Za-z0-9.+-]+)?$/.test(version) ? version : undefined
+    version !== undefined && /^\d[A-Za-z0-9.+-]*$/.test(version) ? version : undefined
   const registry = /^(?:uvx?|pipx)$/.test(launcher) ? 'PyPI' : 'npm'
   const sign = registry === 'PyPI' && (option !== undefined || launcher === 'pipx') ? '==' : '@'
   return { name, exact, registry, pinned: its => `${name}${extras}${sign}${its}` }

@@ -12,6 +12,7 @@ import type { Metrics } from '#telemetry/metrics.js'
 import { connectionTo, http } from '#telemetry/place.js'
 import { Endpoints, type Refused } from '#transport/front/front.js'
 import { canStart } from '#transport/process/spawn.js'
+import { machine } from '#transport/machine.js'
 import { SharedServer } from '#transport/one-process/server.js'
 import { stderrWritten } from '#transport/stdio/stderr.js'
 import type { SharedFlags } from '../flags.js'
@@ -25,6 +26,7 @@ import { loginsOf } from '../server/login.js'
 import { commandLineOf, processOf, tlsOf } from '../server/upstream.js'
 import { Audits, refusalsTo } from './audits.js'
 import { endpointsSettingsOf } from './front.js'
+import { sessionKeyFor } from './session-key.js'
 import { openState, type State } from './state.js'
 
 interface GatewayOptions {
@@ -69,7 +71,8 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
   const upstreams = new Upstreams(await upstreamsOf(setup, parts))
   const { refused, flush } = refusalsTo({ audits, metrics, log, nameAt: path => upstreams.nameAt(path) })
   const endpoints = new Endpoints({
-    ...endpointsSettingsOf(configuration), endpoints: upstreams.endpoints(setup.isOnly), refused,
+    ...endpointsSettingsOf(configuration), sessionKey: await sessionKeyFor(setup, log),
+    endpoints: upstreams.endpoints(setup.isOnly), refused,
     ...(newSessionId && { newSessionId }),
   })
 
@@ -91,13 +94,14 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
     get configuration() { return configuration },
     refused,
     async prepare(changed) {
+      const sessionKey = await sessionKeyFor(changed, log)
       const changedUpstreams = await upstreamsOf(changed, parts)
       return () => {
         configuration = changed.configuration
         for (const one of changed.servers.map(asHttpServer)) {
           currentRuling(parts, one, configuration).now = rulingOf(one, configuration)
         }
-        endpoints.reload(endpointsSettingsOf(configuration))
+        endpoints.reload({ ...endpointsSettingsOf(configuration), sessionKey })
         upstreams.replace(changedUpstreams, configuration.sessions.onReload)
         endpoints.offer(upstreams.endpoints(changed.isOnly))
       }
@@ -226,7 +230,8 @@ const remote = async (
   ])
   const { limits } = configuration
   const logins = await loginsOf(server, configuration, warn)
-  const upstream = new HttpUpstream(new URL(server.url), tlsOf(server))
+  const url = new URL(server.url)
+  const upstream = machine.httpServer?.(url) ?? new HttpUpstream(url, tlsOf(server))
   const { headers, name } = server
   const passHeaders = new Set(server.passHeaders?.map(header => header.toLowerCase()))
   const cookiePath = isAlone ? undefined : `/${name}/`

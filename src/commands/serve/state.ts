@@ -4,8 +4,10 @@ import { CustomsError } from '#errors.js'
 import type { Problem } from '#gateway/health.js'
 import { Proofs } from '#state/proofs.js'
 import { Replicas } from '#state/replicas.js'
+import type { RedisOptions, RedisStore } from '#state/redis.js'
 import { SharedSessions } from '#state/sessions.js'
 import type { Metrics } from '#telemetry/metrics.js'
+import { realTimers } from '#transport/timers.js'
 import type { Lifetime } from '../relay/lifetime.js'
 
 /** The state that this process shares with other replicas. */
@@ -19,6 +21,12 @@ const redis = () => import('#state/redis.js').catch((cause: unknown) => {
   throw new CustomsError('BAD_CONFIG', 'state: needs a package: npm install @redis/client', { cause })
 })
 
+/** Where the shared state is kept. A simulation replaces the function. */
+export const stores = {
+  open: async (options: RedisOptions): Promise<Pick<RedisStore, keyof RedisStore>> =>
+    new (await redis()).RedisStore(options),
+}
+
 /**
  * Publishes the address of this replica, and learns those of the others. Does not report that the store
  * cannot be reached: `openState` does.
@@ -26,7 +34,7 @@ const redis = () => import('#state/redis.js').catch((cause: unknown) => {
 export const openReplicas = async (
   { url, prefix, secret, advertise }: StateConfiguration & { readonly advertise: string }, lifetime: Lifetime,
 ): Promise<Replicas> => {
-  const store = new (await redis()).RedisStore({ url, ready: () => replicas.connected() })
+  const store = await stores.open({ url, ready: () => replicas.connected() })
   lifetime.add(() => store.close())
   const replicas = new Replicas({ store, prefix, proofs: new Proofs(secret), advertise })
   lifetime.add(() => replicas.close())
@@ -43,11 +51,10 @@ export const openState = async (
   { url, prefix, ttlMs, secret }: StateConfiguration, log: Pick<Log, 'warn' | 'info'>, metrics: Metrics,
   lifetime: Lifetime,
 ): Promise<State> => {
-  const { RedisStore } = await redis()
   const { host } = new URL(url)
   const said = (reason: string) => `the shared state at ${host} cannot be reached: ${reason}`
   metrics.stateReady(true)
-  const store = new RedisStore({
+  const store = await stores.open({
     url,
     told: problem => {
       metrics.stateReady(problem === undefined)
@@ -59,7 +66,7 @@ export const openState = async (
   await store.begun
   return {
     sessions: new SharedSessions({
-      store, prefix, ttlMs, secret, counted: (operation, outcome) => metrics.stateAsked(operation, outcome),
+      store, prefix, ttlMs, secret, now: () => realTimers.now(), counted: (operation, outcome) => metrics.stateAsked(operation, outcome),
     }),
     problem: () => store.problem && { kind: 'refusal', reason: said(store.problem.reason), since: store.problem.since },
   }

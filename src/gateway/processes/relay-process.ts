@@ -4,6 +4,7 @@ import type { Vitals } from '#transport/channel/relay-end.js'
 import type { Quota } from '#transport/front/quota.js'
 import { hasLeft } from '#transport/front/request.js'
 import { killGroup } from '#transport/process/group.js'
+import { machine } from '#transport/machine.js'
 import { spawnRelay, type RelayChild } from '#transport/process/relay.js'
 import { BackOff } from '#transport/one-process/process.js'
 import { realTimers, type Timers } from '#transport/timers.js'
@@ -93,7 +94,7 @@ export class RelayProcess {
 
   constructor(options: RelayProcessOptions) {
     this.#options = options
-    this.#backOff = new BackOff(options.now ?? (() => performance.now()), Math.random)
+    this.#backOff = new BackOff(options.now ?? (() => realTimers.now()), () => Math.random())
   }
 
   /** Exchanges that are not over. */
@@ -169,7 +170,7 @@ export class RelayProcess {
   }
 
   #start(): Running {
-    const { bodies, named, records, spawn = spawnRelay, timers = realTimers } = this.#options
+    const { bodies, named, records, spawn = machine.spawnRelay ?? spawnRelay, timers = realTimers } = this.#options
     const child = spawn()
     const groups = new Set<number>()
     const calls: FrontCalls = {

@@ -86,9 +86,11 @@ export class Reader {
   #read(
     json: Json, parent: SchemaNode | undefined, steps: readonly Step[], base: Base,
   ): SchemaNode | undefined {
+    // An element that is no schema costs the walk to it.
+    this.budget.spend(60)
     if (!isObject(json) && typeof json !== 'boolean') return undefined
     if (--this.#room < 0) throw new TooManySubschemas()
-    this.budget.spend(100)
+    this.budget.spend(40)
     this.budget.keep(bytesOfNode)
     for (const step of steps) if (isString(step)) this.#pay(step)
     const { own, anchor } = this.#identity(json, parent, steps, base)

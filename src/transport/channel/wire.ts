@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { atEndOfTurn } from '../timers.js'
+import { atEndOfTurn, realTimers } from '../timers.js'
 
 /**
  * The channel between the front and a relay process: a socket pair, which the relay process inherits as
@@ -63,7 +63,7 @@ export class Wire {
   #queuedBytes = 0
   readonly #stalled: (() => void)[] = []
   #isDue = false
-  #timer: NodeJS.Timeout | undefined
+  #timer: (() => void) | undefined
   #closed = false
   /** The body frame that is being read, and how many of its bytes are still to come. */
   #body: readonly [kind: Kind, exchange: number] = ['body', 0]
@@ -92,7 +92,7 @@ export class Wire {
    */
   send(kind: Kind, exchange: number, payload: Buffer | string = nothing, urgent = true): void {
     if (this.#closed) return
-    if (!urgent) this.#timer ??= setTimeout(() => this.flush(), lateMs)
+    if (!urgent) this.#timer ??= realTimers.after(lateMs, () => this.flush())
     else if (!this.#isDue) {
       this.#isDue = true
       atEndOfTurn(() => this.flush())
@@ -126,7 +126,7 @@ export class Wire {
   /** Writes the queued frames. */
   flush(): void {
     this.#isDue = false
-    clearTimeout(this.#timer)
+    this.#timer?.()
     this.#timer = undefined
     const [queue, bytes] = [this.#queue, this.#queuedBytes]
     if (this.#closed || bytes === 0) return

@@ -22,6 +22,8 @@ export interface Claims {
   readonly subject: Identity
   /** The `aud`. */
   readonly audience: readonly string[]
+  /** When the token ends, in milliseconds since 1970; undefined: the issuer does not say. */
+  readonly until?: number | undefined
   readonly upstream?: UpstreamToken
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { realTimers } from '../timers.js'
 import { clientOf, Quota } from './quota.js'
 import type { FrontResponse } from './request.js'
 
@@ -94,8 +95,7 @@ export class Connections {
     socket.pause()
     // Node resumes the socket at the end of each request.
     socket.resume = () => socket
-    const timer = setTimeout(() => socket.destroy(), cutMs)
-    socket.once('close', () => clearTimeout(timer))
+    socket.once('close', realTimers.after(cutMs, () => socket.destroy()))
   }
 
   /** Whether one of its requests is being answered. */

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { grants } from '#core/options.js'
 import type { Frame, FrameLimits, ResponseHead } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
@@ -32,6 +32,8 @@ export interface Backend<Request = FrontRequest, Response = FrontResponse> {
 export interface EndpointsSettings {
   /** The front checks tokens: the Authorization header is not forwarded, unless the endpoint says so. */
   readonly ownAuthorization?: boolean
+  /** Binds session ids to their clients; the same at all replicas (default: a key of this process). */
+  readonly sessionKey?: string | Uint8Array | undefined
   /** For the scopes of endpoints and tools; undefined: scopes are not checked. */
   readonly resource?: Resource | undefined
   readonly limits: FrameLimits
@@ -78,6 +80,7 @@ export class Endpoints implements Backend {
   /** The bytes of memory for bodies. */
   readonly #bodies = new Quota(() => this.#settings.bufferedBytes ?? 64 * 1024 * 1024)
   readonly #processes = new Quota(() => this.#settings.maxProcesses ?? 64)
+  readonly #ownKey = randomBytes(32)
   /** Stops the timer of keep-alive comments; undefined while no response is open. */
   #stopKeepAlive: (() => void) | undefined
 
@@ -149,9 +152,11 @@ export class Endpoints implements Backend {
   }
 
   #routerSettings(): RouterSettings {
-    const { maxSessions = 1000, idleMs = 30 * 60_000, ownAuthorization = false } = this.#settings
+    const {
+      maxSessions = 1000, idleMs = 30 * 60_000, ownAuthorization = false, sessionKey = this.#ownKey,
+    } = this.#settings
     const { newSessionId = randomUUID } = this.#options
-    return { maxSessions, idleMs, ownAuthorization, newSessionId }
+    return { maxSessions, idleMs, ownAuthorization, sessionKey, newSessionId }
   }
 
   #sessions(): readonly FrontSession[] {
@@ -170,8 +175,8 @@ export class Endpoints implements Backend {
   async #answer(
     router: SessionRouter, request: FrontRequest, response: FrontResponse, arrival: Arrival,
   ): Promise<Refusal | undefined> {
-    const lacking = this.#lacking(router, arrival)
-    if (lacking) return lacking
+    const turnedAway = this.#lacking(router, arrival) ?? router.readSessionId(arrival)
+    if (turnedAway) return turnedAway
     if (request.method !== 'POST') return this.#bare(router, request, response, arrival)
     const { limits } = this.#settings
     const { headers } = request
@@ -258,12 +263,14 @@ export class Endpoints implements Backend {
   }
 
   #reply(
-    router: SessionRouter, session: FrontSession, response: FrontResponse, { upstream, path }: Arrival,
+    router: SessionRouter, session: FrontSession, response: FrontResponse, arrival: Arrival,
     expected: Expected,
   ): Reply {
     const { resource } = this.#settings
+    const { upstream, path } = arrival
     const isOwn = upstream !== undefined && resource !== undefined
-    const change = isOwn ? (head: ResponseHead) => ownChallenge(resource, path, head) : undefined
+    const change = (head: ResponseHead) =>
+      router.withBoundId(arrival, isOwn ? ownChallenge(resource, path, head) : head)
     return new Reply(response, expected, !router.isStdio, session.id, change)
   }
 

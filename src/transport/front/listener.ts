@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { machine } from '../machine.js'
 import { cannotListen, codeOf, CustomsError } from '#errors.js'
 
 /** In PEM. */
@@ -90,6 +91,7 @@ interface SocketAddress {
  * @throws CustomsError CANNOT_START
  */
 export const listen = async (server: Server, address: ListenAddress): Promise<string> => {
+  if (machine.listen !== undefined) return machine.listen(server)
   try {
     if ('socket' in address) await listenAtSocket(server, address)
     else await once(server.listen({ host: address.host, port: address.port }), 'listening')

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { errorCode, type IdKey } from '#protocol/json-rpc.js'
 import { responseBytes } from '#protocol/message.js'
 import type { JsonObject } from '#protocol/json.js'
-import type { Timers } from '../timers.js'
+import { realTimers, type Timers } from '../timers.js'
 import type { FrontRequest, FrontResponse } from './request.js'
 
 /** An HTTP error response of the relay's own: the request does not reach a server. */
@@ -152,8 +152,7 @@ export const answerUnreadable = (error: NodeJS.ErrnoException, socket: Socket): 
   const [status, message] = unreadable.get(error.code ?? '') ?? ['400 Bad Request', 'This is no HTTP request']
   const body = refusalBody({ code: errorCode.blocked, message })
   // Closed whatever the client does: a half-open socket keeps its descriptor.
-  const timer = setTimeout(() => socket.destroy(), lingerMs)
-  socket.once('close', () => clearTimeout(timer))
+  socket.once('close', realTimers.after(lingerMs, () => socket.destroy()))
   const headers = `content-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close`
   socket.end(`HTTP/1.1 ${status}\r\n${headers}\r\n\r\n${body.toString()}`)
 }

@@ -87,8 +87,8 @@ export class Reply {
   watch(drained: () => void, over: () => void): void {
     this.#onDrained = drained
     this.#onOver = over
-    // No listener stays: a connection keeps its last response, and a listener of that response would keep this
-    // reply in memory.
+    // No listener stays: a connection keeps its last response, and a listener of that response would keep
+    // this reply in memory.
     onceOver(this.#response, () => this.#over())
   }
 

@@ -37,7 +37,7 @@ export class SharedServer implements Hub {
   readonly #dispatcher: Dispatcher
 
   constructor({
-    make, timers = realTimers, now = () => performance.now(), random = Math.random,
+    make, timers = realTimers, now = () => realTimers.now(), random = () => Math.random(),
   }: SharedServerOptions) {
     this.#process = new SharedProcess({
       make, now, random, onEvent: event => this.#contained(event),

@@ -1,6 +1,7 @@
 import { spawnSync, type ChildProcess } from 'node:child_process'
-import { setTimeout as pause } from 'node:timers/promises'
 import { codeOf } from '#errors.js'
+import { machine } from '../machine.js'
+import { realTimers } from '../timers.js'
 
 const windows = process.platform === 'win32'
 
@@ -19,6 +20,10 @@ export const reportGroups = (to: typeof report): void => {
   report = to
 }
 
+/** @throws ESRCH when no process of the group is left */
+const signalGroup = (pid: number, signal: NodeJS.Signals | 0): boolean =>
+  (machine.signalGroup === undefined ? process.kill(-pid, signal) : machine.signalGroup(pid, signal))
+
 const killTree = (pid: number): void =>
   void spawnSync('taskkill', ['/pid', String(pid), '/T', '/F'], { stdio: 'ignore', windowsHide: true })
 
@@ -26,10 +31,10 @@ const killTree = (pid: number): void =>
 export const killGroup = async (pid: number): Promise<void> => {
   try {
     if (windows) return killTree(pid)
-    process.kill(-pid, 'SIGKILL')
+    signalGroup(pid, 'SIGKILL')
     for (let waited = 0; waited < reapMs; waited += pollMs) {
-      await pause(pollMs)
-      process.kill(-pid, 0)
+      await new Promise<void>(resolve => realTimers.after(pollMs, resolve))
+      signalGroup(pid, 0)
     }
   } catch {
     // No process of the group is left.
@@ -44,8 +49,8 @@ export class Stopper {
   readonly #child: ChildProcess
   readonly #stopMs: number
   #taken = 0
-  #timer: NodeJS.Timeout | undefined
-  #poll: NodeJS.Timeout | undefined
+  #stopTimer: (() => void) | undefined
+  #stopPoll: (() => void) | undefined
   #gone = () => {}
   readonly #forget: () => void
   readonly #whenGone = new Promise<void>(resolve => (this.#gone = resolve))
@@ -71,19 +76,19 @@ export class Stopper {
   }
 
   #next(): void {
-    clearTimeout(this.#timer)
+    this.#stopTimer?.()
     const step = steps[this.#taken]
     if (step === undefined) return this.#finish()
     this.#taken += 1
     if (step === 'ask') this.#child.stdin?.end()
     else this.#signal(step === 'terminate' ? 'SIGTERM' : 'SIGKILL')
-    this.#timer = setTimeout(() => this.#next(), step === 'kill' ? reapMs : this.#stopMs)
+    this.#stopTimer = realTimers.after(step === 'kill' ? reapMs : this.#stopMs, () => this.#next())
   }
 
   readonly #watch = (): void => {
     if (this.#leads()) return
     if (!this.#signal(0)) return this.#finish()
-    this.#poll = setTimeout(this.#watch, pollMs)
+    this.#stopPoll = realTimers.after(pollMs, this.#watch)
   }
 
   #leads(): boolean {
@@ -96,7 +101,7 @@ export class Stopper {
     if (pid === undefined) return false
     if (windows) return this.#signalTree(pid, signal)
     try {
-      return process.kill(-pid, signal)
+      return signalGroup(pid, signal)
     } catch (error) {
       // EPERM: the process exists.
       return codeOf(error) === 'EPERM'
@@ -112,8 +117,8 @@ export class Stopper {
   }
 
   #finish(): void {
-    clearTimeout(this.#timer)
-    clearTimeout(this.#poll)
+    this.#stopTimer?.()
+    this.#stopPoll?.()
     this.#taken = steps.length
     this.#forget()
     if (this.#child.pid !== undefined) report(this.#child.pid, false)

@@ -8,6 +8,8 @@ import {
   describeExit, spawnGroup, startFailure, type CommandLine, type ServerChild,
 } from '../process/spawn.js'
 import type { Exit, Expected, Transport, TransportEvent } from '../transport.js'
+import { machine } from '../machine.js'
+import { realTimers } from '../timers.js'
 import { FrameReader } from './reader.js'
 import { LineWriter } from './writer.js'
 
@@ -57,7 +59,7 @@ class ServerProcess implements StdioServer {
   #isStdoutClosed = false
   /** False while its stderr is read and has not ended. */
   #isStderrRead = true
-  #linger: NodeJS.Timeout | undefined
+  #linger: (() => void) | undefined
   #ended = false
   #resolveEnded = () => {}
   readonly #whenEnded = new Promise<void>(resolve => (this.#resolveEnded = resolve))
@@ -83,7 +85,7 @@ class ServerProcess implements StdioServer {
     this.#expected = expected
     try {
       const { stderr = 'inherit' } = this.#options
-      const child = spawnGroup(this.#options, typeof stderr === 'string' ? stderr : 'pipe')
+      const child = (machine.spawnGroup ?? spawnGroup)(this.#options, typeof stderr === 'string' ? stderr : 'pipe')
       if (typeof stderr !== 'string' && child.stderr) this.#read(child.stderr, stderr)
       this.#attach(child)
     } catch (error) {
@@ -156,13 +158,13 @@ class ServerProcess implements StdioServer {
     if (exit === undefined && !this.#isStdoutClosed) return
     const isRead = this.#isStderrRead || this.#urgency > 0
     if (exit !== undefined && this.#isStdoutClosed && isRead) return this.#finish(describeExit(exit))
-    clearTimeout(this.#linger)
+    this.#linger?.()
     // Backpressure of a slow client: the last frames are still in the pipe.
     if (!this.#isStdoutClosed && this.#reader.paused && this.#urgency === 0) return
     const reason = exit === undefined ? 'the server closed its stdout' : describeExit(exit)
     const finish = () => this.#finish(reason)
     // A late timer fires before the pipe is read: `setImmediate` lets the last frames in.
-    this.#linger = setTimeout(() => setImmediate(finish), lingerMs)
+    this.#linger = realTimers.after(lingerMs, () => setImmediate(finish))
   }
 
   #fail(error: Error): void {
@@ -171,7 +173,7 @@ class ServerProcess implements StdioServer {
   }
 
   #finish(reason: string): void {
-    clearTimeout(this.#linger)
+    this.#linger?.()
     if (this.#ended) return
     this.#reader.close()
     if (this.#urgency === 0) this.#options.died?.(reason)

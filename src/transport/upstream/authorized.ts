@@ -32,12 +32,14 @@ const maxTries = 3
 
 /** An HTTP server that wants tokens. */
 export class AuthorizedUpstream implements HttpRequests {
-  readonly #upstream: HttpUpstream
+  readonly #upstream: Pick<HttpUpstream, keyof HttpUpstream>
   readonly #authorizer: Authorizer
   readonly #passesRefusals: boolean
 
   /** @param passesRefusals where no login can begin, the server's refusal is the answer */
-  constructor(upstream: HttpUpstream, authorizer: Authorizer, passesRefusals = false) {
+  constructor(
+    upstream: Pick<HttpUpstream, keyof HttpUpstream>, authorizer: Authorizer, passesRefusals = false,
+  ) {
     this.#upstream = upstream
     this.#authorizer = authorizer
     this.#passesRefusals = passesRefusals
@@ -106,12 +108,17 @@ const unlessAborted = async <Value>(
   const gone = () => new HttpFailure('the request was cancelled')
   if (signal.aborted) throw gone()
   return new Promise((resolve, reject) => {
-    const abort = (): void => reject(gone())
+    // An earlier reply ends at an abort as well: its body may still be read.
+    const before = signal instanceof AbortSignal ? undefined : signal.onAbort
+    const abort = (): void => {
+      reject(gone())
+      before?.()
+    }
     if (signal instanceof AbortSignal) signal.addEventListener('abort', abort, { once: true })
     else signal.onAbort = abort
     void value.then(resolve, reject).finally(() => {
       if (signal instanceof AbortSignal) signal.removeEventListener('abort', abort)
-      else if (signal.onAbort === abort) signal.onAbort = undefined
+      else if (signal.onAbort === abort) signal.onAbort = before
     })
   })
 }

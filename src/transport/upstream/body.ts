@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
 import type * as Undici from 'undici'
 import type { Dispatcher } from 'undici'
+import { realTimers } from '../timers.js'
 
 const require = createRequire(import.meta.url)
 
@@ -162,8 +163,7 @@ export class ResponseBody implements AsyncIterableIterator<Buffer> {
     this.#dumped = maxBytes
     this.#chunks.length = 0
     if (this.#controller.paused) this.#controller.resume()
-    const timer = setTimeout(() => this.#abort(), maxMs)
-    this.#wake = () => clearTimeout(timer)
+    this.#wake = realTimers.after(maxMs, () => this.#abort())
   }
 
   [Symbol.asyncIterator](): this {

@@ -1,9 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { ChurnGroups } from '#core/memory.js'
 import type { Exchange } from '#core/event.js'
 import type { Frame } from '#protocol/frame.js'
 import type { Id, IdKey } from '#protocol/json-rpc.js'
 import { responseKeys, requestKeys } from '../frames.js'
+import { realTimers } from '../timers.js'
 import type { Expected, Transport, TransportEvent } from '../transport.js'
 import type { Abortable } from './pool.js'
 
@@ -18,7 +18,7 @@ export class Call implements Abortable {
   #settled: Promise<void> | undefined
   #settle: (() => void) | undefined
   #lingerMs: number | undefined
-  #lingering: NodeJS.Timeout | undefined
+  #lingering: (() => void) | undefined
 
   constructor(
     readonly exchange: Exchange,
@@ -57,8 +57,7 @@ export class Call implements Abortable {
 
   /** Aborts the call after `ms` milliseconds, unless it is settled by then. */
   limit(ms: number): void {
-    const timer = setTimeout(() => this.abort(), ms)
-    void this.settled.then(() => clearTimeout(timer))
+    void this.settled.then(realTimers.after(ms, () => this.abort()))
   }
 
   /** Aborts the call `ms` milliseconds after it is settled, unless it is over by then. */
@@ -78,13 +77,13 @@ export class Call implements Abortable {
   settle(): void {
     this.#isSettled = true
     this.#settle?.()
-    if (this.#lingerMs !== undefined) this.#lingering ??= setTimeout(() => this.abort(), this.#lingerMs)
+    if (this.#lingerMs !== undefined) this.#lingering ??= realTimers.after(this.#lingerMs, () => this.abort())
   }
 
   /** The response is over. */
   end(): void {
     this.#lingerMs = undefined
-    clearTimeout(this.#lingering)
+    this.#lingering?.()
     this.settle()
   }
 
@@ -154,7 +153,12 @@ export class Calls {
     const waiting = this.all().filter(({ frame: { message } }) =>
       message.kind !== 'request' || message.method !== 'subscriptions/listen')
     if (waiting.length === 0) return
-    const late = delay(ms, undefined, { signal: this.#noRest.signal }).catch(() => {})
+    const { signal } = this.#noRest
+    const late = new Promise<void>(resolve => {
+      if (signal.aborted) return resolve()
+      const stop = realTimers.after(ms, resolve)
+      signal.addEventListener('abort', () => resolve(stop()))
+    })
     await Promise.race([late, Promise.all(waiting.map(({ settled }) => settled))])
     this.#noRest.abort()
   }

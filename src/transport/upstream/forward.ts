@@ -1,12 +1,14 @@
 import { ChurnMap } from '#core/memory.js'
 import type { Exchange } from '#core/event.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
+import type { IdKey } from '#protocol/json-rpc.js'
 import { isCancellation } from '#protocol/message.js'
 import { owning } from '../frames.js'
 import {
   bodiless, borrowedHeaders, changedHeaders, forwardedHead, forwardedHeaders, isModernVersion,
   type HeadSettings, type InputSchemaOf,
 } from '../http/headers.js'
+import { responseKeys } from '../frames.js'
 import { Latch } from '../timers.js'
 import type { Expected, HttpRequest, Transport, TransportEvent } from '../transport.js'
 import { HttpSide, type Call } from './calls.js'
@@ -43,6 +45,13 @@ interface OpenRequest {
   controller?: AbortController
 }
 
+interface Elsewhere {
+  readonly session: string
+  readonly exchange: Exchange
+  readonly key: IdKey
+  readonly reason: string
+}
+
 /** Never closed: responses to relay-made requests are short, and no client reads them. */
 const alwaysOpen = new Latch()
 
@@ -55,6 +64,8 @@ class HttpServer extends HttpSide {
   #onEvent: (event: TransportEvent) => void = () => {}
   #expected: Expected | undefined
   #ended = false
+  /** Requests whose HTTP response is over, but whose answer may come on another stream of their session. */
+  readonly #elsewhere = new ChurnMap<string, Elsewhere>()
 
   constructor(options: HttpServerOptions) {
     super(options.stopMs)
@@ -106,6 +117,12 @@ class HttpServer extends HttpSide {
     return true
   }
 
+  override abandon(exchange: Exchange, key: IdKey): void {
+    super.abandon(exchange, key)
+    for (const [name, waiting] of this.#elsewhere.entries())
+      if (waiting.exchange === exchange && waiting.key === key) this.#elsewhere.delete(name)
+  }
+
   protected finish(): void {
     this.#report({ type: 'ended', reason: 'the connection to the server was closed' })
     this.#ended = true
@@ -125,18 +142,58 @@ class HttpServer extends HttpSide {
     const position = cursor()
     const expectsResponse = !call.isAnswered
     let reason: string | undefined
+    let session: string | undefined
     try {
       const reply = await upstream.request({ method: 'POST', headers, body: frame.bytes, signal: call })
-      reason = await this.#read(call, reply, position, isClientFrame ? opened?.latch : undefined)
+      if (reply.status === 202 || bodyKind(reply) === 'sse') session = this.#sessionWithStream(request)
+      reason = await this.#read(call, reply, position, isClientFrame ? opened?.latch : undefined, session)
     } catch (error) {
       reason = failureOf(error)
+      session = undefined
       if (isClientFrame && !expectsResponse) this.#reportUnreachable(exchange)
     }
     this.calls.end(call)
     if (reason === undefined) return
+    const isElsewhere = session !== undefined && !call.isAnswered
     const resumable = isClientFrame && canResume(request, position)
-    if (!resumable) for (const key of call.unanswered) this.#report({ type: 'lost', exchange, key, reason })
-    if (isClientFrame) this.#report({ type: 'stream-ended', exchange, resumable })
+    if (!resumable) for (const key of call.unanswered) this.#lose(exchange, key, reason, session)
+    if (isClientFrame) this.#report({ type: 'stream-ended', exchange, resumable: resumable || isElsewhere })
+  }
+
+  /** @param session where another stream of it may bring the answer */
+  #lose(exchange: Exchange, key: IdKey, reason: string, session?: string): void {
+    if (session === undefined) return this.#report({ type: 'lost', exchange, key, reason })
+    this.#elsewhere.set(`${session} ${key}`, { session, exchange, key, reason })
+    this.#report({ type: 'lost', exchange, key, reason, isElsewhere: true })
+  }
+
+  /** The legacy session of a request, if it has a stream that answers no request. */
+  #sessionWithStream(request: HttpRequest | undefined): string | undefined {
+    const session = sessionOf(request)
+    const hasStream = session !== undefined && !isModernVersion(request?.headers.get('mcp-protocol-version'))
+      && this.#opened.values().some(({ request: opened, controller }) =>
+        opened.method === 'GET' && controller !== undefined && sessionOf(opened) === session)
+    return hasStream ? session : undefined
+  }
+
+  /** An answer on the stream of a session: its request may still wait for the end of its own response. */
+  #answeredElsewhere(session: string | undefined, frame: Frame): void {
+    if (session === undefined) return
+    for (const key of responseKeys(frame)) {
+      this.#elsewhere.delete(`${session} ${key}`)
+      for (const call of this.calls.all())
+        if (sessionOf(this.#opened.get(call.exchange)?.request) === session) call.answered(key)
+    }
+  }
+
+  /** The last stream of a session is over, so that its answers are lost. The client gets errors on it. */
+  #streamOver(exchange: Exchange, { request }: OpenRequest): void {
+    if (this.#sessionWithStream(request) !== undefined) return
+    for (const [name, { session, key, reason }] of this.#elsewhere.entries()) {
+      if (session !== sessionOf(request)) continue
+      this.#elsewhere.delete(name)
+      this.#lose(exchange, key, reason)
+    }
   }
 
   #limitsFor(exchange: Exchange): FrameLimits {
@@ -154,10 +211,11 @@ class HttpServer extends HttpSide {
 
   /**
    * @param latch of the client's exchange; undefined for a relay-made request
+   * @param session see `#lose`
    * @returns the reason for requests that are still unanswered; undefined if one frame was the whole response
    */
   async #read(
-    call: Call, reply: HttpReply, position: Cursor, latch: Latch | undefined,
+    call: Call, reply: HttpReply, position: Cursor, latch: Latch | undefined, session: string | undefined,
   ): Promise<string | undefined> {
     const { exchange, unanswered } = call
     const kind = bodyKind(reply)
@@ -167,7 +225,8 @@ class HttpServer extends HttpSide {
     const reading = { limits, latch: latch ?? alwaysOpen, asked: () => [...unanswered] }
     if (isClientFrame && kind === 'json' && unanswered.size === 1)
       return this.#readResponse(call, reply, reading)
-    if (isClientFrame && (kind !== 'other' || !expectsResponse)) this.#reportHead(exchange, reply)
+    const isAccepted = reply.status === 202 && session !== undefined
+    if (isClientFrame && (kind !== 'other' || !expectsResponse || isAccepted)) this.#reportHead(exchange, reply)
     if (kind === 'error') {
       await this.#readError(exchange, reply, reading)
       return `the server answered HTTP ${reply.status}`
@@ -225,6 +284,8 @@ class HttpServer extends HttpSide {
       this.#reportUnreachable(exchange)
     }
     delete opened.controller
+    // A client that has an event id can ask for what is missing.
+    if (position.lastEventId === undefined) this.#streamOver(exchange, opened)
     this.#report({ type: 'stream-ended', exchange, resumable: position.lastEventId !== undefined })
   }
 
@@ -235,8 +296,10 @@ class HttpServer extends HttpSide {
     const reading = { limits: this.#limitsFor(exchange), latch, asked: () => [] }
     if (kind === 'error') return this.#readError(exchange, reply, reading)
     await readMessages(reply, { ...reading, cursor: position }, received => {
-      if ('bytes' in received) this.#report({ type: 'frame', exchange, frame: received })
-      else this.#reportBetween(exchange, received)
+      if ('bytes' in received) {
+        this.#answeredElsewhere(sessionOf(this.#opened.get(exchange)?.request), received)
+        this.#report({ type: 'frame', exchange, frame: received })
+      } else this.#reportBetween(exchange, received)
     })
   }
 
@@ -266,6 +329,9 @@ class HttpServer extends HttpSide {
 }
 
 const endedEarly = 'the response ended before the answer'
+
+const sessionOf = (request: HttpRequest | undefined): string | undefined =>
+  request?.headers.get('mcp-session-id')
 
 /** In a legacy session, a client that has an event id can fetch the answer with `Last-Event-ID`. */
 const canResume = ({ headers }: HttpRequest, { lastEventId }: Cursor): boolean =>
