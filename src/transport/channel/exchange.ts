@@ -103,6 +103,7 @@ export class ChannelResponse extends Writable implements FrontResponse {
   #untaken = 0
   /** Sends the rest of a write that the window had no room for. */
   #sendRest: (() => void) | undefined
+  #last: Buffer | undefined
   #isGone = false
   #closeWhenGone: (() => void) | undefined
 
@@ -177,8 +178,16 @@ export class ChannelResponse extends Writable implements FrontResponse {
     if (rest.length === 0) done()
   }
 
+  /** A last part for which there is room goes with the end: the front then writes once. */
+  override end(chunk?: unknown): this {
+    const room = windowBytes - this.#untaken - this.writableLength
+    if (!Buffer.isBuffer(chunk) || chunk.length > room) return super.end(chunk)
+    this.#last = chunk
+    return super.end()
+  }
+
   override _final(done: () => void): void {
-    this.#wire.send('last', this.#exchange)
+    this.#wire.send('last', this.#exchange, this.#last)
     done()
   }
 

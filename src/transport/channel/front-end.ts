@@ -138,7 +138,7 @@ class HandedOver {
     wire.sendJson('open', number, head)
     request.on('data', this.#body)
     this.#waitForRoom()
-    request.once('end', () => wire.send('bodyEnd', number))
+    request.once('end', this.#bodyEnd)
   }
 
   /** Handles a frame of the relay process. */
@@ -170,7 +170,7 @@ class HandedOver {
   lose(): void {
     // The client has not read all of it yet.
     if (this.#isWhole) return
-    this.#request.off('data', this.#body)
+    this.#ignoreBody()
     const keys = [...this.#pending]
     if (!this.#response.headersSent) refuse(this.#request, this.#response, lost, realTimers, keys)
     else if (!this.#isStream || !this.#isBetweenEvents) this.#response.destroy()
@@ -179,12 +179,20 @@ class HandedOver {
 
   readonly #body = (chunk: Buffer): void => {
     if (!this.#share.take(chunk.length)) {
-      this.#request.off('data', this.#body)
+      this.#ignoreBody()
       refuse(this.#request, this.#response, noRoom, realTimers)
       return
     }
     this.#wire.send('body', this.#number, chunk)
     this.#waitForRoom()
+  }
+
+  readonly #bodyEnd = (): void => this.#wire.send('bodyEnd', this.#number)
+
+  /** Of a body that is not sent whole, the end is not sent either: the server must not get a part of it. */
+  #ignoreBody(): void {
+    this.#request.off('data', this.#body)
+    this.#request.off('end', this.#bodyEnd)
   }
 
   /** Bodies wait in the sockets of their clients while the process does not read. */

@@ -1,16 +1,27 @@
 import { once } from 'node:events'
-import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
+import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { ChannelResponse } from '#transport/channel/exchange.js'
 import { FrontEnd } from '#transport/channel/front-end.js'
 import { RelayEnd } from '#transport/channel/relay-end.js'
+import { Wire, type Kind } from '#transport/channel/wire.js'
 import { Arrival } from '#transport/front/arrival.js'
 import { Quota } from '#transport/front/quota.js'
 import type { FrontResponse } from '#transport/front/request.js'
 import { duplexPair } from '../../duplex.js'
 
 const nothing = Buffer.alloc(0)
+
+const portOf = async (t: Test, server: Server): Promise<number> => {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
 
 /** A front whose relay process is lost when told. */
 const front = async (t: Test, serve: (response: FrontResponse) => void) => {
@@ -27,13 +38,7 @@ const front = async (t: Test, serve: (response: FrontResponse) => void) => {
   const server = createServer((request, response) => {
     end.handOver({ request, response, arrival: new Arrival(request), place: () => (shared += 1) })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await portOf(t, server)
   const ask = async (): Promise<IncomingMessage> => {
     const request = httpRequest({ port, method: 'POST', agent: false })
     request.end()
@@ -132,4 +137,27 @@ t.test('a place is free when its relay process is lost', async t => {
   end.lose()
   t.match(await textOf(await asked), /"id":1/)
   t.equal(places(), 1)
+})
+
+t.test('a body that is refused for lack of room is never at its end: the server gets no part of it', async t => {
+  const [near, far] = duplexPair()
+  const ignore = () => undefined
+  const heard: Kind[] = []
+  const wire = new Wire(far, { frame: kind => void heard.push(kind), closed: ignore })
+  const end = new FrontEnd(near, {
+    calls: {}, bodies: new Quota(() => 1000), alive: ignore, named: ignore, closed: ignore,
+  })
+  const server = createServer((request, response) => {
+    end.handOver({ request, response, arrival: new Arrival(request), place: undefined })
+  })
+  const request = httpRequest({ port: await portOf(t, server), method: 'POST', agent: false })
+  request.write('x'.repeat(500))
+  while (!heard.includes('body')) await turns(1)
+  request.end('x'.repeat(800))
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  t.equal(response.statusCode, 503)
+  await textOf(response)
+  while (!heard.includes('gone')) await turns(1)
+  t.same(heard, ['open', 'body', 'gone'])
+  wire.close()
 })
