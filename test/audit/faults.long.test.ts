@@ -187,7 +187,6 @@ t.test(`${histories} histories of faults`, async t => {
     counts.lost += outcome.lost
     counts.rotated += fs.readdirSync(place).length - 1
     const fault = faultOf(place, results, outcome)
-    if (fault !== undefined) fs.cpSync(place, `/tmp/faults/${history}`, { recursive: true }) // DEBUG
     if (fault !== undefined) t.fail(`history ${history}: ${fault}`)
     if (python && history % 100 === 0) {
       const [files = []] = await findLogs([place])
