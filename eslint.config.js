@@ -1,3 +1,4 @@
+import regexp from 'eslint-plugin-regexp'
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
@@ -21,6 +22,15 @@ export default tseslint.config(
       // A room imports another by its name: `#core/relay.js`.
       'no-restricted-imports': ['error', { patterns: ['../../../*'] }],
       'no-restricted-exports': ['error', { restrictDefaultExports: { direct: true } }],
+    },
+  },
+  // A stranger's text may reach any expression (test/linear.test.ts measures them).
+  {
+    files: ['src/**/*.{ts,tsx}'],
+    plugins: { regexp },
+    rules: {
+      'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
+      'regexp/no-super-linear-move': ['error', { report: 'potential', ignoreSticky: true }],
     },
   },
   // Tables of characters; and pino takes the default export of a transport's module.

@@ -1,7 +1,8 @@
 // One login of many relays (docs/auth.md, one owner): real relays in front of an issuer whose refresh tokens are valid once, and which revokes
 // all tokens of a login whose refresh token comes twice.
 //   node bench/logins.mjs --five 100                      five relays at once with one expired token, so many times: one refresh each
-//   node bench/logins.mjs [--relays 43] [--minutes 10]    access tokens of 2 s, owners killed at random, also while they renew
+//   node bench/logins.mjs [--relays 43] [--minutes 10]    access tokens of 2 s, owners killed at random, and killed or stopped
+//                                                         for 8 s while they renew
 // Needs `npm run build` and the compiled tests (node node_modules/typescript-7/bin/tsc -p test).
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -23,7 +24,7 @@ const issuer = await RotatingIssuer.open({ teardown: end => endings.push(end) })
 const state = mkdtempSync(join(tmpdir(), 'customs-logins-'))
 const logins = join(state, 'mcp-customs', 'logins')
 const env = { ...process.env, XDG_STATE_HOME: state, BROWSER: `${process.execPath} ${path('test/fixtures/browser.mjs')}` }
-const counts = { calls: 0, answered: 0, failed: 0, killed: 0, killedWhileRenewing: 0, lost: 0 }
+const counts = { calls: 0, answered: 0, failed: 0, killed: 0, killedWhileRenewing: 0, stopped: 0, lost: 0 }
 const failures = new Map()
 let isOver = false
 
@@ -122,6 +123,12 @@ const crowd = async (size, minutes) => {
     const pid = owner()
     const victim = [...relays].find(({ child }) => child.pid === pid)
     if (victim === undefined) return answer()
+    if (Math.random() < 0.2) {
+      counts.stopped += 1
+      victim.child.kill('SIGSTOP')
+      setTimeout(() => victim.child.kill('SIGCONT'), 8000)
+      return answer()
+    }
     counts.killedWhileRenewing += 1
     // The issuer has used the token up, or not; in both cases nobody gets its answer.
     if (Math.random() < 0.5) {

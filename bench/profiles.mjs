@@ -9,10 +9,9 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
-import { Batches } from '../dist/core/batches.js'
+import { Relay } from '../dist/core/relay.js'
 import { defaultLimits } from '../dist/config/configuration.js'
-import { accepts } from '../dist/profiles/accepts.js'
-import { adapted } from '../dist/profiles/adapt.js'
+import { fit } from '../dist/profiles/fit.js'
 import { profiles } from '../dist/profiles/index.js'
 import { shapesOf } from '../dist/profiles/shape.js'
 import { Meter } from '../dist/protocol/json.js'
@@ -25,8 +24,8 @@ const linesOf = server => readFileSync(new URL(`${encodeURIComponent(server)}/to
 const tools = () => readdirSync(corpus).flatMap(server =>
   linesOf(server).flatMap(line => (JSON.parse(line).result?.tools ?? []).map(tool => ({ server, tool }))))
 
-const fitted = (tool, profile) => adapted(tool, [profile], new Meter(undefined, 1e9))
-const isAccepted = (tool, profile) => accepts(tool, profile, new Meter(undefined, 1e9)).length === 0
+const fitted = (tool, profile) => fit(tool, profile, new Meter(undefined, 1e9)).made
+const isAccepted = (tool, profile) => fit(tool, profile, new Meter(undefined, 1e9)).refused.length === 0
 
 /** The vendors' own validators: each throws for a tool that its client refuses. */
 const vendorsIn = async folder => {
@@ -134,7 +133,7 @@ const cost = async () => {
   const limits = { messageBytes: 1 << 24, depth: 128 }
   const exchange = { name: 'stdio', context: '' }
   const listing = async shapes => {
-    const relay = new Batches({
+    const relay = new Relay({
       server: 's', session: 's', nonce: 'n', stateless: false, policy: presetPolicy('standard', { purpose: 'relay', locked: false }), rules,
       trusted: true, tools: new Map(), listMs: 1000, requestMs: 0, maxTools: 5000, intent: false, shapes,
       checkNow: subject => { const now = checker.check(subject); return now instanceof Promise ? undefined : now },

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { isLoopback, isPrivate } from '#addresses.js'
-import { isOwnUsers } from '#commands/server/login.js'
+import { isLocal } from '#commands/server/login.js'
 import { Gate } from '#transport/front/gate.js'
 import { usesProxy } from '#transport/upstream/pool.js'
 
@@ -22,7 +22,7 @@ t.test('loopback is the same wherever a decision depends on it', t => {
     t.equal(isPrivate(host), address, `${host} is private`)
     t.equal(gate.checkNames({ url: '/mcp', headers: { host } }) === undefined, loopback, `Host: ${host}`)
     const listen = { host: host.replace(/[[\]]/g, ''), port: 8080 }
-    t.equal(isOwnUsers({ listen, issuer: undefined, tokens: [], allowHosts: [] }), loopback, `listens on ${host}`)
+    t.equal(isLocal({ listen, issuer: undefined, tokens: [], allowHosts: [] }), loopback, `listens on ${host}`)
     if (host === '') continue
     const url = new URL(`http://${host}`)
     t.equal(usesProxy(url), !isLoopback(url.hostname), `${host} by a proxy`)

@@ -3,23 +3,23 @@ import { readFileSync } from 'node:fs'
 import { cannotRead, CustomsError } from '#errors.js'
 import { isString, member, type Json, type JsonObject } from '#protocol/unmetered.js'
 import { canonical } from '#canonical.js'
-import { isoTime, sealed, type Line, type Position } from './record.js'
+import { isoTime, sealedLine, type Line, type Position } from './record.js'
 
 /** The `event` of the records about the log itself. */
 const checkpointEvent = 'audit/checkpoint'
 export const lossEvent = 'audit/lost'
 
 /**
- * Why a checkpoint is written: a relay opens the log (`start`), time or records have passed (`interval`), a
- * file ends (`rotation`), the next one begins (`continuation`), or the log is closed (`end`). Without a
- * signing key, only the checkpoints of rotation and continuation are written.
+ * Why a checkpoint is written: a relay continues or signs a log (`start`), time or records have passed
+ * (`interval`), a file ends (`rotation`), the next one begins (`continuation`), or the log is closed (`end`).
+ * Without a signing key, none is written at intervals and at the end.
  */
 const reasons = ['start', 'interval', 'rotation', 'continuation', 'end'] as const
 type Reason = (typeof reasons)[number]
 
 export interface Checkpoint {
   readonly reason: Reason
-  /** In a continuation: the hash of the first record of the log, which names it. */
+  /** In a start or continuation: the hash of the first record of the log, which names it. */
   readonly log?: string | undefined
 }
 
@@ -30,19 +30,16 @@ export interface Checkpoint {
 export const checkpointLine = (
   { reason, log }: Checkpoint, last: Position, now: Date, key: KeyObject | undefined,
 ): Line => {
-  const before = `"event":"${checkpointEvent}","from":"relay",`
-  const continued = log === undefined ? '' : `"log":"${log}",`
-  const middle = `${continued}"prev":"${last.hash}","reason":"${reason}","seq":${last.seq + 1},`
-  const time = `"time":"${isoTime(now)}"`
-  const signature = key && sign(null, Buffer.from(`{${before}${middle}${time}}`), key).toString('base64')
-  return sealed(before, middle + (signature === undefined ? '' : `"signature":"${signature}",`) + time, last)
+  const [before, continued] = [{ event: checkpointEvent, from: 'relay' }, { log, prev: last.hash, reason, seq: last.seq + 1 }]
+  const time = isoTime(now)
+  const signature = key && sign(null, Buffer.from(JSON.stringify({ ...before, ...continued, time })), key)
+  return sealedLine(before, [{ ...continued, signature: signature?.toString('base64'), time }], last)
 }
 
 /** The line that says how many records could not be written before it (`onFailure: continue`). */
 export const lossLine = (lost: number, last: Position, now: Date): Line =>
-  sealed(
-    `"event":"${lossEvent}","from":"relay",`,
-    `"lost":${lost},"prev":"${last.hash}","seq":${last.seq + 1},"time":"${isoTime(now)}"`, last,
+  sealedLine(
+    { event: lossEvent, from: 'relay' }, [{ lost, prev: last.hash, seq: last.seq + 1, time: isoTime(now) }], last,
   )
 
 /** Whether one of the keys signed the record. */

@@ -5,7 +5,7 @@ import type { Finding } from '#core/rule.js'
 import { visible } from '#errors.js'
 import { clip, quote } from '#protocol/quote.js'
 import type { Position } from './record.js'
-import { withoutSecrets } from './secrets.js'
+import { declaredBy, nameOf, redactedPath } from './redaction.js'
 
 /** Messages for the operator on stderr: JSON lines written by pino, or text where stderr is a terminal. */
 export interface Log {
@@ -66,11 +66,11 @@ export const openLog = (
     if (levels.indexOf(severity) >= levels.indexOf(level)) (terminal ? print : log)(severity, ...rest)
   }
   return {
-    decision({ event, from, server, session, tool, verdict, findings }) {
+    decision({ called, event, from, server, session, tool, verdict, findings }) {
       if (findings.length === 0 && !event.startsWith('session/')) return
       // Each tool of an untrusted server that has annotations has this finding: it alone is no warning.
       const firstOther = findings.find(({ rule }) => rule !== 'tool/annotations')
-      const shownFindings = findings.slice(0, maxFindings).map(scrubbed)
+      const shownFindings = findings.slice(0, maxFindings).map(finding => scrubbed(finding, called))
       const explained = firstOther && explain(firstOther.rule, server)
       const fields = {
         event, from, server, session,
@@ -95,14 +95,16 @@ export const openLog = (
 }
 
 /** Paths and messages quote names from the wire. A server may put the operator's secrets into names. */
-const scrubbed = ({ rule, path, message, tool, prompt, resource }: Finding): Finding => ({
+const scrubbed = (
+  { rule, path, message, tool, prompt, resource }: Finding, called: Entry['called'],
+): Finding => ({
   rule,
-  path: withoutSecrets(path),
-  message: withoutSecrets(message),
+  path: redactedPath(path, declaredBy(called)),
+  message: nameOf(message),
   tool: nameIn(tool), prompt: nameIn(prompt), resource: nameIn(resource),
 })
 
-const nameIn = (name: string | undefined) => (name === undefined ? undefined : withoutSecrets(clip(name)))
+const nameIn = (name: string | undefined) => (name === undefined ? undefined : nameOf(clip(name)))
 
 const lineOf = ({ rule, path, message, tool, prompt, resource }: Finding): string => {
   const named = Object.entries({ tool, prompt, resource })
@@ -114,6 +116,6 @@ const words: Readonly<Record<Verdict, string>> =
   { pass: 'passed', log: 'passed, with findings', mend: 'mended', demote: 'demoted', block: 'blocked' }
 
 const messageFor = (event: string, tool: string | undefined, verdict: Verdict, server: string): string => {
-  const subject = `${event}${tool === undefined ? '' : ` ${withoutSecrets(quote(tool))}`} of ${server}`
+  const subject = `${event}${tool === undefined ? '' : ` ${nameOf(quote(tool))}`} of ${server}`
   return event.startsWith('session/') ? subject : `${words[verdict]}: ${subject}`
 }

@@ -1,10 +1,12 @@
 import { hash as hashOf, webcrypto } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Entry, Identity } from '#core/event.js'
+import type { Entry } from '#core/event.js'
 import type { Finding } from '#core/rule.js'
 import { canonical } from '#canonical.js'
-import { type Payloads, payloadsOf, wellFormed } from './redact.js'
-import { cut, withoutSecrets } from './secrets.js'
+import { type Payloads, payloadsOf } from './payloads.js'
+import {
+  cut, declaredBy, nameOf, redactedMessage, redactedPath, wellFormed, withoutCredentials,
+} from './redaction.js'
 
 /** The end of a chain of records. */
 export interface Position {
@@ -23,95 +25,84 @@ export interface Line {
   readonly position: Position
 }
 
-/**
- * The line of a record. `hash` is inserted at its place in the canonical order of the members.
- * @param before the members that sort before `hash`, each as `"name":value,`
- * @param after the members that sort after it, without the last comma
- */
-export const sealed = (before: string, after: string, last: Position): Line => {
-  const hash = hashOf('sha256', `{${before}${after}}`)
-  return { text: `{${before}"hash":"${hash}",${after}}\n`, position: { seq: last.seq + 1, hash } }
-}
-
-/** Searched before the text is cut: the `@` of an address, which makes its password known, may come later. */
-const maxSearched = 4096
+/** Members in canonical order, without the braces: a library would sort them for each record. */
+const inner = (members: object): string => JSON.stringify(members).slice(1, -1)
 
 /**
- * The record of an entry, at the position after `last`. The members are written out in canonical order: a
- * library would sort them for each record, which takes several times as long.
- * @param now the wall clock
+ * The line of a record. Both objects have their members, at any depth, in canonical order (RFC 8785).
+ * @param before the members that sort before `hash`
+ * @param after the members that sort after it; a text is such members in canonical form
  */
-export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: Date): Line => {
-  const { client, error, findings, health, id, more, ms, peer, phase, reason } = entry
-  const { revision, serverMs, stderr, subject, tool, tools } = entry
-  const full = payloads === 'full'
-  const text = full ? (value: string) => JSON.stringify(wellFormed(cut(value))) : nameText
-  const clean = full ? wellFormed : scrubbed
-  const found = findings.map(finding => findingText(finding, clean, text)).join()
-  const token = peer?.token === undefined ? '' : `,"token":${peer.token}`
-  const before =
-    bytesOf(entry) +
-    (client ? `"client":{"name":${text(client.name)},"version":${text(client.version)}},` : '') +
-    (payloads === 'none' ? '' : digestsOf(entry)) +
-    (error === undefined ? '' : `"error":${error},`) +
-    `"event":${text(entry.event)},"findings":[${found}],"from":"${entry.from}",`
-  const after =
-    (health === undefined ? '' : `"health":"${health}",`) +
-    (id === undefined ? '' : `"id":${idText(id, text)},`) +
-    (more === undefined ? '' : `"more":${more},`) +
-    (ms === undefined ? '' : `"ms":${microseconds(ms)},`) +
-    (payloads === 'redacted' || full ? payloadText(entry, payloads) : '') +
-    (peer === undefined ? '' : `"peer":{"address":${text(peer.address)}${token}},`) +
-    (phase === undefined ? '' : `"phase":"${phase}",`) +
-    `"prev":"${last.hash}",` +
-    (reason === undefined ? '' : `"reason":${text(reason)},`) +
-    (revision === undefined ? '' : `"revision":${text(revision)},`) +
-    `"seq":${last.seq + 1},"server":${text(entry.server)},` +
-    (serverMs === undefined ? '' : `"serverMs":${microseconds(serverMs)},`) +
-    `"session":${text(entry.session)},` +
-    (stderr === undefined ? '' : `"stderr":[${stderr.map(text).join()}],`) +
-    (subject === undefined ? '' : `"subject":${subjectText(subject, text)},`) +
-    `"time":"${isoTime(now)}",` +
-    (tool === undefined ? '' : `"tool":${text(tool)},`) +
-    (tools === undefined ? '' : toolsText(tools, text)) +
-    `"verdict":"${entry.verdict}"`
-  return sealed(before, after, last)
+export const sealedLine = (before: object, after: readonly (object | string)[], last: Position): Line => {
+  const texts = after.map(part => (typeof part === 'string' ? part : inner(part))).filter(text => text !== '')
+  const [head, tail] = [`{${inner(before)},`, `${texts.join()}}`]
+  const hash = hashOf('sha256', head + tail)
+  return { text: `${head}"hash":"${hash}",${tail}\n`, position: { seq: last.seq + 1, hash } }
 }
 
 /** Names of tools in a record; only their number is kept of further ones. */
 const maxToolNames = 300
 
-const toolsText = (tools: readonly string[], text: (name: string) => string): string => {
-  const more = tools.length - maxToolNames
-  const names = tools.slice(0, maxToolNames).map(text).join()
-  return `"tools":[${names}],${more > 0 ? `"toolsMore":${more},` : ''}`
+/**
+ * The record of an entry, at the position after `last`.
+ * @param now the wall clock
+ */
+export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: Date): Line => {
+  const { called, client, error, event, findings, from, health, id, more, ms, peer, phase, reason } = entry
+  const { revision, server, serverMs, session, stderr, subject, tool, tools, verdict } = entry
+  const full = payloads === 'full'
+  const name = full ? (text: string): string => wellFormed(cut(text)) : nameOf
+  const maybe = (text?: string): string | undefined => (text === undefined ? undefined : name(text))
+  const declared = full || findings.length === 0 ? undefined : declaredBy(called)
+  const path = (text: string): string => wellFormed(full ? text : redactedPath(text, declared))
+  // Where values are redacted, no message quotes them.
+  const clean = payloads === 'redacted' ? redactedMessage : withoutCredentials
+  const said = (text: string): string => wellFormed(full ? text : clean(text, declared))
+  const found = ({ rule, path: at, message, mended, tool, prompt, resource }: Finding): Finding => ({
+    ...(mended !== undefined && { mended: path(mended) }),
+    message: said(message), path: path(at), prompt: maybe(prompt), resource: maybe(resource),
+    rule, tool: maybe(tool),
+  })
+  const payload = full || payloads === 'redacted' ? payloadsOf(entry, payloads) : undefined
+  return sealedLine({
+    bytes: bytesOf(entry),
+    client: client && { name: name(client.name), version: name(client.version) },
+    digest: payloads === 'none' ? undefined : digestsOf(entry),
+    error, event: name(event), findings: findings.map(found), from,
+  }, [
+    { health, id: typeof id === 'number' ? idOf(id) : maybe(id), more, ms: microseconds(ms) },
+    payload === undefined ? '' : `"payload":${canonical(payload)}`,
+    {
+      peer: peer && { address: name(peer.address), token: peer.token },
+      phase, prev: last.hash, reason: maybe(reason), revision: maybe(revision), seq: last.seq + 1,
+      server: name(server), serverMs: microseconds(serverMs), session: name(session),
+      stderr: stderr?.map(name),
+      // The claims have their names in JWTs (RFC 9068).
+      subject: subject && {
+        client_id: maybe(subject.client), iss: maybe(subject.issuer), name: maybe(subject.name),
+        sub: maybe(subject.subject),
+      },
+      time: isoTime(now), tool: maybe(tool),
+      tools: tools?.slice(0, maxToolNames).map(name),
+      toolsMore: tools && tools.length > maxToolNames ? tools.length - maxToolNames : undefined,
+      verdict,
+    },
+  ], last)
 }
 
-/** The claims have their names in JWTs (RFC 9068). */
-const subjectText = (
-  { issuer, subject, client, name }: Identity, text: (value: string) => string,
-): string => {
-  const claims = [['client_id', client], ['iss', issuer], ['name', name], ['sub', subject]] as const
-  const members = claims.flatMap(([key, value]) => (value === undefined ? [] : `"${key}":${text(value)}`))
-  return `{${members.join()}}`
-}
 
 /** Milliseconds, to the third decimal. */
-const microseconds = (ms: number): number => Math.round(ms * 1000) / 1000
+const microseconds = (ms: number | undefined): number | undefined =>
+  (ms === undefined ? undefined : Math.round(ms * 1000) / 1000)
 
-const bytesOf = ({ bytes }: Entry): string => {
-  if (bytes === undefined) return ''
-  const { request, response } = bytes
-  const spell = (name: string, count: number | undefined): string =>
-    count === undefined ? '' : `"${name}":${count}`
-  return both('bytes', spell('request', request), spell('response', response))
-}
+// A number beyond a double is Infinity, which JSON cannot write.
+const idOf = (id: number): string | number => (Number.isFinite(id) ? id : String(id))
+
+const bytesOf = ({ bytes }: Entry): Entry['bytes'] => bytes && { request: bytes.request, response: bytes.response }
 
 /** Digests of the arguments and the result, as they crossed the wire. */
-const digestsOf = ({ arguments: given, result }: Entry): string =>
-  given === undefined && result === undefined
-    ? ''
-    : both('digest', given && `"arguments":"${digest(given)}"`, result && `"result":"${digest(result)}"`)
+const digestsOf = ({ arguments: given, result }: Entry): object | undefined =>
+  given || result ? { arguments: given && digest(given), result: result && digest(result) } : undefined
 
 const digest = (bytes: Buffer): string => `sha256-${known.get(bytes) ?? hashOf('sha256', bytes)}`
 
@@ -141,26 +132,6 @@ export const digestLarge = ({ arguments: given, result }: Entry): Promise<unknow
     .finally(() => over.abort())
 }
 
-const both = (name: string, one = '', other = ''): string =>
-  `"${name}":{${one}${one !== '' && other !== '' ? ',' : ''}${other}},`
-
-const findingText = (
-  { rule, path, message, mended, tool, prompt, resource }: Finding, clean: (text: string) => string,
-  nameText: (name: string) => string,
-): string => {
-  const spell = (text: string): string => JSON.stringify(clean(text))
-  const named = (key: string, name: string | undefined): string =>
-    name === undefined ? '' : `,"${key}":${nameText(name)}`
-  const change = mended === undefined ? '' : `"mended":${spell(mended)},`
-  return `{${change}"message":${spell(message)},"path":${spell(path)}${named('prompt', prompt)}` +
-    `${named('resource', resource)},"rule":"${rule}"${named('tool', tool)}}`
-}
-
-const payloadText = (entry: Entry, kind: 'redacted' | 'full'): string => {
-  const payload = payloadsOf(entry, kind)
-  return payload === undefined ? '' : `"payload":${canonical(payload)},`
-}
-
 /** A cache of the time's text without milliseconds: making the text costs as much as a hash. */
 let second = { since: NaN, text: '' }
 
@@ -170,24 +141,4 @@ export const isoTime = (now: Date): string => {
   const since = now.getTime() - milliseconds
   if (since !== second.since) second = { since, text: now.toISOString().slice(0, -4) }
   return `${second.text}${String(milliseconds).padStart(3, '0')}Z`
-}
-
-// A number beyond a double is Infinity, which JSON cannot write.
-const idText = (id: string | number, text: (value: string) => string): string =>
-  typeof id === 'string' ? text(id) : Number.isFinite(id) ? String(id) : `"${id}"`
-
-const scrubbed = (text: string): string => wellFormed(withoutSecrets(text))
-
-/** Names recur with every call, and searching them for secrets costs more than the rest of a record. */
-const maxNames = 1000
-const names = new Map<string, string>()
-
-const nameText = (name: string): string => {
-  const short = cut(name, maxSearched)
-  const known = names.get(short)
-  if (known !== undefined) return known
-  const text = JSON.stringify(wellFormed(cut(withoutSecrets(short))))
-  if (names.size >= maxNames) names.clear()
-  names.set(short, text)
-  return text
 }

@@ -11,7 +11,7 @@ import { cannotAudit, Nowhere, Output } from './output.js'
 import { OwnFile } from './own-file.js'
 import { type Environment, fileName, settle, stateFolder } from './place.js'
 import { noEnds } from './read/ends.js'
-import type { Payloads } from './redact.js'
+import type { Payloads } from './payloads.js'
 
 /** Receives each record after it was written to the log. The log does not wait for it. */
 export interface Follower {

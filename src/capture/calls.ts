@@ -1,5 +1,6 @@
 import { membersOf } from '#protocol/message.js'
 import type { Side } from '#core/event.js'
+import { CustomsError } from '#errors.js'
 import type { Frame } from '#protocol/frame.js'
 import {
   isArray, isObject, isString, member, unmetered, type Json, type JsonObject,
@@ -57,11 +58,18 @@ export class Calls {
 /** Wide limits, because captured messages have already passed the limits of their session. */
 const limits = { messageBytes: Infinity, depth: 1000 }
 
-/** All tools that are listed in captures, and all results of calls, as the server sent them. */
+/**
+ * All tools that are listed in captures, and all results of calls, as the server sent them.
+ * @throws CustomsError BAD_USAGE for a redacted capture: its texts are lengths
+ */
 export function* heardIn(lines: Iterable<Line>): Generator<Heard & { readonly server: string }> {
   const sessions = new Map<string, { readonly server: string; readonly calls: Calls }>()
   for (const line of lines) {
     if (isOpening(line)) {
+      if (line.payloads !== 'full') {
+        throw new CustomsError('BAD_USAGE', 'the capture has lengths in the place of texts: capture again with ' +
+          '`audit: { payloads: full }` in the configuration')
+      }
       sessions.set(line.session, { server: line.server, calls: new Calls(line.stateless) })
       continue
     }

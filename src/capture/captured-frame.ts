@@ -15,7 +15,7 @@ export const capturedFrame = (frame: Frame, redaction: Redaction): CapturedFrame
     key: 'key' in message && message.key !== undefined ? keyIn(message.key, redaction) : undefined,
     keys: keys?.map(key => keyIn(key, redaction)),
     faults: faults.length === 0 ? undefined : faults.map(({ kind, path, message }) =>
-      ({ kind, path: redaction.text(path), message: redaction.text(message) })),
+      ({ kind, path: redaction.path(path), message: redaction.message(message) })),
     status: envelope?.response?.status,
     headers: envelope?.headers && headersOf(envelope, redaction),
     sse: envelope?.event && redaction.text(envelope.event),

@@ -165,8 +165,9 @@ const events = {
   }),
   'resumable': fields({ type: oneOf('resumable'), exchange: text }),
   'timer-fired': fields({ type: oneOf('timer-fired'), timer: text }),
-  'request-lost': fields({ type: oneOf('request-lost'), exchange: text, key, reason: text }),
-  'undelivered': fields({ type: oneOf('undelivered'), key }),
+  'request-lost': fields({
+    type: oneOf('request-lost'), exchange: text, key, reason: text, isElsewhere: maybe(flag),
+  }),
   'exchange-ended': fields({ type: oneOf('exchange-ended'), exchange: text }),
   'server-gone': fields({ type: oneOf('server-gone'), reason: text }),
   'session-ended': fields({ type: oneOf('session-ended'), reason: text }),

@@ -1,5 +1,4 @@
-import { hidden, isSecretKey } from '#audit/secret-names.js'
-import { withoutSecrets } from '#audit/secrets.js'
+import { hidden, isSecretName, withoutCredentials } from '#audit/redaction.js'
 import type { Document, Member, Splice, TextValue, Value } from './tree.js'
 import { splice } from './tree.js'
 
@@ -13,7 +12,7 @@ export const maskedEntry = (document: Document, entry: Member): string => {
       inside.map(one => ({ ...one, from: one.from - from, to: one.to - from })),
     )
   })
-  return masked.map(text => text.replace(/\s+$/, '')).join('\n')
+  return masked.map(text => text.trimEnd()).join('\n')
 }
 
 /** Keys of tables whose values are all masked. */
@@ -27,11 +26,11 @@ const secretsOf = (document: Document, { key, value }: Member, secret: boolean):
   const all = secret || secretTables.test(key)
   switch (value.kind) {
     case 'table':
-      return value.members.flatMap(member => secretsOf(document, member, all || isSecretKey(key)))
+      return value.members.flatMap(member => secretsOf(document, member, all || isSecretName(key)))
     case 'text':
-      return textSecrets(document, value, all || isSecretKey(key))
+      return textSecrets(document, value, all || isSecretName(key))
     case 'list':
-      return listSecrets(document, value.elements, all || isSecretKey(key))
+      return listSecrets(document, value.elements, all || isSecretName(key))
     case 'other':
       return []
   }
@@ -42,7 +41,7 @@ const listSecrets = (document: Document, elements: readonly Value[], secret: boo
   elements.flatMap((element, index) => {
     const before = elements[index - 1]
     const named = before?.kind === 'text' && before.text.startsWith('-') && !before.text.includes('=')
-      && isSecretKey(before.text)
+      && isSecretName(before.text)
     if (element.kind === 'text') return textSecrets(document, element, secret || named)
     return element.kind === 'list' ? listSecrets(document, element.elements, secret) : []
   })
@@ -58,14 +57,14 @@ const textSecrets = (
 const isReference = (text: string): boolean => /^(?:[\w-]+=)?(?:Bearer )?\$?\{[^{}]*\}$|^$/.test(text)
 
 const maskedText = (text: string): string =>
-  (/^https?:\/\//i.test(text) ? maskedUrl(text) : withoutSecrets(text))
+  (/^https?:\/\//i.test(text) ? maskedUrl(text) : withoutCredentials(text))
 
 /** Masks user and password, all values of the query, and long parts of the path with digits in them. */
 const maskedUrl = (url: string): string => {
   const [address = '', ...query] = url.split('?')
   const path = address.replace(/(:\/\/)[^/@]*@/, `$1${hidden}@`)
     .replace(/(?<=\/)(?=[^/]*\d)[\w.~%=-]{20,}(?=\/|$)/g, hidden)
-  return withoutSecrets([path, ...query.map(pairs => pairs.replace(/=[^&#]*/g, `=${hidden}`))].join('?'))
+  return withoutCredentials([path, ...query.map(pairs => pairs.replace(/=[^&#]*/g, `=${hidden}`))].join('?'))
 }
 
 export const holdsSecret = (url: string): boolean => maskedUrl(url) !== url

@@ -7,7 +7,7 @@ import { CustomsError } from '#errors.js'
 import type { Condition } from '#gateway/health.js'
 import { explained } from '#rules/index.js'
 import { countingMetrics, type Metrics, noMetrics } from '#telemetry/metrics.js'
-import type { FrontBackend, FrontSettings, HttpFront, Refused } from '#transport/front/front.js'
+import type { FrontBackend, Refused } from '#transport/front/front.js'
 import { inheritedChannel } from '#transport/process/relay.js'
 import { canStart } from '#transport/process/spawn.js'
 import type { LivePage } from './audit/ui.js'
@@ -20,7 +20,7 @@ import { frontSettingsFor, openFront } from './serve/front.js'
 import { openGateway } from './serve/gateway.js'
 import { needRestart, onChange } from './serve/reload.js'
 import { isShared } from './serve/share.js'
-import { isOwnUsers } from './server/login.js'
+import { isLocal } from './server/login.js'
 import { setUp, type Setup } from './server/setup.js'
 import { commandLineOf } from './server/upstream.js'
 import { version } from './version.js'
@@ -36,6 +36,7 @@ export interface ServedParts {
   readonly replica: string | undefined
 }
 
+type Awaitable<Value> = Value | Promise<Value>
 type GatewayPage = LivePage & { readonly follower: Follower }
 
 export interface Served {
@@ -43,8 +44,12 @@ export interface Served {
   readonly refused: (refused: Refused) => void
   /** The current configuration. */
   readonly configuration: () => Configuration
-  /** Applies a changed configuration, except for settings that need a restart. */
-  readonly reload: (changed: Setup) => Promise<void>
+  /**
+   * Prepares a changed configuration. Nothing changes until the returned function applies it: new requests
+   * are under it at once, and all others when its promise resolves. It cannot fail. Settings that need a
+   * restart stay.
+   */
+  readonly prepare: (changed: Setup) => Awaitable<() => Awaitable<void>>
   /** The condition of each server. */
   readonly ready: () => Promise<ReadonlyMap<string, Condition>>
   /** The metrics in Prometheus's text format. */
@@ -60,7 +65,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   if (channel) return (await import('./serve/relay-process.js')).serveAsRelay(channel)
   const read = () => setUp(flags, target, 'relay', true)
   const setup = await read()
-  if (!isOwnUsers(setup.configuration)) {
+  if (!isLocal(setup.configuration)) {
     await (await import('./server/challenge.js')).refuseSharedLogins(setup)
   }
   const isOfFile = (target.command ?? target.url) === undefined
@@ -84,7 +89,6 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
     : openAlone(parts, lifetime))
   const frontSettings = frontSettingsFor(log)
   let current = setup
-  const settings = async (of: Setup) => (latest = await frontSettings(of))
   let latest = await frontSettings(setup)
   const passing = replicas && new (await import('#transport/front/passing.js')).Passing({
     inner: served.backend, replicas, refused: served.refused, tls: () => latest.tls,
@@ -92,26 +96,31 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   lifetime.add(() => passing?.close())
   const front = openFront({
     ...served, ...(passing && { backend: passing }), log, logLevel, settings: latest,
-    renewed: () => settings(current),
+    renew: () => inTurn(renew),
   }, lifetime)
   tellOfCapture(flags, setup.configuration)
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
   const adminListener = admin ? await adminOf(admin, served, page) : undefined
   endAt({ SIGTERM: 1, SIGINT: 1, ...(config === undefined && { SIGHUP: 1 }) }, lifetime)
+  const inTurn = oneAtATime()
+  const renew = async () => front.reload(latest = await frontSettings(current))
   const reload = async () => {
     const changed = await read()
     const doubts = doubtsAbout(changed)
-    const renewed = await settings(changed)
+    const settings = await frontSettings(changed)
     const late = needRestart(served.configuration(), changed.configuration)
-    await applyTo(served, front, changed, renewed)
-    current = changed
+    await applyTo(served, changed, () => {
+      current = changed
+      latest = settings
+      front.reload(settings)
+    })
     for (const doubt of doubts) log.warn(doubt)
     if (late.length > 0) log.warn(`${late.join(', ')}: changed, which takes a restart`)
   }
   try {
     const url = await front.listen()
     const adminUrl = await adminListener?.listen()
-    if (config !== undefined) lifetime.add(onChange(config, reload, log, metrics))
+    if (config !== undefined) lifetime.add(onChange(config, () => inTurn(reload), log, metrics))
     process.stderr.write(`mcp-customs listening on ${url}\n`)
     if (isOfFile) process.stderr.write(`mcp-customs serves ${endpointsOf(setup).join(', ')}\n`)
     if (page) process.stderr.write(`mcp-customs page on ${adminUrl}/${page.query}\n`)
@@ -122,12 +131,27 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   return 0
 }
 
-/** Applies a changed setup to a running backend and the front before it. */
+/**
+ * Applies a changed setup. Nothing fails after `prepare`. Tokens, scopes and paths change in one turn of the
+ * event loop: no request finds a new server under old tokens.
+ * @param reloadFront applies the settings of the front
+ */
 export const applyTo = async (
-  served: Pick<Served, 'reload'>, front: Pick<HttpFront, 'reload'>, changed: Setup, renewed: FrontSettings,
+  served: Pick<Served, 'prepare'>, changed: Setup, reloadFront: () => void,
 ): Promise<void> => {
-  await served.reload(changed)
-  front.reload(renewed)
+  const apply = await served.prepare(changed)
+  reloadFront()
+  await apply()
+}
+
+/** A renewal of certificates during a reload could bring the old settings back. */
+const oneAtATime = () => {
+  let last: Promise<unknown> = Promise.resolve()
+  return (act: () => Promise<void>): Promise<void> => {
+    const done = last.then(act)
+    last = done.catch(() => undefined)
+    return done
+  }
 }
 
 const endpointsOf = ({ servers }: Setup): readonly string[] => [
@@ -146,7 +170,7 @@ const openAlone = async (
   return {
     backend: endpoints, refused,
     configuration: () => gateway.configuration,
-    reload: changed => gateway.reload(changed),
+    prepare: changed => gateway.prepare(changed),
     ready: () => upstreams.ready(),
     text: async () => {
       await gateway.measure()

@@ -57,17 +57,24 @@ export const readServer = async (
 }
 
 const readLogin = (
-  { grant, issuer, privateKey, loginMs = 300_000, shared = false, ...client }: Written.Login, keys: Keys,
-  source: Source,
+  {
+    grant, issuer: written, clientId, clientSecret, privateKey, clientMetadataUrl, loginMs = 300_000,
+    shared = false, ...rest
+  }: Written.Login, keys: Keys, source: Source,
 ): ServerLogin => {
   const isOwn = grant === undefined
-    ? (client.clientSecret ?? privateKey) !== undefined : grant === 'client_credentials'
-  if (isOwn && client.clientId === undefined) return fail([...keys, 'auth', 'grant'], 'needs a clientId')
+    ? (clientSecret ?? privateKey) !== undefined : grant === 'client_credentials'
+  if (isOwn && clientId === undefined) return fail([...keys, 'auth', 'grant'], 'needs a clientId')
+  const issuer = written === undefined ? undefined : readServerUrl(written, [...keys, 'auth', 'issuer'])
+  const id = clientId ?? clientMetadataUrl
   return {
-    ...client, grant: isOwn ? 'client' : 'user', loginMs, shared,
-    issuer: issuer === undefined ? undefined : readServerUrl(issuer, [...keys, 'auth', 'issuer']),
-    privateKey: privateKey === undefined || privateKey.includes('-----BEGIN')
-      ? privateKey : pathFrom(source, privateKey),
+    ...rest, grant: isOwn ? 'client' : 'user', loginMs, shared, issuer,
+    // The schema wants an issuer beside each of them.
+    client: id === undefined || issuer === undefined ? undefined : {
+      issuer, id, isDocument: clientId === undefined, secret: clientSecret,
+      privateKey: privateKey === undefined || privateKey.includes('-----BEGIN')
+        ? privateKey : pathFrom(source, privateKey),
+    },
   }
 }
 

@@ -20,10 +20,8 @@ export interface Listing {
   readonly whole: boolean
   /** True for the relay's own `tools/list`, which the client does not see. */
   readonly isRelayMade: boolean
-  /** The number of `list_changed` notifications before it began; a later one makes it out of date. */
+  /** The catalogue's generation when its first page was asked for: a later change makes it out of date. */
   readonly generation: number
-  /** The number of `list_changed` notifications before the listing's newest page arrived. */
-  arrived: number
   readonly tools: Map<string, Tool>
   /** All listed names, including blocked tools, to find duplicates. */
   readonly names: Set<string>
@@ -33,8 +31,6 @@ export interface Listing {
   weight: number
   /** True when the policy let tools beyond the limits pass: tools that it lacks may exist. */
   isPartial: boolean
-  /** True when it is complete and equal to the whole listing before it. */
-  isRepeated: boolean
   /** The number of tools that the client was shown. */
   shown: number
 }
@@ -65,6 +61,9 @@ const maxWeight = 64 * 1024 * 1024
 /** Most bytes of one definition. */
 const maxDefinition = 2 * 1024 * 1024
 
+/** Most names that are shown for a tool, on average: clients with different profiles see different ones. */
+const maxRenamed = 4
+
 /** Most unfinished listings of a client; the oldest is forgotten first. */
 const openListings = 16
 
@@ -80,12 +79,16 @@ export class Catalog {
   /** The digests of the first definitions at all replicas, by name; undefined: not known. */
   firstElsewhere: JsonObject | undefined
   readonly #weights = new WeakMap<JsonObject, number>()
-  /** For each name that clients are shown in place of another: the server's name of the tool. */
+  /** For each name that clients are shown in place of another: the server's name of a listed tool. */
   readonly #renamed = new Map<string, string>()
+  #renamedWeight = 0
   /** The client's unfinished listings, by the cursor of their next page. */
   readonly #open = new Map<string, Listing>()
   #last: Listing | undefined
+  /** Greater by one after each `list_changed`, and after the end of `ttlMs`. */
   #generation = 0
+  /** The generation of the newest list. The pages of older ones change nothing. */
+  #newest = 0
   /** True after a whole listing without a list_changed since: a missing tool is absent. */
   #whole = false
   /** True when a list_changed, or the end of `ttlMs`, has made the catalogue out of date. */
@@ -113,17 +116,18 @@ export class Catalog {
 
   /** Remembers the name under which a tool is shown, where its client refuses its own. */
   rename(shown: string, name: string): void {
-    if (this.#renamed.size < this.#maxTools) this.#renamed.set(shown, name)
+    this.#forgetRenamed(shown)
+    this.#renamed.set(shown, name)
+    this.#renamedWeight += weightOfNames(shown, name)
+    for (const oldest of this.#renamed.keys()) {
+      if (this.#renamed.size <= maxRenamed * this.#maxTools) break
+      this.#forgetRenamed(oldest)
+    }
   }
 
   /** The server's name of a tool that is shown under another one; a listed name stands for itself. */
   originalOf(shown: string): string {
     return this.#tools.has(shown) ? shown : (this.#renamed.get(shown) ?? shown)
-  }
-
-  /** True when there was no list_changed since the last whole listing. */
-  get isCurrent(): boolean {
-    return !this.#changed
   }
 
   /** Makes the catalogue out of date until the next whole listing. */
@@ -133,26 +137,27 @@ export class Catalog {
     this.#whole = false
   }
 
-  /** The listing to which the page behind the client's `cursor` belongs, or a new one. */
-  listing(cursor: string | undefined, isRelayMade = false): Listing {
+  /** The generation of a list that is asked for now. */
+  generationAt(at: number): number {
+    this.#expire(at)
+    return this.#generation
+  }
+
+  /**
+   * The listing to which the page behind the client's `cursor` belongs, or a new one.
+   * @param generation when the page was asked for
+   */
+  listing(cursor: string | undefined, generation: number, isRelayMade = false): Listing {
     const open = cursor === undefined ? undefined : this.#open.get(cursor)
     // A copy, because two clients may ask for the same page.
     if (open !== undefined)
       return {
         ...open, tools: new Map(open.tools), names: new Set(open.names), shownNames: new Set(open.shownNames),
       }
-    const generation = this.#generation
     return {
-      whole: cursor === undefined, isRelayMade, generation, arrived: generation, tools: new Map(),
-      names: new Set(), shownNames: new Set(), weight: 0, isPartial: false,
-      isRepeated: false, shown: 0,
+      whole: cursor === undefined, isRelayMade, generation, tools: new Map(), names: new Set(),
+      shownNames: new Set(), weight: 0, isPartial: false, shown: 0,
     }
-  }
-
-  /** Call when a page of the listing has arrived, before it is judged. */
-  arrived(listing: Listing, at: number): void {
-    this.#expire(at)
-    listing.arrived = this.#generation
   }
 
   /** The first definition of the name in this session. */
@@ -190,37 +195,45 @@ export class Catalog {
     return this.#hasRoom(listing.weight + own) ? undefined : 'more than the catalogue has room for'
   }
 
-  /** Adds a judged page. */
-  page(listing: Listing, page: Page, at: number): void {
+  /** Adds a judged page. @returns true when it completes a list that differs from the one before it */
+  page(listing: Listing, page: Page, at: number): boolean {
+    const { generation } = listing
+    const isOlder = generation < this.#newest
+    if (!isOlder) this.#newest = generation
     listing.isPartial ||= page.isPartial
+    let isNew = false
     for (const [name, definition] of page.listed) {
       listing.names.add(name)
       this.#weigh(listing, name, definition)
       const tool = page.accepted.get(name)
-      if (tool === undefined) this.#unlisted(name)
+      if (isOlder) continue
+      if (tool === undefined) this.#unlisted(name, generation)
       else {
-        const judged = this.#variants.add(tool, this.#generation)
+        const judged = this.#variants.add(tool, generation)
         listing.tools.set(name, judged)
         this.#tools.set(name, judged)
       }
     }
     if (page.next === undefined) {
-      if (listing.whole) this.#completed(listing, page.lifetime > 0 ? at + page.lifetime : Infinity)
+      const expires = page.lifetime > 0 ? at + page.lifetime : Infinity
+      if (listing.whole && !isOlder) isNew = this.#completed(listing, expires)
     } else if (!listing.isRelayMade) this.#keep(page.next, listing)
     this.#account()
+    return isNew
   }
 
-  #completed(listing: Listing, expires: number): void {
-    listing.isRepeated = this.#last !== undefined && isSame(listing, this.#last)
-    // Some servers send list_changed in response to each tools/list: an unchanged list is current.
-    const isFresh =
-      listing.generation === this.#generation || (listing.isRepeated && listing.arrived === this.#generation)
-    for (const name of this.#variants.names()) if (!listing.tools.has(name)) this.#unlisted(name)
+  #completed(listing: Listing, expires: number): boolean {
+    const isNew = this.#last === undefined || !isSame(listing, this.#last)
+    const isCurrent = listing.generation === this.#generation
+    for (const name of this.#variants.names())
+      if (!listing.tools.has(name)) this.#unlisted(name, listing.generation)
     this.#tools = new Map(listing.tools)
-    this.#whole = isFresh && !listing.isPartial
-    if (isFresh) this.#changed = false
+    for (const [shown, name] of this.#renamed) if (!this.#tools.has(name)) this.#forgetRenamed(shown)
+    this.#whole = isCurrent && !listing.isPartial
+    if (isCurrent) this.#changed = false
     this.#last = listing
     this.#expires = expires
+    return isNew
   }
 
   #expire(at: number): void {
@@ -229,9 +242,16 @@ export class Catalog {
     this.changed()
   }
 
-  #unlisted(name: string): void {
+  #unlisted(name: string, generation: number): void {
     this.#tools.delete(name)
-    this.#variants.forgetUnlisted(name, this.#generation)
+    this.#variants.forgetUnlisted(name, generation)
+  }
+
+  #forgetRenamed(shown: string): void {
+    const name = this.#renamed.get(shown)
+    if (name === undefined) return
+    this.#renamed.delete(shown)
+    this.#renamedWeight -= weightOfNames(shown, name)
   }
 
   #hasRoom(weight: number): boolean {
@@ -252,7 +272,7 @@ export class Catalog {
   }
 
   #account(): void {
-    let weight = this.#firstWeight + this.#variants.weight
+    let weight = this.#firstWeight + this.#variants.weight + this.#renamedWeight
     for (const [cursor, open] of this.#open) weight += 2 * cursor.length + open.weight
     this.#ledger.add(weight - this.#ledger.kept)
   }
@@ -286,6 +306,8 @@ export class Catalog {
     }
   }
 }
+
+const weightOfNames = (shown: string, name: string): number => 100 + 2 * (shown.length + name.length)
 
 /** Compares by identity, because equal definitions are interned. */
 const isSame = (a: Listing, b: Listing): boolean =>

@@ -1,4 +1,4 @@
-import { type Frame, largeBytes } from '#protocol/frame.js'
+import type { Frame } from '#protocol/frame.js'
 import { errorCode, type IdKey, type Request } from '#protocol/json-rpc.js'
 import { methodOf } from '#protocol/revisions/index.js'
 import type { ServerResponses } from './server-responses.js'
@@ -8,9 +8,9 @@ import { type Exchange, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { limitOf } from './options.js'
-import { GivenResponses, PendingRequests } from './pending.js'
+import { PendingRequests } from './pending.js'
 import { type Arrived, PendingRequest, text } from './request.js'
-import { SharedRequests } from './shared-requests.js'
+import { GivenResponses, SharedRequests } from './shared-requests.js'
 import type { Terms } from './terms.js'
 import { blocked, errorFrame, inItsPlace, isOldRevision, oldRevision } from './refusal.js'
 import type { ToolCalls } from './tool-calls.js'
@@ -46,7 +46,7 @@ export class ClientRequests {
     this.#calls = calls
     this.#responses = responses
     this.pending = new PendingRequests(core.options.stateless, core.ledger.account(maxBytes))
-    this.given = new GivenResponses(core.ledger)
+    this.given = new GivenResponses(core)
     this.shared = new SharedRequests(core, lists, calls)
   }
 
@@ -105,17 +105,13 @@ export class ClientRequests {
     }
     if (request === undefined || !request.isAtServer) return true
     request.cancel()
+    this.#complete(request.exchange, true)
     this.shared.remove(request, 'forget')
     this.#stopTimer(request)
     this.#cancelled.add(request)
     const [oldest] = this.#cancelled
     if (this.#cancelled.size > maxCancelled && oldest !== undefined) this.#drop(oldest)
     return true
-  }
-
-  /** The client may not have received a response, and can ask for it again on a resumed stream. */
-  undelivered(key: IdKey): void {
-    this.given.refresh(key)
   }
 
   timerFired(timer: string): void {
@@ -237,6 +233,7 @@ export class ClientRequests {
     const frame = request.request?.frame
     if (frame === undefined) return
     records.sent(request)
+    if (request.method === 'tools/list') request.generation = this.#lists.catalog.generationAt(output.now)
     this.#queued--
     request.sent(output.now)
     const ofTool = request.method === 'tools/call'
@@ -305,9 +302,9 @@ export class ClientRequests {
     output.toServer(exchange, frame)
   }
 
-  /** The server can no longer respond to this request. */
-  lost(request: PendingRequest, reason: string): void {
-    this.#fail(request, errorCode.gone, reason)
+  /** The server can no longer respond to this request. @param exchange where the client gets the error */
+  lost(request: PendingRequest, exchange: Exchange, reason: string): void {
+    this.#fail(request, errorCode.gone, reason, exchange)
   }
 
   #failedByRelay(request: PendingRequest, reason: string): void {
@@ -316,27 +313,26 @@ export class ClientRequests {
     this.#fail(request, errorCode.blocked, reason)
   }
 
-  #fail(request: PendingRequest, code: number, reason: string): void {
+  #fail(request: PendingRequest, code: number, reason: string, exchange = request.exchange): void {
     // A cancelled request gets no response.
     if (request.stage === 'cancelled') return this.#drop(request)
     request.flow?.return()
-    this.#reply(request, undefined, errorFrame(request, code, `mcp-customs: ${reason}`))
+    this.#reply(request, undefined, errorFrame(request, code, `mcp-customs: ${reason}`), exchange)
   }
 
   /** Sends the one response. @param arrived the server's frame; undefined for an error of ours */
-  #reply(request: PendingRequest, arrived: Arrived | undefined, sent: Frame): void {
+  #reply(
+    request: PendingRequest, arrived: Arrived | undefined, sent: Frame, exchange = request.exchange,
+  ): void {
     const { records, output } = this.#core
     this.#close(request)
     records.answered(request, arrived?.frame, sent)
     request.end()
     this.shared.remove(request, 'age')
-    if (arrived === undefined) return output.toClient(request.exchange, sent, 'client')
+    if (arrived === undefined) return output.toClient(exchange, sent, 'client')
     if (arrived.frame.envelope?.event !== undefined && !this.#core.options.stateless)
       this.given.add(request, arrived.exchange)
-    // The core keeps nothing of a tool's result, unlike of a list. Records and observers, which get it too,
-    // read it before it is sent: their effects come first.
-    const isDisposable = request.method === 'tools/call' && sent.bytes.length >= largeBytes
-    output.toClient(exchangeOf(request, arrived), isDisposable ? { ...sent, isDisposable } : sent)
+    output.toClient(exchangeOf(request, arrived), sent)
   }
 
   /** Ends a request without a response, and records it. */
@@ -347,8 +343,13 @@ export class ClientRequests {
     this.#core.records.answered(request, undefined, undefined)
     request.end()
     // The server never saw it, so nothing else ends the client's HTTP request.
-    if (isQueued && request.exchange !== stdioExchange)
-      this.#core.output.emit({ type: 'complete', exchange: request.exchange })
+    if (isQueued) this.#complete(request.exchange)
+  }
+
+  /** Ends the client's HTTP request, unless it waits for other responses. */
+  #complete(exchange: Exchange, isAtServer?: true): void {
+    if (exchange === stdioExchange || this.pending.on(exchange).some(({ stage }) => stage !== 'cancelled')) return
+    this.#core.output.emit({ type: 'complete', exchange, isAtServer })
   }
 
   #close(request: PendingRequest): void {

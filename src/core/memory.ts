@@ -158,5 +158,5 @@ export const processLedger = new Ledger(processBytes)
  * generators. Measured by `test/core/ledger.long.test.ts`.
  */
 export const weights = {
-  clientRequest: 3000, queuedRequest: 1000, serverRequest: 600, relayId: 150, task: 800,
+  clientRequest: 3000, queuedRequest: 1000, serverRequest: 600, relayId: 150, task: 800, givenResponse: 1000,
 } as const

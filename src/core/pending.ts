@@ -2,7 +2,6 @@ import { meaningOf } from '#protocol/message.js'
 import type { Id, IdKey } from '#protocol/json-rpc.js'
 import { ChurnGroups, ChurnMap, type Ledger } from './memory.js'
 import { type Exchange, stdioExchange } from './event.js'
-import type { PendingRequest } from './request.js'
 
 /** A request in flight. */
 export interface Pending {
@@ -143,62 +142,5 @@ export class PendingRequests<Kind extends Pending> {
 
   #scope(exchange: Exchange): Exchange {
     return this.#stateless ? exchange : stdioExchange
-  }
-}
-
-/** Most bytes of answered requests that a session keeps; the oldest is forgotten first. */
-const maxBytes = 128 * 1024
-
-/** Longer arguments are not kept: the record of a replayed response lacks their digest. */
-const maxArguments = 4096
-
-/**
- * Answered requests whose response may be replayed, because it was sent on a stream that can be resumed
- * (2025-11-25, Streamable HTTP, Resumability and Redelivery).
- */
-export class GivenResponses {
-  readonly #given = new Map<
-    IdKey,
-    { readonly request: PendingRequest; readonly context: string | undefined; readonly weight: number }
-  >()
-  readonly #ledger: Ledger
-
-  constructor(session: Ledger) {
-    this.#ledger = session.account(maxBytes)
-  }
-
-  add(request: PendingRequest, { context }: Exchange): void {
-    if (request.bytes > maxArguments) request.arguments = undefined
-    const { key, weight } = request
-    this.#forget(key)
-    this.#given.set(key, { request, context, weight })
-    this.#ledger.add(weight)
-    for (const oldest of this.#given.keys()) {
-      if (this.#ledger.kept <= maxBytes) return
-      this.#forget(oldest)
-    }
-  }
-
-  /** The request of a replayed response, on a stream resumed by the same authorization context. */
-  find({ resumed, context }: Exchange, key: IdKey): PendingRequest | undefined {
-    const given = this.#given.get(key)
-    if (resumed !== true || given === undefined || given.context !== context) return undefined
-    this.#forget(key)
-    return given.request
-  }
-
-  /** Keeps a request longer, because its response may not have been delivered. */
-  refresh(key: IdKey): void {
-    const given = this.#given.get(key)
-    if (given === undefined) return
-    this.#given.delete(key)
-    this.#given.set(key, given)
-  }
-
-  #forget(key: IdKey): void {
-    const given = this.#given.get(key)
-    if (given === undefined) return
-    this.#given.delete(key)
-    this.#ledger.add(-given.weight)
   }
 }

@@ -60,7 +60,7 @@ export class Records {
     this.write(
       {
         event: request.method, from: 'client', phase: 'sent', tool: called?.name, id,
-        bytes: { request: bytes }, arguments: request.arguments, trace,
+        bytes: { request: bytes }, arguments: request.arguments, called: called?.tool, trace,
       },
       findings,
       terms,
@@ -100,6 +100,7 @@ export class Records {
       bytes: { request: request.bytes, response: response?.bytes.length },
       arguments: request.arguments,
       result: isCall && response ? slice(response, ['result']) : undefined,
+      called: called?.tool,
       reason: request.failure,
       error: sent?.message.kind === 'error' ? sent.message.error.code : undefined,
       subject: peer?.subject,

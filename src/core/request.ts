@@ -19,6 +19,7 @@ export interface Arrived {
   readonly message: Result | ErrorResponse | HttpPage | undefined
 }
 
+/** The tool of a request. */
 export interface Called {
   readonly name: string
   /** The name by which the client called it: another one where its profile refuses the server's. */
@@ -26,6 +27,8 @@ export interface Called {
   tool: Tool | undefined
   /** False when the relay could not get a list, so that an undefined `tool` may exist. */
   listed: boolean
+  /** The generation of the catalogue when the tool was looked up; undefined: it does not matter. */
+  generation?: number
 }
 
 /**
@@ -40,8 +43,8 @@ export class PendingRequest implements Pending {
   readonly key: IdKey
   readonly method: string
   /** The length of its frame. */
-  readonly bytes: number
-  response = new Slot<Arrived>()
+  bytes: number
+  readonly response = new Slot<Arrived>()
   /** The JSON text of the arguments of `tools/call`. */
   arguments: Buffer | undefined
   /** The params that its response is judged by. */
@@ -49,6 +52,8 @@ export class PendingRequest implements Pending {
   readonly taskId: string | undefined
   readonly wantsTask: boolean
   readonly trace: Trace | undefined
+  /** The generation of the catalogue when it was sent, for `tools/list`; -1: not known, so the oldest. */
+  generation = -1
   /** The tools that the client gets, for `tools/list`. */
   tools: readonly string[] | undefined
   /** See `Envelope`. */
@@ -80,7 +85,7 @@ export class PendingRequest implements Pending {
     message: Request,
     readonly terms: Terms,
     readonly arrivedAt: number,
-    public findings: Findings,
+    readonly findings: Findings,
   ) {
     this.id = message.id
     this.key = message.key
@@ -129,26 +134,20 @@ export class PendingRequest implements Pending {
     this.answeredAt = at
   }
 
-  /** It went through another replica, and its response comes here. */
-  sentElsewhere(at: number): void {
-    this.stage = 'sent'
-    this.sentAt = at
-    this.isShared = true
-  }
-
-  /** The server replays its response. */
-  askedAgain(findings: Findings): void {
-    this.stage = 'sent'
-    this.response = new Slot()
-    this.findings = findings
-  }
-
   end(): void {
     this.stage = 'over'
     this.flow = undefined
     this.request = undefined
   }
 }
+
+/** The part of a called tool by which its result is judged, and its memory in bytes. */
+export const toJudgeResult = (
+  { name, shown, tool, listed }: Called,
+): { readonly called: Called; readonly weight: number } => ({
+  called: { name, shown, tool: tool && { ...tool, definition: {}, inputSchemas: [] }, listed },
+  weight: tool?.outputSchemas.reduce((sum, schema) => sum + weigh(schema), 0) ?? 0,
+})
 
 /** Frames below `small` bytes are estimated: parsed JSON takes at most `maxParsed` times its text (`[0]`). */
 const small = 4096

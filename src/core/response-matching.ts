@@ -29,7 +29,7 @@ export class ResponseMatching {
     const { exchange, frame, message } = arrived
     if (this.#lists.awaits(exchange, message.key))
       return this.#lists.answered(exchange, frame, message, findings)
-    const request = this.#pending.find(exchange, message.key) ?? this.#replayed(exchange, message.key)
+    const request = this.#pending.find(exchange, message.key) ?? this.#replayed(exchange, message)
     if (request?.isAtServer === true) this.#requests.arrived(request, arrived, findings)
     else if (request === undefined && exchange.resumed === true && this.#core.shared.isOn) {
       this.#core.driver.run(this.#fromOtherReplica(arrived, message.key, findings), cause => {
@@ -85,15 +85,25 @@ export class ResponseMatching {
   lost(exchange: Exchange, key: IdKey, reason: string): void {
     if (this.#lists.awaits(exchange, key)) return this.#lists.lost()
     const request = this.#pending.find(exchange, key)
-    if (request?.isAtServer === true) this.#requests.lost(request, reason)
+    if (request?.isAtServer === true) this.#requests.lost(request, exchange, reason)
+  }
+
+  /** The HTTP response is over without the answer, which may come on another stream of the session. */
+  awaitedElsewhere(exchange: Exchange, key: IdKey, reason: string): void {
+    const request = this.#pending.find(exchange, key)
+    if (request?.isAtServer !== true) return
+    const frame = {
+      bytes: noBytes, message: { kind: 'unusable', keys: [key] },
+      faults: [{ kind: 'http', path: '', message: reason, isMinor: true }],
+    } as const
+    const { terms: { revision }, findings } = request
+    this.#core.ask('onFrame', { frame, from: 'server', revision }, findings, '')
   }
 
   /** Opens an answered request again, whose response the server replays, so that the response is judged. */
-  #replayed(exchange: Exchange, key: IdKey): PendingRequest | undefined {
-    const again = this.#core.options.stateless ? undefined : this.#requests.given.find(exchange, key)
-    if (again === undefined) return undefined
-    again.askedAgain(this.#core.findings('server'))
-    if (!this.#pending.open(again)) return undefined
+  #replayed(exchange: Exchange, message: Result | ErrorResponse): PendingRequest | undefined {
+    const again = this.#core.options.stateless ? undefined : this.#requests.given.take(exchange, message)
+    if (again === undefined || !this.#pending.open(again)) return undefined
     this.#requests.awaitResponse(again)
     return again
   }
@@ -106,7 +116,7 @@ export class ResponseMatching {
     arrived: Arrived & { readonly message: Result | ErrorResponse }, key: IdKey, findings: Findings,
   ): Flow {
     const { exchange, message } = arrived
-    const { output } = this.#core
+    const { output, order } = this.#core
     const found = yield* this.#requests.shared.find(exchange, message, findings)
     if (found === 'unreachable') {
       this.#core.records.write(
@@ -122,14 +132,13 @@ export class ResponseMatching {
     }
     const { request, data } = found
     this.#requests.shared.count(request)
-    output.emit({ type: 'hold', hold: request, exchange, isOver: false })
+    order.hold(exchange, true)
     try {
       request.called = yield* this.#requests.shared.calledIn(data, request)
-      request.request = undefined
       this.#requests.awaitResponse(request)
       this.#requests.arrived(request, arrived, findings)
     } finally {
-      output.emit({ type: 'hold', hold: request, exchange, isOver: true })
+      order.release(exchange)
     }
   }
 
@@ -159,5 +168,7 @@ export class ResponseMatching {
     output.toClient(exchange, frame)
   }
 }
+
+const noBytes = Buffer.alloc(0)
 
 const unknownRequest = 'mcp-customs: the request of this response is not known here'

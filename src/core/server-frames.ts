@@ -76,6 +76,9 @@ export class ServerFrames {
   *#notified(exchange: Exchange, frame: Frame, notification: Notification, findings: Findings): Flow {
     const { output, records } = this.#core
     const { method, params } = notification
+    const isListChange = method === 'notifications/tools/list_changed'
+    // At once: a list that was asked for before counts as out of date from now on.
+    if (isListChange) this.#lists.catalog.changed()
     const event = findings.kept.length > 0 ? 'wire' : eventOf(method, 'server')
     const sent = yield* this.#responses.judgeUnsolicited(method, exchange, frame, params, findings)
     records.note(event, 'server', findings)
@@ -83,7 +86,7 @@ export class ServerFrames {
     const key = keyIn(frame, isCancellation(notification) ? 'requestId' : 'progressToken')
     if (key !== undefined && this.#lists.ids.isRelayMade(key)) return
     if (key !== undefined && isCancellation(notification)) this.#serverRequests.cancelled(exchange, key)
-    if (method === 'notifications/tools/list_changed' && !(yield* this.#lists.changed(exchange, frame))) return
+    if (isListChange) yield* this.#lists.changed(exchange)
     if (!findings.isStop) output.toClient(exchange, sent)
   }
 

@@ -10,12 +10,21 @@ export interface ClientShape {
   readonly name: string
   /** Most tools; undefined: any number. */
   readonly tools: number | undefined
-  /** Why the client refuses a definition. @returns paths within the definition */
+  /**
+   * Why the client refuses a definition. What cannot be adapted is withheld, unless the problem is minor.
+   * @returns paths within the definition
+   */
   readonly refusals: (definition: JsonObject, meter: Meter) => readonly Problem[]
   /** The definition as the client accepts it; the same where it is accepted as it is. */
   readonly adapted: (definition: JsonObject, meter: Meter) => JsonObject
-  /** The arguments of a call without nulls that stand for an argument left out. */
-  readonly withoutLeftOut: (given: JsonObject, inputSchema: JsonObject, meter: Meter) => JsonObject
+  /**
+   * The arguments of a call without nulls that may stand for an argument left out, if any. Undefined for a
+   * client that can leave arguments out.
+   * @param refused the paths at which the schema refuses the arguments as they are
+   */
+  readonly withoutNulls: undefined | ((
+    given: JsonObject, inputSchema: JsonObject, refused: ReadonlySet<string>, meter: Meter,
+  ) => readonly JsonObject[])
 }
 
 /** The profiles that the operator chose for a server. */

@@ -1,5 +1,5 @@
 import { isString, type JsonObject, member, type Meter, withMembers } from '#protocol/json.js'
-import type { Catalog, Listing } from './catalog.js'
+import type { Catalog } from './catalog.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Flow } from './flow.js'
@@ -11,17 +11,14 @@ const askMs = 5000
 const perDigest = 400
 
 /**
- * What replicas tell one another of a session's list of tools: a mark for the newest `list_changed`, a digest
- * of the newest list, and the digests of the first definitions.
+ * What replicas tell one another of a session's list of tools: a mark that each `list_changed` and each list
+ * that is new to a replica changes, and the digests of the first definitions.
  */
 export class SharedLists {
   readonly #core: Core
   readonly #catalog: Catalog
-  /** The shared mark and digest of the newest list, as this replica read or wrote them last. */
+  /** The mark as this replica read or wrote it last. */
   #mark: string | undefined
-  #sharedDigest: string | undefined
-  /** The digest of the last whole list that this replica read. */
-  #ownDigest: string | undefined
   #marks = 0
   /** When this replica's list was last known to be the newest. */
   #askedAt = -Infinity
@@ -45,38 +42,28 @@ export class SharedLists {
     const { shared, output } = this.#core
     if (!shared.isOn) return false
     this.#askedAt = output.now
-    const mark = yield* shared.ask({ kind: 'find', part: 'list', name: 'mark' }, exchange)
-    const list = yield* shared.ask({ kind: 'find', part: 'list', name: 'digest' }, exchange)
-    if (mark === 'unreachable' || list === 'unreachable') return isRefusal
-    const newestMark = textIn(mark) ?? this.#mark
-    const newestDigest = textIn(list) ?? this.#ownDigest
-    const isOutdated = newestMark !== this.#mark || newestDigest !== this.#ownDigest
-    this.#mark = newestMark
-    this.#sharedDigest = newestDigest
+    const found = yield* shared.ask({ kind: 'find', part: 'list', name: 'mark' }, exchange)
+    if (found === 'unreachable') return isRefusal
+    const newest = textIn(found) ?? this.#mark
+    const isOutdated = newest !== this.#mark
+    this.#mark = newest
     return isOutdated
   }
 
-  /** Tells the other replicas of a `list_changed`, before the client gets it and lists at one of them. */
+  /** Makes the lists of the other replicas out of date. */
   *changed(exchange: Exchange): Flow {
-    const { shared, options } = this.#core
+    const { shared, options, output } = this.#core
     if (!shared.isOn) return
+    this.#askedAt = output.now
     this.#mark = `${options.nonce} ${++this.#marks}`
     yield* shared.keep('list', 'mark', { is: this.#mark }, exchange)
   }
 
-  /** Shares the digests of new first definitions and, after the last page of a whole listing, of the list. */
-  *listed(listing: Listing, isLast: boolean, exchange: Exchange, meter: Meter): Flow {
-    const { shared, output } = this.#core
-    if (!shared.isOn) return
+  /** Shares what a page has brought. @param isNewList true when it ends a list that is new to this replica */
+  *listed(isNewList: boolean, exchange: Exchange, meter: Meter): Flow {
+    if (!this.#core.shared.isOn) return
     yield* this.#shareFirst(exchange, meter)
-    if (!isLast || !listing.whole) return
-    this.#askedAt = output.now
-    const definitions = [...listing.tools].map(([name, { definition }]) => [name, definition] as const)
-    const tools = yield* this.#digests(definitions, exchange, meter)
-    this.#ownDigest = shared.digestOf({ tools: tools.sort() })
-    if (this.#ownDigest === this.#sharedDigest) return
-    this.#sharedDigest = this.#ownDigest
-    yield* shared.keep('list', 'digest', { is: this.#ownDigest }, exchange)
+    if (isNewList) yield* this.changed(exchange)
   }
 
   /**

@@ -4,7 +4,8 @@ import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
-import { type Called, PendingRequest, text } from './request.js'
+import { type Ledger, weights } from './memory.js'
+import { type Called, PendingRequest, text, toJudgeResult } from './request.js'
 import type { Terms } from './terms.js'
 import type { ToolCalls } from './tool-calls.js'
 import type { ToolLists } from './tool-lists.js'
@@ -58,7 +59,7 @@ export class SharedRequests {
     const { exchange, key } = request
     request.isShared = false
     this.#count--
-    this.#core.shared.askWithoutReply({ kind, part: 'request', name: nameOf(exchange, key) }, exchange)
+    this.#core.shared.askWithoutReply({ kind, part: 'request', name: nameOf(exchange, key) })
   }
 
   /** The request of a response on a resumed stream. @returns undefined when no replica has sent one */
@@ -100,18 +101,19 @@ export class SharedRequests {
 /** The name of a request in the shared state. Other credentials have another context, and do not find it. */
 const nameOf = ({ context = '' }: Exchange, key: IdKey): string => `${context} ${key}`
 
-/** What another replica needs to judge the response by. */
+/** What the response to a request is judged by, for another replica and for a replay. */
 export const requestData = (
-  { method, called, cursor, wantsTask }: PendingRequest, digestOf: (definition: JsonObject) => string,
+  { method, bytes, called, cursor, wantsTask }: PendingRequest,
+  digestOf: (definition: JsonObject) => string,
 ): JsonObject => ({
-  method,
+  method, bytes,
   ...(called && { tool: called.name, shown: called.shown, listed: called.listed }),
   ...(called?.tool && { digest: digestOf(called.tool.definition) }),
   ...(cursor !== undefined && { isLaterPage: true }),
   ...(wantsTask && { wantsTask }),
 })
 
-/** @returns the request by what another replica has kept; undefined for data that are none */
+/** @returns the request by what was kept of it; undefined for data that are none */
 const requestOfData = (
   data: JsonObject, { id, key }: { readonly id: Id; readonly key: IdKey },
   { exchange, terms, now, findings }: {
@@ -125,10 +127,74 @@ const requestOfData = (
     ...(member(data, 'isLaterPage') === true && { cursor: '' }),
     ...(member(data, 'wantsTask') === true && { task: {} }),
   }
-  const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
   const message = { kind: 'request', id, key, method, params } as const
-  const request =
-    new PendingRequest(exchange, { bytes, message, faults: [] }, message, terms, now, findings)
-  request.sentElsewhere(now)
+  const frame = { bytes: Buffer.alloc(0), message, faults: [] }
+  const request = new PendingRequest(exchange, frame, message, terms, now, findings)
+  request.sent(now)
+  const bytes = member(data, 'bytes')
+  if (typeof bytes === 'number') request.bytes = bytes
   return request
 }
+
+/** Most bytes of answered requests that a session keeps; the oldest is forgotten first. */
+const maxBytes = 2 * 1024 * 1024
+
+interface GivenResponse {
+  readonly data: JsonObject
+  readonly terms: Terms
+  readonly called: Called | undefined
+  readonly context: string | undefined
+  readonly weight: number
+}
+
+/**
+ * Answered requests whose response may be replayed, because it was sent on a stream that can be resumed
+ * (2025-11-25, Streamable HTTP, Resumability and Redelivery).
+ */
+export class GivenResponses {
+  readonly #core: Core
+  readonly #given = new Map<IdKey, GivenResponse>()
+  readonly #ledger: Ledger
+
+  constructor(core: Core) {
+    this.#core = core
+    this.#ledger = core.ledger.account(maxBytes)
+  }
+
+  add(request: PendingRequest, { context }: Exchange): void {
+    const { key, terms } = request
+    const { called, weight: ofTool } = request.called ? toJudgeResult(request.called) : noTool
+    const data = requestData(request, this.#core.shared.digestOf)
+    const weight = weights.givenResponse + ofTool + 2 * (key.length + request.method.length)
+    this.#forget(key)
+    this.#given.set(key, { data, terms, called, context, weight })
+    this.#ledger.add(weight)
+    for (const oldest of this.#given.keys()) {
+      if (this.#ledger.kept <= maxBytes) return
+      this.#forget(oldest)
+    }
+  }
+
+  /** The request of a replayed response, on a stream resumed by the same authorization context. */
+  take(exchange: Exchange, message: Result | ErrorResponse): PendingRequest | undefined {
+    const { output, findings } = this.#core
+    const { resumed, context } = exchange
+    const given = this.#given.get(message.key)
+    if (resumed !== true || given === undefined || given.context !== context) return undefined
+    this.#forget(message.key)
+    const { data, terms, called } = given
+    const request =
+      requestOfData(data, message, { exchange, terms, now: output.now, findings: findings('server') })
+    if (request !== undefined) request.called = called
+    return request
+  }
+
+  #forget(key: IdKey): void {
+    const given = this.#given.get(key)
+    if (given === undefined) return
+    this.#given.delete(key)
+    this.#ledger.add(-given.weight)
+  }
+}
+
+const noTool = { called: undefined, weight: 0 }

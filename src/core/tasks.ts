@@ -1,7 +1,7 @@
-import { isObject, isString, type JsonObject, member, weigh } from '#protocol/json.js'
+import { isObject, isString, type JsonObject, member } from '#protocol/json.js'
 import { hasFinalMember, metaPrefix, traitsOf } from '#protocol/revisions/index.js'
 import { type Ledger, weights } from './memory.js'
-import type { Called, PendingRequest } from './request.js'
+import { type Called, type PendingRequest, toJudgeResult } from './request.js'
 import type { Terms } from './terms.js'
 
 /** Bounds for remembered tasks, oldest forgotten first. The result of any other task is result/unchecked. */
@@ -64,19 +64,12 @@ export class Tasks {
       task.isOver = true
   }
 
-  began(id: string, { name, shown, tool, listed }: Called, terms: Terms): void {
+  began(id: string, asked: Called, terms: Terms): void {
     if (id.length > longestId) return
-    const weight =
-      weights.task +
-      2 * id.length +
-      (tool?.outputSchemas.reduce((sum, schema) => sum + weigh(schema), 0) ?? 0)
+    const { called, weight: ofTool } = toJudgeResult(asked)
+    const weight = weights.task + 2 * id.length + ofTool
     this.#ledger.add(weight - (this.#tasks.get(id)?.weight ?? 0))
-    // Only the output schemas are kept.
-    this.#tasks.set(id, {
-      called: { name, shown, tool: tool && { ...tool, definition: {}, inputSchemas: [] }, listed },
-      terms, weight,
-      isOver: false,
-    })
+    this.#tasks.set(id, { called, terms, weight, isOver: false })
     for (const [oldest, task] of this.#tasks) {
       if (this.#tasks.size <= maxTasks && this.#ledger.kept <= maxBytes) return
       this.#tasks.delete(oldest)

@@ -51,6 +51,7 @@ export class ToolCalls {
       const found = yield* this.declared(request, called.name)
       called.tool = found === 'absent' ? undefined : found
       called.listed = found !== undefined
+      called.generation = this.#lists.catalog.generationAt(this.#core.output.now)
       if (headerMismatchOf(request) !== undefined) yield* this.#lists.renew(called, request)
     }
     // The front checked the scopes of the name that the client sent. The settings may have changed since.
@@ -69,7 +70,7 @@ export class ToolCalls {
       rate: denied || (called.tool === undefined && called.listed) ? undefined : this.#rate(request, called),
     }
     this.#core.ask('onCall', call, request.findings, '/params')
-    const sent = shape && this.#reshaped(request, shape)
+    const sent = shape && (yield* this.#reshaped(request, shape))
     if (this.checks(request) === 'before') yield* this.check(request, sent ?? params, params)
     return request.findings.isStop ? this.#refusal(request, called) : undefined
   }
@@ -111,7 +112,8 @@ export class ToolCalls {
     const { called } = request
     const value = member(params, 'arguments') ?? {}
     const checkedBy = (schemas: Tool['inputSchemas']) => this.#core.checks.check(
-      schemas.map((schema): Subject => ({ kind: 'value', schema, value, path: '/params/arguments' })),
+      schemas.map((schema): Subject => (
+        { kind: 'value', schema, value, path: '/params/arguments', text: () => request.arguments })),
       request.exchange,
     )
     let tool = called?.tool
@@ -142,10 +144,7 @@ export class ToolCalls {
     const schema = member(shape.adapted(tool.definition, request.findings.meter), 'inputSchema')
     if (!isObject(schema) || schema === member(tool.definition, 'inputSchema')) return false
     const value = member(params, 'arguments') ?? {}
-    const [checked = []] = yield* this.#core.checks.check(
-      [{ kind: 'value', schema, value, path: '/params/arguments' }], request.exchange,
-    )
-    return !checked.some(isSchemaMismatch)
+    return isObject(value) && (yield* this.#mismatches(value, schema, request)).size === 0
   }
 
   /** The policy wants definitions that fit the client. */
@@ -169,7 +168,7 @@ export class ToolCalls {
    * is left out.
    * @returns the params as they are sent; undefined when they are the client's
    */
-  #reshaped(request: PendingRequest, shape: ClientShape): JsonObject | undefined {
+  *#reshaped(request: PendingRequest, shape: ClientShape): Flow<JsonObject | undefined> {
     const { called, request: asked, findings } = request
     const params = asked?.message.params
     if (called === undefined || asked === undefined || params === undefined) return undefined
@@ -177,7 +176,7 @@ export class ToolCalls {
     const given = member(params, 'arguments')
     const [schema] = called.tool?.inputSchemas ?? []
     const isChecked = isObject(given) && isObject(schema) && this.#isShaping
-    const kept = isChecked ? shape.withoutLeftOut(given, schema, meter) : given
+    const kept = isChecked ? yield* this.#withoutLeftOut(given, schema, shape, request) : given
     const changes = {
       ...(called.name !== called.shown && { name: called.name }),
       ...(kept !== given && kept !== undefined && { arguments: kept }),
@@ -199,6 +198,29 @@ export class ToolCalls {
     request.request = { frame, message }
     request.arguments = slice(frame, ['params', 'arguments'])
     return made
+  }
+
+  /** Of the arguments as given, and without nulls, the first that the server's schema accepts. */
+  *#withoutLeftOut(
+    given: JsonObject, schema: JsonObject, { withoutNulls }: ClientShape, request: PendingRequest,
+  ): Flow<JsonObject> {
+    const { meter } = request.findings
+    if (withoutNulls === undefined || withoutNulls(given, schema, new Set(), meter).length === 0) return given
+    const refused = yield* this.#mismatches(given, schema, request)
+    if (refused.size === 0) return given
+    for (const value of withoutNulls(given, schema, refused, meter))
+      if ((yield* this.#mismatches(value, schema, request)).size === 0) return value
+    return given
+  }
+
+  /** The paths at which arguments break a schema. */
+  *#mismatches(
+    value: JsonObject, schema: JsonObject, { exchange }: PendingRequest,
+  ): Flow<ReadonlySet<string>> {
+    const [checked = []] = yield* this.#core.checks.check(
+      [{ kind: 'value', schema, value, path: '/params/arguments' }], exchange,
+    )
+    return new Set(checked.filter(isSchemaMismatch).map(({ path }) => path))
   }
 
   /** Looks the tool up in the frozen lock; undefined when no lock is frozen. */

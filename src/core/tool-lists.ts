@@ -20,8 +20,11 @@ const listTimer = 'list'
 const maxPages = 1000
 const longestCursor = 16_384
 
-/** Most listings that the relay makes for one call, in case a server changes its list all the time. */
-const maxLists = 3
+/**
+ * Most listings that the relay makes for one call. The second is for a list that changed while the first was
+ * read, or that the server refused to another client. Then the last list counts.
+ */
+const maxLists = 2
 
 /** The response to a page of the relay's own listing. */
 interface PageResponse {
@@ -36,14 +39,19 @@ type SentRequest = NonNullable<PendingRequest['request']>
 /** A client request for which the relay lists. */
 export type Asker = Pick<PendingRequest, 'exchange' | 'id' | 'terms' | 'request'>
 
+/** The end of a listing by the relay. @property by the request for which it was made last */
+interface Listed {
+  readonly isListed: boolean
+  readonly by: Asker
+}
+
 /** A listing by the relay in progress: it requests `tools/list` page by page. */
 interface OwnListing {
   /** The client request for which the relay lists: its exchange, credentials and terms are used. */
   readonly request: Asker
   /** The frame that `tools/list` is made from. */
   readonly template: SentRequest
-  /** Filled when the listing ends: with true when the whole list was read, else with false. */
-  readonly listed: Slot<boolean>
+  readonly listed: Slot<Listed>
   flow: Flow | undefined
   key: IdKey | undefined
   /** Filled with the response to the current page, or with undefined when no response will come. */
@@ -57,20 +65,10 @@ export class ToolLists {
   readonly #core: Core
   readonly #shared: SharedLists
   readonly #waiting = new Set<Asker>()
-  /**
-   * The newest list_changed that arrived during the relay's own listing. It is forwarded afterwards, unless
-   * the listing repeated the known list.
-   */
-  #postponed: { readonly exchange: Exchange; readonly frame: Frame } | undefined
-  /**
-   * True while the relay's own listings repeat the known list. A list_changed that arrives meanwhile is
-   * dropped: some servers send one for each `tools/list`.
-   */
-  #isUnchanged = true
   #ownListing: OwnListing | undefined
   /**
    * After a failed listing none is started before this time. Otherwise each pipelined call would wait for a
-   * listing of its own.
+   * listing of its own. Clients without a session do not wait for one another.
    */
   #noListingBefore = -Infinity
 
@@ -89,8 +87,8 @@ export class ToolLists {
   *page(
     request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject,
   ): Flow<Frame | undefined> {
-    const { cursor, terms, findings, scopes } = request
-    const listing = this.catalog.listing(cursor)
+    const { cursor, generation, terms, findings, scopes } = request
+    const listing = this.catalog.listing(cursor, generation)
     const judged = yield* this.#judge(listing, terms, exchange, frame, result, findings, scopes)
     request.tools = judged?.shown
     return judged && edited(frame, judged.edits)
@@ -106,23 +104,26 @@ export class ToolLists {
   }
 
   /**
-   * Called before the tool's schema stops a call. If another replica knows a newer list, takes the tool from
-   * a new list.
+   * Called before the tool's schema stops a call or a result. If its list is out of date, here or by what
+   * another replica knows, takes the tool from a new list.
    * @returns whether a list was requested
    */
   *renew(called: Called, request: Asker): Flow<boolean> {
-    const { shared, options, output } = this.#core
-    if (!shared.isOn || options.accepted?.isFrozen === true) return false
+    const { shared, options, output, order } = this.#core
+    const generation = this.catalog.generationAt(output.now)
+    const isCurrent = (called.generation ?? generation) === generation
+    if ((isCurrent && !shared.isOn) || options.accepted?.isFrozen === true) return false
     const { exchange } = request
-    output.emit({ type: 'hold', hold: request, exchange, isOver: false })
+    order.hold(exchange, true)
     try {
-      if (!(yield* this.#isOutdated(exchange, true))) return false
+      if (isCurrent && !(yield* this.#isOutdated(exchange, true))) return false
       const found = yield* this.#findByListing(called.name, request)
       called.tool = found === 'absent' ? undefined : found
       called.listed = found !== undefined
+      called.generation = this.catalog.generationAt(output.now)
       return true
     } finally {
-      output.emit({ type: 'hold', hold: request, exchange, isOver: true })
+      order.release(exchange)
     }
   }
 
@@ -132,63 +133,37 @@ export class ToolLists {
     return isOutdated
   }
 
-  /**
-   * Lists all pages in the client's name, then looks the tool up. A list that keeps changing is read at most
-   * `maxLists` times.
-   */
+  /** Lists all pages in the client's name, at most `maxLists` times, then looks the tool up. */
   *#findByListing(name: string, request: Asker): Flow<Lookup> {
     this.#waiting.add(request)
     try {
       for (let lists = 0; lists < maxLists; lists++) {
-        const isTooEarly = this.#core.output.now < this.#noListingBefore
-        if (isTooEarly || !(yield* this.#waitForListing(request))) return undefined
+        if (this.#core.output.now < this.#noListingBefore) return undefined
+        const { isListed, by } = yield* this.#waitForListing(request)
         const found = this.catalog.lookup(name, this.#core.output.now)
         if (found !== undefined) return found
+        if (!isListed && (by === request || !this.#core.options.stateless)) return undefined
       }
       return this.catalog.lookupLast(name)
     } finally {
       this.#waiting.delete(request)
-      this.#forwardPostponed()
     }
   }
 
-  /** On `notifications/tools/list_changed`. @returns false when it must not be forwarded now */
-  *changed(exchange: Exchange, frame: Frame): Flow<boolean> {
-    this.catalog.changed()
-    if (this.#ownListing !== undefined) {
-      this.#postponed = { exchange, frame }
-      return false
-    }
-    yield* this.#shared.changed(exchange)
-    return true
-  }
-
-  /** Forwards a postponed list_changed, unless the listings show that nothing has changed. */
-  #forwardPostponed(): void {
-    if (this.#ownListing !== undefined || this.#waiting.size > 0) return
-    const postponed = this.#postponed
-    this.#postponed = undefined
-    if (postponed !== undefined && (!this.#isUnchanged || !this.catalog.isCurrent))
-      this.#forward(postponed.exchange, postponed.frame)
-    this.#isUnchanged = true
-  }
-
-  #forward(exchange: Exchange, frame: Frame): void {
-    const { output, driver, shared } = this.#core
-    // A flow that starts here runs after the current one, so its frame would leave after the current frames.
-    if (!shared.isOn) output.toClient(exchange, frame)
-    else driver.run(this.#announce(exchange, frame), cause => void this.#core.reportException(cause))
-  }
-
-  *#announce(exchange: Exchange, frame: Frame): Flow {
-    yield* this.#shared.changed(exchange)
-    this.#core.output.toClient(exchange, frame)
+  /** Tells the other replicas of a `list_changed`, before the client gets it and lists at one of them. */
+  changed(exchange: Exchange): Flow {
+    return this.#shared.changed(exchange)
   }
 
   /** True for the id of the relay's own request: its response must never reach the client. */
   awaits(exchange: Exchange, key: IdKey): boolean {
     const own = this.#ownListing
     return own?.key === key && (!this.#core.options.stateless || own.request.exchange === exchange)
+  }
+
+  /** True while the relay lists by itself. */
+  get isListing(): boolean {
+    return this.#ownListing !== undefined
   }
 
   /** The response to the relay's own request. @param message undefined when the frame is unusable */
@@ -220,19 +195,20 @@ export class ToolLists {
   exchangeEnded(exchange: Exchange): void {
     const own = this.#ownListing
     if (own?.request.exchange !== exchange) return
-    this.#stop(own)
+    own.flow?.return()
     const [next] = [...this.#waiting].filter(request => request.exchange !== exchange)
     if (next !== undefined) this.#begin(next, own.listed)
+    else this.#end(own, false)
   }
 
-  /** Waits for a listing, started here if none is in progress. @returns whether it was complete */
-  *#waitForListing(request: Asker): Flow<boolean> {
-    const listed = this.#ownListing?.listed ?? new Slot<boolean>()
+  /** Waits for a listing, started here if none is in progress. */
+  *#waitForListing(request: Asker): Flow<Listed> {
+    const listed = this.#ownListing?.listed ?? new Slot<Listed>()
     if (this.#ownListing === undefined) this.#begin(request, listed)
     return yield* listed.value()
   }
 
-  #begin(request: Asker, listed: Slot<boolean>): void {
+  #begin(request: Asker, listed: Slot<Listed>): void {
     // A request that was already sent keeps no frame, so its terms make the template.
     const template = request.request ?? listTemplateFor(request.terms)
     const own: OwnListing = { request, template, listed, flow: undefined, key: undefined, page: new Slot() }
@@ -241,30 +217,24 @@ export class ToolLists {
     this.#core.driver.run(own.flow, cause => {
       this.#core.reportException(cause)
       this.#end(own, false)
-      this.#core.driver.fill(listed, false)
     })
   }
 
-  #stop(own: OwnListing): void {
-    own.flow?.return()
-    this.#end(own, false)
-  }
-
-  #end(own: OwnListing, isUnchanged: boolean): void {
-    if (this.#ownListing !== own) return
-    this.#ownListing = undefined
-    this.#isUnchanged &&= isUnchanged
-    this.#core.output.emit({ type: 'stop-timer', timer: listTimer })
-    this.#forwardPostponed()
+  #end(own: OwnListing, isListed: boolean): void {
+    if (this.#ownListing === own) {
+      this.#ownListing = undefined
+      this.#core.output.emit({ type: 'stop-timer', timer: listTimer })
+    }
+    this.#core.driver.fill(own.listed, { isListed, by: own.request })
   }
 
   *#runListing(own: OwnListing): Flow {
     this.#core.output.emit({ type: 'start-timer', timer: listTimer, ms: this.#core.options.listMs })
-    const listing = this.catalog.listing(undefined, true)
-    const isListed = yield* this.#pages(own, listing)
-    this.#noListingBefore = isListed ? -Infinity : this.#core.output.now + this.#core.options.listMs
-    this.#end(own, isListed && listing.isRepeated)
-    this.#core.driver.fill(own.listed, isListed)
+    const generation = this.catalog.generationAt(this.#core.output.now)
+    const isListed = yield* this.#pages(own, this.catalog.listing(undefined, generation, true))
+    const { options, output } = this.#core
+    this.#noListingBefore = isListed || options.stateless ? -Infinity : output.now + options.listMs
+    this.#end(own, isListed)
   }
 
   *#pages(own: OwnListing, listing: Listing): Flow<boolean> {
@@ -309,15 +279,14 @@ export class ToolLists {
     listing: Listing, terms: Terms, exchange: Exchange, frame: Frame, result: JsonObject, findings: Findings,
     scopes?: readonly string[],
   ): Flow<JudgedPage | undefined> {
-    this.catalog.arrived(listing, this.#core.output.now)
     try {
       yield* this.#shared.fetchFirst(exchange)
       const judged = yield* judgePage(
         this.#core, this.catalog, listing, terms, exchange, frame, result, findings, scopes,
       )
       if (judged?.page !== undefined) {
-        this.catalog.page(listing, judged.page, this.#core.output.now)
-        yield* this.#shared.listed(listing, judged.page.next === undefined, exchange, findings.meter)
+        const isNew = this.catalog.page(listing, judged.page, this.#core.output.now)
+        yield* this.#shared.listed(isNew, exchange, findings.meter)
       }
       return judged
     } catch (error) {

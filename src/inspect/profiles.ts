@@ -1,8 +1,8 @@
 import { inWords } from '#core/mend.js'
 import { difference } from '#protocol/edit.js'
 import { type JsonObject, Meter, OverBudget } from '#protocol/json.js'
-import { accepts, type Refusal } from '#profiles/accepts.js'
-import { adapted } from '#profiles/adapt.js'
+import { fit } from '#profiles/fit.js'
+import type { Refusal } from '#profiles/node.js'
 import type { Profile } from '#profiles/profile.js'
 import { plain } from './plain.js'
 import { columnsOf, count, type Style, wrap } from './terminal.js'
@@ -54,10 +54,9 @@ const judgedTool = (
   name: string, definition: JsonObject, profile: Profile, server: string,
 ): ProfiledTool => {
   const meter = new Meter(undefined, steps)
-  const reasons = accepts(definition, profile, meter, server)
+  const { refused: reasons, made } = fit(definition, profile, meter, server)
   if (reasons.length === 0) return { name, verdict: 'accepted', reasons, changes: undefined }
-  const made = adapted(definition, [profile], meter, server)
-  const isAccepted = accepts(made, profile, meter, server).length === 0
+  const isAccepted = fit(made, profile, meter, server).refused.length === 0
   const edits = isAccepted ? difference(definition, made, meter) : undefined
   return edits === undefined
     ? { name, verdict: 'refused', reasons, changes: undefined }

@@ -13,8 +13,7 @@ export const enough = 20
 export const schemaOf = (shape: Shape, strictness: Strictness): JsonObject => {
   const kinds = kindsOf(shape, strictness)
   const [only, ...others] = kinds
-  // A redacted value may have been of any type.
-  if (only === undefined || shape.isPartial) return {}
+  if (only === undefined) return {}
   if (others.length === 0) return only
   // A union of bare types is written as one list.
   return kinds.every(isBare) ? { type: kinds.map(({ type = null }) => type) } : { anyOf: kinds }

@@ -29,8 +29,6 @@ export class Shape {
   objects = 0
   /** The last object with a new member, counted from 1. */
   newest = 0
-  /** Whether some values were redacted. */
-  isPartial = false
   readonly texts = new Texts()
   readonly members = new Map<string, Shape>()
   /** The shape of all elements of arrays. */
@@ -38,15 +36,12 @@ export class Shape {
   /** The shape of all members beyond `maxMembers`. */
   #rest: Shape | undefined
 
-  /** @param hidden the text that replaces a redacted value */
-  constructor(readonly hidden?: string) {}
-
   see(value: Json, depth = 0): void {
     this.count++
     if (value === null) this.nulls++
     else if (typeof value === 'boolean') this.booleans++
     else if (typeof value === 'number') this.#number(value)
-    else if (isString(value)) this.#text(value)
+    else if (isString(value)) this.texts.see(value)
     else if (isArray(value)) this.#array(value, depth)
     else this.#object(value, depth)
   }
@@ -60,17 +55,16 @@ export class Shape {
     this.longest = Math.max(this.longest, other.longest)
     if (other.newest > 0) this.newest = this.objects + other.newest
     this.objects += other.objects
-    this.isPartial ||= other.isPartial
     this.texts.add(other.texts)
     for (const [key, shape] of other.members) this.#member(key).add(shape)
-    if (other.items) (this.items ??= new Shape(this.hidden)).add(other.items)
-    if (other.#rest) (this.#rest ??= new Shape(this.hidden)).add(other.#rest)
+    if (other.items) (this.items ??= new Shape()).add(other.items)
+    if (other.#rest) (this.#rest ??= new Shape()).add(other.#rest)
   }
 
   /** The shape of a map's values; undefined unless the objects here are maps, which are keyed by data. */
   get mapped(): Shape | undefined {
     if (!this.#isMap) return undefined
-    const values = new Shape(this.hidden)
+    const values = new Shape()
     for (const shape of this.members.values()) values.add(shape)
     if (this.#rest) values.add(this.#rest)
     return values
@@ -93,17 +87,12 @@ export class Shape {
     this.most = Math.max(this.most, value)
   }
 
-  #text(text: string): void {
-    if (this.hidden !== undefined && text.includes(this.hidden)) this.isPartial = true
-    else this.texts.see(text)
-  }
-
   #array(elements: readonly Json[], depth: number): void {
     this.arrays++
     this.shortest = Math.min(this.shortest, elements.length)
     this.longest = Math.max(this.longest, elements.length)
     if (depth >= deepest) return
-    for (const element of elements) (this.items ??= new Shape(this.hidden)).see(element, depth + 1)
+    for (const element of elements) (this.items ??= new Shape()).see(element, depth + 1)
   }
 
   #object(object: JsonObject, depth: number): void {
@@ -115,9 +104,9 @@ export class Shape {
   #member(key: string): Shape {
     const known = this.members.get(key)
     if (known !== undefined) return known
-    if (this.members.size >= maxMembers) return (this.#rest ??= new Shape(this.hidden))
+    if (this.members.size >= maxMembers) return (this.#rest ??= new Shape())
     this.newest = this.objects
-    const made = new Shape(this.hidden)
+    const made = new Shape()
     this.members.set(key, made)
     return made
   }

@@ -39,13 +39,8 @@ export class LearntTool {
   #structured = 0
   #fromText = 0
   /** The values of `structuredContent`, or the JSON in the texts. */
-  readonly #values: Shape
+  readonly #values = new Shape()
   readonly #blocks = new Blocks()
-
-  /** @param hidden the text that replaces a redacted value in a capture */
-  constructor(hidden?: string) {
-    this.#values = new Shape(hidden)
-  }
 
   see(result: JsonObject): void {
     // The texts of errors have no common shape.

@@ -1,6 +1,13 @@
 import type { Json, JsonObject, Meter } from '#protocol/json.js'
 import type { SchemaRules } from './profile.js'
 
+/** A reason why a profile refuses a definition. */
+export interface Refusal {
+  /** JSON Pointer into the definition. */
+  readonly path: string
+  readonly message: string
+}
+
 /** A rewritten schema. */
 export interface Widened {
   readonly schema: Json
@@ -8,8 +15,15 @@ export interface Widened {
   readonly isExact: boolean
 }
 
+/** A path, from its end. */
+interface Path {
+  readonly outer: Path | undefined
+  readonly step: string | number
+}
+
 /** Where a schema is. */
 export interface Place {
+  readonly path: Path
   /** At the root, or an alternative or a part of it that applies to the whole value too. */
   readonly isRoot: boolean
   /** The targets of the references around it, to find circles. */
@@ -17,6 +31,20 @@ export interface Place {
   /** How many objects are around it. */
   readonly level: number
 }
+
+/** The place of a schema that applies to the same value. */
+export const beside = (place: Place, ...steps: readonly (string | number)[]): Place => {
+  let { path } = place
+  for (const step of steps) path = { outer: path, step }
+  return { ...place, path }
+}
+
+/** The place of a schema that applies to a part of the value, or decides about the value in another way. */
+export const below = (place: Place, ...steps: readonly (string | number)[]): Place =>
+  ({ ...beside(place, ...steps), isRoot: false })
+
+export const stepsOf = (path: Path | undefined): readonly (string | number)[] =>
+  (path === undefined ? [] : [...stepsOf(path.outer), path.step])
 
 /** A schema that is being rewritten. */
 export interface Node {
@@ -41,6 +69,9 @@ export interface Rewriting {
   readonly knows: (keyword: string) => boolean
   /** True if the profile accepts the keyword here. */
   readonly isTaken: (node: Node, keyword: string) => boolean
+  /** Notes why the profile refuses the definition. */
+  readonly refuse: (place: Place, message: string) => void
+  /** Rewrites a schema. Each schema is rewritten once for each place, so that the work does not multiply. */
   readonly rewritten: (schema: Json, place: Place) => Widened
   /** A schema that accepts nothing becomes one that accepts anything, if the profile has no `false`. */
   readonly spelled: (widened: Widened) => Json
@@ -50,4 +81,13 @@ export interface Rewriting {
 export const put = (node: Node, keyword: string, { schema, isExact }: Widened): void => {
   node.keywords.set(keyword, schema)
   node.isExact &&= isExact
+}
+
+/** Stands for any value in a strict profile: only scalars, because objects must name their members. */
+const scalars = ['string', 'number', 'boolean', 'null']
+
+/** The schema of any value, in the language of a profile. */
+export const anySchema = ({ isStrict, oneType }: SchemaRules): JsonObject => {
+  if (isStrict !== true) return {}
+  return oneType === true ? { anyOf: scalars.map(type => ({ type })) } : { type: [...scalars] }
 }

@@ -3,10 +3,10 @@ import { processLedger } from '#core/memory.js'
 import type { Problem } from '#core/rule.js'
 import type { ClientShape, Shapes } from '#core/shape.js'
 import { type JsonObject, type Meter, OverBudget, weigh } from '#protocol/json.js'
-import { accepts, type Refusal } from './accepts.js'
-import { adapted } from './adapt.js'
-import { automatic, profileFor, profileNamed } from './index.js'
-import { withoutLeftOut } from './left-out.js'
+import { fit } from './fit.js'
+import { automatic, combinedOf, profileFor, profileNamed } from './index.js'
+import { withoutNulls } from './left-out.js'
+import type { Refusal } from './node.js'
 import type { Profile } from './profile.js'
 
 /** What the profiles say of a definition. */
@@ -17,7 +17,7 @@ interface Fitting {
 }
 
 /** Most steps for one definition, during which no other session runs, and for all of one frame. */
-const definitionSteps = 400_000
+const definitionSteps = 1_000_000
 const frameSteps = 20_000_000
 
 /** The steps that were spent on definitions of a frame, beside the rules' share of it. */
@@ -59,17 +59,17 @@ export const shapesOf = (names: readonly string[], server: string): Shapes | und
     of: client => {
       const own = isAutomatic && client !== undefined ? profileFor(client.name) : undefined
       const chosen = own === undefined || fixed.includes(own) ? fixed : [...fixed, own]
-      if (chosen.length === 0) return undefined
+      const profile = combinedOf(chosen)
+      if (profile === undefined) return undefined
       const key = chosen.map(({ name }) => name).join(', ')
-      const known = made.get(key) ?? shapeOf(chosen, server)
+      const known = made.get(key) ?? shapeOf(key, profile, server)
       made.set(key, known)
       return known
     },
   }
 }
 
-const shapeOf = (profiles: readonly Profile[], server: string): ClientShape => {
-  const name = profiles.map(({ name }) => name).join(', ')
+const shapeOf = (name: string, profile: Profile, server: string): ClientShape => {
   const fitting = (definition: JsonObject, frame: Meter): Fitting => {
     const text = JSON.stringify([name, server, definition])
     frame.payText(text)
@@ -79,37 +79,31 @@ const shapeOf = (profiles: readonly Profile[], server: string): ClientShape => {
     const before = spent.get(frame) ?? 0
     const share = Math.min(definitionSteps, frameSteps - before)
     const meter = frame.part(share)
-    const made = attempt(definition, profiles, meter, server)
+    const made = attempt(definition, profile, meter, server)
     spent.set(frame, before + share - meter.left)
     // A result that was cut short by the frame's share is not kept: another frame may have more steps left.
     if (share === definitionSteps) keep(digest, made)
     return made
   }
-  const tools = profiles.flatMap(profile => profile.tools ?? [])
-  const isStrict = profiles.some(({ input }) => input.isStrict === true)
   return {
-    name,
-    tools: tools.length === 0 ? undefined : Math.min(...tools),
+    name, tools: profile.tools === Infinity ? undefined : profile.tools,
     refusals: (definition, meter) => fitting(definition, meter).refused,
     adapted: (definition, meter) => fitting(definition, meter).made ?? definition,
-    withoutLeftOut: (given, schema, meter) => (isStrict ? withoutLeftOut(given, schema, meter) : given),
+    withoutNulls: profile.input.isStrict === true ? withoutNulls : undefined,
   }
 }
 
-const attempt = (
-  definition: JsonObject, profiles: readonly Profile[], meter: Meter, server: string,
-): Fitting => {
+/** A problem is minor where the client leaves out only the tool: the tool is then shown as it is. */
+const attempt = (definition: JsonObject, profile: Profile, meter: Meter, server: string): Fitting => {
   try {
-    const refused = profiles.flatMap(profile => {
-      const all = accepts(definition, profile, meter, server)
-      return all.length === 0 ? [] : [{ path: '', message: `${profile.title}: ${summary(all)}` }]
-    })
-    const made = refused.length === 0 ? definition : adapted(definition, profiles, meter, server)
-    return { refused, made: made === definition ? undefined : made }
+    const { refused, made } = fit(definition, profile, meter, server)
+    if (refused.length === 0) return { refused: [], made: undefined }
+    const message = `${profile.title}: ${summary(refused)}`
+    return { refused: [{ path: '', message, isMinor: !profile.losesList }], made }
   } catch (error) {
     if (!(error instanceof OverBudget)) throw error
-    // It cannot be mended, so the rule keeps it from the client.
-    return { refused: [{ path: '', message: 'has more parts than are looked at' }], made: undefined }
+    // Whether the client refuses it is not known.
+    return { refused: [{ path: '', message: 'has more parts than are looked at', isMinor: true }], made: undefined }
   }
 }
 

@@ -32,7 +32,7 @@ const one = (schema: Json, meter: Meter): string => {
   const type = member(schema, 'type')
   const types = isArray(type) ? elements(type, meter).filter(isString).join(' or ') : type
   if (isString(types) && types !== 'object') return types
-  const own = [...each(properties, meter)].map(([name]) => name)
+  const own = [...each(properties, meter)].map(([name, schema]) => `${name}${valueIn(schema, meter)}`)
   if (own.length > 0) return `${own.slice(0, maxTold).join(', ')} if any`
   return isString(types) ? types : 'anything'
 }

@@ -9,12 +9,11 @@ export interface Fault {
   readonly path: string
   /** Text from the wire appears in it only through `quote`. */
   readonly message: string
+  /** Never stops the frame. */
+  readonly isMinor?: true
 }
 
 export type Message = Request | Notification | Result | ErrorResponse | Batch<Frame> | Unusable | HttpPage
-
-/** Smaller buffers are left to the garbage collector. */
-export const largeBytes = 32 * 1024
 
 /** One message as received: its bytes, and what they were parsed to. */
 export interface Frame {
@@ -28,8 +27,6 @@ export interface Frame {
   readonly otherKeys?: readonly IdKey[] | undefined
   /** Made by the relay. A frame that the relay changed is still its sender's. */
   readonly relayMade?: true
-  /** Nothing reads the bytes once they are sent: the transport frees them. Only set from `largeBytes` on. */
-  readonly isDisposable?: true
   /** Data for the transport on the other side. A frame that is sent instead of this one gets it too. */
   readonly envelope?: Envelope
 }

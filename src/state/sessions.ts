@@ -30,7 +30,7 @@ const letters: Readonly<Record<SharedPart, string>> = {
 }
 
 /** What is kept as long as the session. */
-const lasting = [['session', ''], ['tools', ''], ['list', 'mark'], ['list', 'digest']] as const
+const lasting = [['session', ''], ['tools', ''], ['list', 'mark']] as const
 
 /** `group`: all clients of one authorization context without a session id. */
 export type SharedKind = 'session' | 'group'

@@ -4,7 +4,7 @@ import { isString, member } from '#protocol/json.js'
 import { errorCode, type Request } from '#protocol/json-rpc.js'
 import { methodOf } from '#protocol/revisions/index.js'
 import type { Connection, Place } from './place.js'
-import { shown } from '#audit/secrets.js'
+import { shown } from '#audit/redaction.js'
 
 /** Attributes by OpenTelemetry's conventions for MCP (semantic-conventions-genai, docs/gen-ai/mcp.md). */
 export type Attributes = Readonly<Record<string, string | number | string[]>>

@@ -15,7 +15,7 @@ import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs
 import { InstrumentType, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import { BasicTracerProvider, BatchSpanProcessor, type ReadableSpan } from '@opentelemetry/sdk-trace-base'
 import { Delivery } from '#audit/delivery.js'
-import { shown } from '#audit/secrets.js'
+import { shown } from '#audit/redaction.js'
 import type { Follower } from '#audit/sink.js'
 import type { Entry } from '#core/event.js'
 import { type Attributes, judged } from './attributes.js'

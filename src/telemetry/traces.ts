@@ -2,7 +2,7 @@ import {
   type Context, defaultTextMapGetter, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace, type Tracer,
 } from '@opentelemetry/api'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
-import { payloadsOf } from '#audit/redact.js'
+import { payloadsOf } from '#audit/payloads.js'
 import type { Entry, Operation } from '#core/event.js'
 import type { ObservedSession } from '#gateway/open.js'
 import type { Trace } from '#protocol/frame.js'

@@ -1,6 +1,7 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import { type Frame, type FrameLimits, largeBytes } from '#protocol/frame.js'
+import type { Frame, FrameLimits } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
+import { isArray, member } from '#protocol/json.js'
 import { isReading, readFrame, type Reading } from '#protocol/parse.js'
 
 /** The result of a `Gathering`. */
@@ -20,6 +21,9 @@ const long = 128 * 1024
 /** This part of a body must arrive before its announced size is allocated: a peer can announce any size. */
 const earnest = 1 / 8
 
+/** Smaller buffers are left to the garbage collector, in bytes. */
+const largeBytes = 32 * 1024
+
 /** Frees what is transferred to it, because nobody can receive it (HTML, message port post message steps). */
 let closedPort: MessagePort | undefined
 
@@ -28,13 +32,33 @@ let closedPort: MessagePort | undefined
  * collector would free it too. But V8 marks the whole heap whenever 24 MB of such memory wait, which costs
  * more than reading the messages. A buffer that shares its memory is left alone.
  */
-export const release = ({ buffer, length }: Buffer): void => {
+const free = ({ buffer, length }: Buffer): void => {
   if (length < largeBytes || length < buffer.byteLength || !(buffer instanceof ArrayBuffer)) return
   if (closedPort === undefined) {
     closedPort = new MessageChannel().port1
     closedPort.close()
   }
   closedPort.postMessage(undefined, [buffer])
+}
+
+/** Results whose reader allocated their bytes, and which alone hold those bytes. */
+const owners = new WeakSet<Frame>()
+
+/**
+ * Marks the frame as the owner of its bytes. Only the reader of a server's bytes calls this, with the last
+ * frame that it makes of them. A frame that is made of another one is no owner, even with the same bytes.
+ * Only tools' results are marked: what is kept of them (a digest, a record) is made before they are sent.
+ */
+export const owning = (frame: Frame): Frame => {
+  const { message, bytes } = frame
+  const isLong = message.kind === 'result' && bytes.length >= largeBytes
+  if (isLong && isArray(member(message.result, 'content'))) owners.add(frame)
+  return frame
+}
+
+/** Frees the bytes of a frame that was sent, if it owns them. */
+export const release = (frame: Frame): void => {
+  if (owners.delete(frame)) free(frame.bytes)
 }
 
 /**
@@ -92,7 +116,7 @@ export class Gathering {
     const pieces = [first, ...more]
     const bytes = Buffer.concat(pieces, size)
     // The last piece may be a part of a chunk whose rest is still to be read.
-    for (const piece of pieces.slice(0, -1)) release(piece)
+    for (const piece of pieces.slice(0, -1)) free(piece)
     return { kind: 'whole', bytes }
   }
 
@@ -102,7 +126,7 @@ export class Gathering {
     for (const piece of added) {
       // A chunk of a body with an announced size belongs to that body alone, so even the last piece is freed.
       this.#filled += piece.copy(this.#room, this.#filled)
-      release(piece)
+      free(piece)
     }
     this.#pieces = [this.#room.subarray(0, this.#filled)]
   }

@@ -1,181 +1,88 @@
 import type { Json } from '#protocol/unmetered.js'
 
-/** A secret. */
-export const s = 'zq7Hk2vN9xWp4LtR8sYb' // no word of it is in any other text
-const jwt = `eyJhbGciOiJIUzI1NiJ9.eyJzdWIi${s}.${s}`
-const key = `-----BEGIN RSA PRIVATE KEY-----\n${s}\n${s}\n-----END RSA PRIVATE KEY-----`
+// Forms in which secrets were seen: § is the secret, ⏎ a line end, and ¦ stands between two forms.
 
-/** Texts that hold the secret `s`, which must go, and what else of them must stay. */
-export const texts = [
-  [`sk-${s}`, ''],
-  [`the key is sk-proj-${s}, keep it`, 'keep it'],
-  [`ghp_${s}`, ''],
-  [`github_pat_${s}`, ''],
-  [`glpat-${s}`, ''],
-  [`xoxb-123-${s}`, ''],
-  [`AIza${s}${s}`, ''],
-  [jwt, ''],
-  [`see ${jwt} there`, 'there'],
-  [key, ''],
-  [`before ${key} after`, 'after'],
-  [`-----BEGIN PRIVATE KEY-----\n${s}`, ''],
-  [`Bearer ${s}`, 'Bearer'],
-  [`curl -H "authorization: bearer ${s}" https://a.example`, 'curl'],
-  [`Authorization: Basic ${s}=`, 'Authorization'],
-  [`Cookie: theme=dark; sid=${s}\nHost: a.example`, 'Host: a.example'],
-  [`https://user:${s}@a.example/path`, 'a.example/path'],
-  [`https://a.example/?access_token=${s}&page=2`, '&page=2'],
-  [`PASSWORD=${s}`, 'PASSWORD'],
-  [`export DB_PASSWORD="two words ${s}" && run`, 'run'],
-  [`export DB_PASSWORD="a \\" quote ${s}" && run`, 'run'],
-  [`password: two words ${s}\nuser: bob`, 'user: bob'],
-  [`{ password: '${s}', user: 'bob' }`, "user: 'bob'"],
-  [`tool --api-key ${s} --verbose`, '--verbose'],
-  [`tool --api-key=${s} --verbose`, '--verbose'],
-  [`log: body="{\\"password\\":\\"${s}\\",\\"user\\":1}"`, 'user'],
-  [`{"password":"${s}","user":"bob"}`, '"user":"bob"'],
-  [`{"pass\\u0077ord":"${s}","user":"bob"}`, '"user":"bob"'],
-  [JSON.stringify(JSON.stringify({ deep: JSON.stringify({ token: s }) })), 'deep'],
-  [`DB_PASS=${s} run`, 'run'],
-  [`SMTP_PASS: ${s}\nSMTP_HOST: a.example`, 'SMTP_HOST: a.example'],
-  [`{"db_pass":"${s}","userPass":"${s}","n":1}`, '"n":1'],
-  [`the password ${s} is new`, 'is new'],
-  [`my password is ${s}, keep it`, 'keep it'],
-  [`postgres://admin:pa/ss#${s}@db/app`, 'db/app'],
-  [`postgres://admin:p@${s}@db/app`, 'db/app'],
-  [`redis://:12/${s}@db`, 'db'],
-  [`https://admin:pa/${s}@a.example/path`, 'a.example/path'],
-  [`https://a.example/?sig=${s}&page=2`, '&page=2'],
-  [`https://a.example/?X-Amz-Credential=x&X-Amz-Signature=${s}&page=2`, '&page=2'],
-  [`https://a.example/?key=${s}&page=2`, '&page=2'],
-  [`https://a.example/callback?code=${s}#top`, '#top'],
-  [`https://a.example/callback#state=1&code=${s}`, 'state=1'],
-  [`https://hooks.slack.com/services/T000/B000/${s} posts`, 'posts'],
-  [`https://discord.com/api/webhooks/123/${s}`, 'https://discord.com'],
-  [`https://acme.webhook.office.com/webhookb2/${s}@x/IncomingWebhook/y`, 'acme'],
-  [`https://api.telegram.org/bot123456:AA${s}/sendMessage`, '/sendMessage'],
-  [`Set-Cookie: PHPSESSID=${s}`, 'Set-Cookie'],
-  [`PHPSESSID=${s}; theme=dark`, 'theme=dark'],
-  // Each of these kept its secret once: markup, YAML, Ruby and PHP, prose, Python, lists, HTTP, encoded
-  // addresses, long ones, alignment.
-  [`<password>${s}</password><user>bob</user>`, '<user>bob</user>'],
-  [`<a:ClientSecret x="1"><![CDATA[${s}]]></a:ClientSecret>`, 'x="1"'],
-  [`<entry key="db.password">${s}</entry> <entry key="user">bob</entry>`, 'bob'],
-  [`<string name='api_key'>${s}</string>`, 'api_key'],
-  [`<input name="password" value="${s}"> <input name="user" value="bob">`, 'value="bob"'],
-  [`<input value='${s}' type=password>`, 'type=password'],
-  [`env:\n  - name: DB_PASSWORD\n    value: ${s}\n  - name: USER\n    value: bob`, 'value: bob'],
-  [`{name: "DB_PASSWORD", value: "${s}"}, n`, ', n'],
-  [`password: |\n  ${s}\n  ${s}\nuser: bob`, 'user: bob'],
-  [`password: >-\n\n    ${s}\nuser: bob`, 'user: bob'],
-  [`['password' => '${s}', 'user' => 'bob']`, "'user' => 'bob'"],
-  [`:password => "${s}", :user => "bob"`, ':user => "bob"'],
-  [`password := "${s}"; user := "bob"`, 'user := "bob"'],
-  [`The API key: ${s}\nuser: bob`, 'user: bob'],
-  [`the access key = ${s} is new`, 'is new'],
-  [`PASSWORD '${s}' FOR bob`, 'FOR bob'],
-  [`clientSecret "${s}" there`, 'there'],
-  [`my password is: ${s}\nuser: bob`, 'user: bob'],
-  [`f(password=b'${s}', user='bob')`, "user='bob'"],
-  [`f(passwords=["a", "${s}"], n=1)`, 'n=1'],
-  [`tokens: [a, ${s}]\nn: 1`, 'n: 1'],
-  [`secrets = {\n  a = "x"\n  b = ["${s}"]\n}\nn = 1`, 'n = 1'],
-  [`authorization=Digest username="bob", response="${s}"\nHost: a`, 'Host: a'],
-  [`next=%2Flogin%3Fpassword%3D${s}&page=2`, '&page=2'],
-  [`next=%252Flogin%253Fpassword%253D${s}&page=2`, '&page=2'],
-  [`%22password%22%3A%22${s}%22 there`, 'there'],
-  [`https://bob:${'a'.repeat(400)}${s}@a.example/path`, 'a.example/path'],
-  [`postgres://${'b'.repeat(400)}:${s}@db/app`, 'db/app'],
-  [`password:${' '.repeat(40)}${s}\nuser: bob`, 'user: bob'],
-  [`Bearer${' '.repeat(20)}${s}`, 'Bearer'],
-  [`curl -u admin:${s} https://a.example`, 'admin'],
-  [`curl --user=admin:${s} https://a.example`, 'https://a.example'],
-  // Property lists.
-  [`<setting name="password"><value>${s}</value></setting><value>bob</value>`, 'bob'],
-  [`<key>Password</key><string>${s}</string><key>User</key><string>bob</string>`, 'bob'],
-  // Programs.
-  [`password == "${s}" && user`, 'user'],
-  [`password !== '${s}' && user`, 'user'],
-  [`PASSWORD ?= ${s}\nuser`, 'user'],
-  [`password -> ${s}; user`, 'user'],
-  [`process.env.PASSWORD || '${s}', user`, 'user'],
-  [`process.env.PASSWORD ?? '${s}', user`, 'user'],
-  [`config["db"]['password'] = '${s}'; user`, 'user'],
-  [`os.environ["DB_PASSWORD"] = "${s}"\nuser`, 'user'],
-  [`setenv("DB_PASSWORD", "${s}", 1)`, ', 1)'],
-  [`define('DB_PASSWORD', '${s}');`, ');'],
-  [`password = """\n${s}\n"""\nuser`, 'user'],
-  [`PASSWORD = N'${s}' FOR bob`, 'FOR bob'],
-  [`password = <<EOT\na\n${s}\nEOT\nuser = 1`, 'user = 1'],
-  [`CREATE USER bob IDENTIFIED BY '${s}' there`, 'there'],
-  [`curl -u 'admin:${s}' https://a.example`, "'admin"],
-  [`curl --user "admin:${s}" https://a.example`, 'https://a.example'],
-  [`sshpass -p ${s} ssh a.example`, 'ssh a.example'],
-  [`mysql -u root -p${s} shop`, 'shop'],
-  [`mysqldump --single-transaction -p'${s}' shop > a.sql`, 'shop > a.sql'],
-  [`mariadb-admin -h a.example -uroot -p${s} ping`, 'ping'],
-  [`redis-cli -h a.example -a ${s} GET b`, 'GET b'],
-  [`docker login -u bob -p ${s} a.example`, 'a.example'],
-  // Lines that belong together.
-  [`a:\n  password: !vault |\n    a\n    ${s}\n  user: bob`, 'user: bob'],
-  [`- password: a\n    ${s}\n  user: bob`, 'user: bob'],
-  [`Cookie: a=1;\r\n b=${s}\r\nHost: a.example`, 'Host: a.example'],
-  [`name="password"\r\n\r\n${s}\r\n--b`, '--b'],
-  // Addresses, forms and prose.
-  [`user[password]=${s}&page=2`, '&page=2'],
-  [`user%5Bpassword%5D=${s}&page=2`, '&page=2'],
-  [`password[]=${s}&page=2`, '&page=2'],
-  [`**Password**: ${s}\nuser: bob`, 'user: bob'],
-  [`Your new password is "${s}", bob`, 'bob'],
-  [`Passwort: ${s}\nuser: bob`, 'user: bob'],
-  [`client_assertion=${s}&page=2`, '&page=2'],
-  // Keys and hashes.
-  [`-----begin private key-----\n${s}\n-----end private key----- after`, 'after'],
-  [`-----BEGIN+PRIVATE+KEY-----\n${s}\n-----END+PRIVATE+KEY-----`, ''],
-  [`---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\n${s}\n---- END SSH2 ENCRYPTED PRIVATE KEY ----`, ''],
-  [`Private-Lines: 1\n${s}\nPrivate-MAC: x`, 'Private-MAC: x'],
-  [`MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.${s}abcdefg there`, 'there'],
-  [`bob:$apr1$abc$${s}:1`, ':1'],
-  // In disguise, the whole text goes.
-  [`https%3A%2F%2Fbob%3A${s}%40a.example%2F`, ''],
-  [`-----BEGIN%20PRIVATE%20KEY-----%0A${s}%0A-----END%20PRIVATE%20KEY-----`, ''],
-  [`%70assword=${s}`, ''],
-  [`pass\\x77ord=${s} pass\\u{77}ord=${s}`, ''],
-  [`{&quot;password&quot;:&quot;${s}&quot;}`, ''],
-  [`password&#61;${s} password&#x3d;${s}`, ''],
-  [`gh\u200bp_${s}`, ''],
-  [`ｓｋ-${s}`, ''],
-  [`pass\u200bword=${s}`, ''],
-  [`pass\u0000word=${s}`, ''],
-] as const
+const forms = (text: string): readonly string[] =>
+  text.split(/\s*[¦\n]\s*/).filter(one => one !== '').map(one => one.replaceAll('⏎', '\n'))
 
-/** The same, if the text keeps its line ends: continued lines, and tables of Markdown, CSV and SQL shells. */
-export const lined = [
-  [`password=a\\\n  ${s}\nuser=bob`, 'user=bob'],
-  [`| user | password |\n|---|---|\n| bob | ${s} |`, '| bob |'],
-  [`user,password\nbob,${s}\n\nthere`, 'there'],
-  [`user\tpassword\nbob\t${s}`, 'bob'],
-  [` user | password\n------+---------\n bob | ${s}`, 'bob'],
-] as const
+const texts = forms(`
+  password: § ¦ PASSWORD=§ ¦ password := "§" ¦ password => '§' ¦ password -> § ¦ password == "§" && user ¦ PASSWORD ?= §
+  export DB_PASSWORD="two words §" && run ¦ export DB_PASSWORD="a \\" quote §" ¦ password: two words §⏎user: bob
+  { password: '§', user: 'bob' } ¦ {"password":"§","user":"bob"} ¦ {"pass\\u0077ord":"§"} ¦ body="{\\"password\\":\\"§\\"}"
+  tool --api-key § --verbose ¦ tool --api-key=§ ¦ curl -u admin:§ https://a.example ¦ curl --user "admin:§" x
+  sshpass -p § ssh a ¦ mysql -u root -p§ shop ¦ redis-cli -a § GET b ¦ docker login -u bob -p § a ¦ psql "dbname=a password=§"
+  the password § is new ¦ my password is §, keep it ¦ my password is: § ¦ Your new password is "§", bob ¦ The API key: §
+  password for bob: § ¦ password of bob is § ¦ Password – § ¦ Password › § ¦ **Password**: § ¦ _pw_ § ¦ use § to log in ¦ (§)
+  | user | password |⏎|---|---|⏎| bob | § | ¦ | Password | § | ¦ user,password⏎bob,§ ¦ user,password⏎"a,b","§"
+  user;password⏎bob;§ ¦ user\tpassword⏎bob\t§ ¦  user | password⏎------+------⏎ bob | § ¦ USER    PASSWORD⏎bob     §
+  -[ RECORD 1 ]⏎password | § ¦ INSERT INTO users (name, password) VALUES ('bob', '§') ¦ CREATE USER bob IDENTIFIED BY '§'
+  ALTER ROLE bob PASSWORD '§' ¦ UPDATE users SET pw = '§' WHERE id = 1 ¦ GRANT ALL TO bob WITH PASSWORD § ¦ SET x = N'§'
+  <password>§</password> ¦ <td>Password</td><td>§</td> ¦ <dt>Password</dt><dd>§</dd> ¦ <entry key="db.password">§</entry>
+  <input name="password" value="§"> ¦ <input value='§' type=password> ¦ <string name='api_key'>§</string> ¦ <!-- pw § -->
+  <key>Password</key><string>§</string> ¦ <setting name="password"><value>§</value></setting> ¦ <a:S><![CDATA[§]]></a:S>
+  env:⏎  - name: DB_PASSWORD⏎    value: § ¦ password: |⏎  §⏎user: bob ¦ password: >-⏎⏎    § ¦ password: !vault |⏎    §
+  - password: a⏎    § ¦ [database]⏎pass = § ¦ password=a\\⏎  § ¦ name="password"⏎⏎§⏎--b ¦ machine a login bob password §
+  localhost:5432:shop:bob:§ ¦ bob:§@a.example ¦ bob:$apr1$abc$§:1 ¦ bob:$6$abc$§ ¦ ssid=home⏎psk=§ ¦ WIFI:S:home;T:WPA;P:§;;
+  Cookie: theme=dark; sid=§ ¦ Set-Cookie: PHPSESSID=§ ¦ Cookie: a=1;⏎ b=§ ¦ Authorization: Bearer § ¦ authorization: Basic §
+  Proxy-Authorization: Digest username="bob", response="§" ¦ X-Api-Key: § ¦ X-Vault-Token: § ¦ Ocp-Apim-Subscription-Key: §
+  https://user:§@a.example/path ¦ postgres://admin:pa/ss#§@db/app ¦ redis://:12/§@db ¦ jdbc:oracle:thin:bob/§@db:1521
+  jdbc:mysql://db/app?user=bob&password=§ ¦ Server=db;User Id=bob;Password=§; ¦ AccountName=a;AccountKey=§;EndpointSuffix=x
+  https://a.example/?access_token=§&page=2 ¦ https://a.example/?sig=§ ¦ https://a.example/?key=§ ¦ ?code=§&state=1 ¦ ?k=§
+  https://hooks.slack.com/services/T0/B0/§ ¦ https://discord.com/api/webhooks/1/§ ¦ https://api.telegram.org/bot1:AA§/x
+  https://a.example/reset/§ ¦ https://a.example/join?invite=§ ¦ magnet:?xt=§ ¦ otpauth://totp/bob?secret=§&issuer=x
+  sk-§ ¦ ghp_§ ¦ github_pat_§ ¦ glpat-§ ¦ xoxb-1-§ ¦ AIza§ ¦ AKIA§ ¦ hf_§ ¦ npm_§ ¦ key-§ ¦ §-us12 ¦ SG.§.§ ¦ whsec_§
+  eyJhbGciOiJIUzI1NiJ9.eyJz§.§ ¦ MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.§ ¦ ssh-ed25519 § bob@a ¦ AGE-SECRET-KEY-1§ ¦ xprv9§
+  -----BEGIN RSA PRIVATE KEY-----⏎§⏎-----END RSA PRIVATE KEY----- ¦ PuTTY-User-Key-File-3: x⏎Private-Lines: 1⏎§
+  ---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----⏎§ ¦ -----begin private key-----⏎§ ¦ -----BEGIN PGP MESSAGE-----⏎§
+  process.env.PASSWORD || '§' ¦ config["db"]['password'] = '§'; ¦ os.environ["DB_PASSWORD"] = "§" ¦ define('DB_PASSWORD', '§');
+  setenv("DB_PASSWORD", "§", 1) ¦ ("password", "§") ¦ f(password=b'§') ¦ password = """⏎§⏎""" ¦ password = <<EOT⏎§⏎EOT
+  login("bob", "§") ¦ $pw = '§'; ¦ :password => "§" ¦ let password = String::from("§"); ¦ var p = @"§"; ¦ val p = "§"
+  auth.Login("bob", \`§\`) ¦ #define PASSWORD "§" ¦ PASSWORD: str = "§" ¦ const char *pw = "§"; ¦ (setq password "§")
+  System.setProperty("p", "§") ¦ -Djavax.net.ssl.keyStorePassword=§ ¦ kubectl create secret generic a --from-literal=p=§
+  aws configure set x § ¦ net use \\\\a /user:bob § ¦ ConvertTo-SecureString "§" ¦ echo § | sudo -S ls ¦ read -s p; §
+  password%3D§ ¦ %22password%22%3A%22§%22 ¦ user%5Bpassword%5D=§ ¦ {&quot;password&quot;:&quot;§&quot;} ¦ password&#61;§
+  seed: witch collapse practice feed shame open despair creek road again ice least § ¦ PIN § ¦ 2FA: § ¦ backup codes: §, x
+  mot de passe : § ¦ Passwort: § ¦ Kennwort lautet § ¦ contraseña: § ¦ la clave es § ¦ senha: § ¦ palavra-passe § ¦ parola: §
+  wachtwoord: § ¦ lösenord: § ¦ adgangskode: § ¦ salasana: § ¦ hasło: § ¦ heslo: § ¦ jelszó: § ¦ parolă: § ¦ şifre: §
+  пароль: § ¦ ваш пароль § ¦ пароль — «§» ¦ гасло: § ¦ парола: § ¦ лозинка: § ¦ κωδικός: § ¦ סיסמה: § ¦ كلمة المرور: §
+  گذرواژه: § ¦ पासवर्ड: § ¦ পাসওয়ার্ড § ¦ கடவுச்சொல்: § ¦ รหัสผ่าน: § ¦ mật khẩu: § ¦ kata sandi: § ¦ nenosiri: §
+  密码：§ ¦ 密码是§。 ¦ パスワードは§です ¦ パスワード：§ ¦ 비밀번호: § ¦ 비밀번호는§입니다 ¦ 密碼§ ¦ ลับ§ ¦ ရှုပ်§ ¦ პაროლი: §
+`)
 
-/** The base64 of texts with secrets goes, in a data: URI, a blob or by itself. */
-export const encoded = [JSON.stringify({ password: s }), key, `https://bob:${s}@a.example/`]
-  .map(text => Buffer.from(text).toString('base64'))
+export const s = 'zq7Hk2vN9xWp4LtR8sYb' // no part of it is in any other text
 
-/** Values that hold the secret `s`, and what of them must stay. */
-export const values: readonly (readonly [Json, string])[] = [
-  [{ api: { key: s, user: 'bob' } }, 'bob'],
-  [{ session: { id: s }, n: 'bob' }, 'bob'],
-  [{ key: 'DB_PASSWORD', val: s }, 'DB_PASSWORD'],
-  [['--user', `admin:${s}`, 'bob'], 'admin'],
-  [{ args: ['-u', `admin:${s}`] }, 'admin'],
-  [['Authorization', `Custom ${s}`, 'Accept', 'bob'], 'bob'],
-  [{ k: 'Authorization', v: s }, 'Authorization'],
-  [{ variable: 'DB_PASSWORD', value: s }, 'DB_PASSWORD'],
-  [{ Name: '/prod/x', Type: 'SecureString', Value: s }, '/prod/x'],
-  [{ columns: ['user', 'password'], rows: [['bob', s]] }, 'bob'],
-  [{ fields: [{ name: 'user' }, { name: 'api_key' }], records: [['bob', { deep: s }]] }, 'bob'],
+/** How a text may be hidden within another one. */
+const encodings: readonly ((text: string) => string)[] = [
+  text => JSON.stringify(JSON.stringify({ deep: text })),
+  text => `data:text/plain;base64,${Buffer.from(text).toString('base64')}`,
+  text => encodeURIComponent(text),
+  text => text.replace(/[a-z]/g, letter => `${letter}\u200b`),
 ]
 
-/** Whether a text holds the secret, or the beginning of it. */
-export const leaks = (text: string): boolean => text.includes(s.slice(0, 8))
+/** More than 300 texts that hold the secret. */
+export const secretTexts: readonly string[] = texts.flatMap((text, index) => {
+  const held = text.replaceAll('§', s)
+  return index % 4 === 0 ? [held, ...encodings.map(encode => encode(held))] : [held]
+})
+
+/** Values that hold the secret. */
+export const secretValues: readonly Json[] = [
+  { password: s }, { api: { key: s, user: 'bob' } }, { session: { id: s } }, { key: 'DB_PASSWORD', val: s },
+  ['--user', `admin:${s}`], { args: ['-u', `admin:${s}`] }, ['mysql', '-p', s], ['Authorization', `Custom ${s}`],
+  { k: 'Authorization', v: s }, { Name: '/prod/x', Type: 'SecureString', Value: s },
+  { columns: ['user', 'password'], rows: [['bob', s]] }, [['user', 'password'], ['bob', s]],
+  { fields: [{ name: 'user' }, { name: 'api_key' }], records: [['bob', { deep: s }]] },
+  { element: 'Password input field', text: s }, { op: 'replace', path: '/password', value: s },
+  { ParameterKey: 'Password', ParameterValue: s }, { question: 'the password', response: s },
+  { format: 'password', default: s }, { kty: 'oct', k: s }, { d: s, n: 1 }, { env: [`PASSWORD=${s}`] },
+  { [s]: 1 }, { tokens: { [`ghp_${s}`]: 'bob' } }, { [`user:${s}`]: true }, { [`${s}@a.example`]: [] },
+  { [`a b ${s}`]: { [s]: s } }, { codes: [s, s], more: { a: [[s]] } }, [[[s]]], s,
+  JSON.parse(`{"__proto__":{"token":"${s}"}}`) as Json,
+]
+
+/** Whether a text holds a part of the secret, in the clear, in base64, or with its letters apart. */
+export const leaks = (text: string): boolean => {
+  const plain = text.replaceAll('\u200b', '')
+  const parts = [s, Buffer.from(s).toString('base64'), Buffer.from(`x${s}`).toString('base64').slice(2)]
+  return parts.some(part => [2, 8, 12].some(at => plain.includes(part.slice(at, at + 8))))
+}

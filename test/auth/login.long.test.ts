@@ -82,6 +82,8 @@ void t.test('wrap logs in when the server asks for it, and the next relay uses t
     await each.exit
   }
   t.match(relay.stderr(), /asks for a login: a browser was opened; if none appears, open http:\/\/127/)
+  t.notMatch(relay.stderr(), /state|code_challenge/, 'only a page of this machine is named')
+  t.match(home.opened()[0], /^http:\/\/127\.0\.0\.1:\d+\/[\w-]{22} http/, 'and is in the arguments of the browser')
   t.same(foundIn(home.written() + relay.stderr() + second.stderr() + relay.untaken.join(''), one), [], 'no token is written')
   t.ok(one.secrets.size >= 2)
 })
@@ -94,7 +96,7 @@ void t.test('a tool that needs another scope is called after a step-up, and the 
   relay.send(call('admin'))
   t.match(await relay.responseTo('3'), '"done"')
   t.equal(home.opened().length, 2)
-  t.match(new URL(home.opened()[1] ?? '').searchParams.get('scope'), /^mcp (?:offline_access )?admin$/)
+  t.match(new URL(home.opened()[1]?.split(' ')[1] ?? '').searchParams.get('scope'), /^mcp (?:offline_access )?admin$/)
   t.same(relay.untaken, [])
 })
 
@@ -131,11 +133,42 @@ void t.test('a relay that was killed while it renewed is succeeded: no token is 
   t.match(one.counts, { logins: 2, refreshes: 2 }, 'the issuer had used it: the user logs in')
 })
 
+void t.test('a relay that is stopped while it renews does not stop the others, and changes nothing when it goes on', async t => {
+  const [one, home] = [await RotatingIssuer.open(t), homeOf(t)]
+  const open = async () => {
+    const relay = home.wrap(one.url)
+    relay.send(initialize)
+    await relay.responseTo('1')
+    return relay
+  }
+  const [first, second] = [await open(), await open()]
+  let late: () => void = () => undefined
+  const sent = new Promise<void>(resolve => {
+    one.onRefresh = response => {
+      one.onRefresh = undefined
+      const granted = { access_token: 'late', token_type: 'Bearer', expires_in: 3600 }
+      late = () => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(granted))
+      resolve()
+    }
+  })
+  one.expire()
+  first.send(call('honest'))
+  await sent
+  first.child.kill('SIGSTOP')
+  second.send(call('honest'))
+  t.match(await second.responseTo('3'), '"done"')
+  first.child.kill('SIGCONT')
+  late()
+  t.match(await first.responseTo('3'), '"done"', 'with the token of its successor')
+  t.notMatch(home.files().map(file => readFileSync(file, 'utf8')).join(''), '"late"')
+  t.match(one.counts, { logins: 1, refreshes: 1, reuses: 0 })
+})
+
 void t.test('a client that waits for a login hears of it, and gets an error when nobody logs in', async t => {
   const [one, home] = [await RotatingIssuer.open(t), homeOf(t)]
   const config = join(home.folder, 'customs.json')
   writeFileSync(config, JSON.stringify({
-    version: 1, servers: { tickets: { url: one.url, auth: { clientId: 'desktop', loginMs: 300 } } },
+    version: 1, servers: { tickets: { url: one.url, auth: { clientId: 'desktop', issuer: one.origin, loginMs: 300 } } },
   }))
   const relay = home.run(['wrap', '--config', config], { BROWSER_ONLY: 'open' })
   relay.send(initialize.replace('"clientInfo"', '"_meta":{"progressToken":"p"},"clientInfo"'))
@@ -144,7 +177,7 @@ void t.test('a client that waits for a login hears of it, and gets an error when
   })
   const answer = JSON.parse(await relay.responseTo('1')) as { error: { code: number; message: string } }
   t.equal(answer.error.code, -31001)
-  t.match(answer.error.message, /nobody has logged in within 0\.3 s: open http:\/\/127\.0\.0\.1:\d+\/ in a browser/)
+  t.match(answer.error.message, /nobody has logged in within 0\.3 s: open http:\/\/127\.0\.0\.1:\d+\/[\w-]{22} in a browser/)
   t.equal(one.counts.registrations, 0, 'the operator has named the client')
 })
 
@@ -230,13 +263,21 @@ const enterCode = async (start: string): Promise<void> => {
 
 void t.test('serve is the OAuth client in front of a server that asks for a login, for its own user only', async t => {
   const [one, home] = [await openProtected(t), homeOf(t)]
-  const { url, relay } = await serve(t, ['--admin', '127.0.0.1:0', one.url], [], home.env)
+  const [token, file] = ['a-token-of-a-client-long-enough', join(home.folder, 'tokens')]
+  writeFileSync(file, token)
+  const stranger = await serve(t, [one.url], [], home.env)
+  const refused = await fetch(`${stranger.url}/mcp`, {
+    method: 'POST', body: initialize,
+    headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' },
+  })
+  t.match(await refused.text(), /-31001.*nothing shows which user the client is/, 'loopback is no identity')
+  const { url, relay } = await serve(t, ['--token-file', file, '--admin', '127.0.0.1:0', one.url], [], home.env)
   const post = (body: string, headers: Record<string, string> = {}) => fetch(`${url}/mcp`, {
     method: 'POST', body,
-    headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', ...headers },
+    headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'authorization': `Bearer ${token}`, ...headers },
   })
   t.equal((await post(initialize)).status, 200)
-  t.equal((await post(initialize, { authorization: 'Bearer own' })).status, 401, 'a client\'s own token is not replaced')
+  t.equal((await post(initialize, { authorization: 'Bearer own' })).status, 401)
   t.match(await (await post(call('admin'))).text(), 'done')
   t.equal(home.opened().length, 2)
   const [, admin = ''] = /page on (\S+)\/\?/.exec(relay.stderr()) ?? []
@@ -249,7 +290,7 @@ void t.test('serve is the OAuth client in front of a server that asks for a logi
   t.same(foundIn(home.written() + relay.stderr() + metrics + shown, one), [])
   const open = home.run(['serve', '--listen', '0.0.0.0:0', one.url])
   t.equal((await open.exit).code, 2)
-  t.match(open.stderr(), /asks for a login, and others can reach this relay: listen on 127\.0\.0\.1 \(.*\), or write servers\.\S+\.auth: \{ shared: true \}/)
+  t.match(open.stderr(), /asks for a login, and others can reach this relay: let clients show one token .*, or write servers\.\S+\.auth: \{ shared: true \}/)
 })
 
 void t.test('credentials of the relay\'s own, and a login that is shared, serve every client', async t => {
@@ -258,7 +299,7 @@ void t.test('credentials of the relay\'s own, and a login that is shared, serve 
   writeFileSync(config, JSON.stringify({
     version: 1, listen: '0.0.0.0:0', auth: { tokens: ['a-token-of-a-client-long-enough'] },
     servers: {
-      robot: { url: one.url, auth: { clientId: 'robot', clientSecret: '${env:SECRET}', scopes: ['admin'] } },
+      robot: { url: one.url, auth: { clientId: 'robot', clientSecret: '${env:SECRET}', issuer: one.issuer, scopes: ['admin'] } },
       shared: { url: one.url, auth: { shared: true } },
     },
   }))

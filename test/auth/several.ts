@@ -72,9 +72,10 @@ export const severalIssuers = async (t: Test, options: Options = {}) => {
   }
 }
 
-/** Comes back from the issuer, as the user's browser does. */
-export const comeBack = async (url: string): Promise<void> => {
-  const asked = new URL(url).searchParams
+/** Opens the start page of a login and comes back from the issuer, as the user's browser does. */
+export const comeBack = async (start: string): Promise<void> => {
+  const { headers } = await fetch(start, { redirect: 'manual' })
+  const asked = new URL(headers.get('location') ?? '').searchParams
   const back = new URL(asked.get('redirect_uri') ?? '')
   back.search = new URLSearchParams({ code: 'a-code', state: asked.get('state') ?? '' }).toString()
   await fetch(back)

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { Calls } from '#capture/calls.js'
+import { Calls, heardIn } from '#capture/calls.js'
+import type { Line } from '#capture/line.js'
 import { parseFrame } from '#protocol/parse.js'
 
 const frame = (message: object) =>
@@ -38,5 +39,12 @@ t.test('without a session each exchange has ids of its own', t => {
   calls.onFrame('client', 'two', frame(call(1, 'b')))
   t.match(calls.onFrame('server', 'two', frame(result(1, {}))), [{ tool: 'b' }])
   t.match(calls.onFrame('server', 'one', frame(result(1, {}))), [{ tool: 'a' }])
+  t.end()
+})
+
+t.test('a redacted capture has no texts to learn from', t => {
+  const opening = (payloads: string) => [{ capture: 1, session: 's', server: 'a', stateless: false, payloads } as Line]
+  t.throws(() => [...heardIn(opening('redacted'))], { code: 'BAD_USAGE', message: /payloads: full/ })
+  t.strictSame([...heardIn(opening('full'))], [])
   t.end()
 })

@@ -1,119 +1,61 @@
 import t from 'tap'
 import { capturedFrame, restoredFrame } from '#capture/captured-frame.js'
-import { headersOf, redacted, whole } from '#capture/redaction.js'
+import { headersOf, redaction, whole } from '#capture/redaction.js'
 import { Recorder } from '#capture/recorder.js'
 import type { Effect, Event } from '#core/event.js'
 import { entry } from '../audit/entries.js'
-import { leaks, s, texts, values } from '../audit/forms.js'
+import { leaks, s, secretTexts, secretValues } from '../audit/forms.js'
 import type { Frame } from '#protocol/frame.js'
 import { parseFrame } from '#protocol/parse.js'
 
 const limits = { messageBytes: 1024 * 1024, depth: 64 }
 const frameOf = (text: string | Buffer) => parseFrame(Buffer.from(text), limits)
+const kept = (message: unknown): unknown =>
+  JSON.parse(redaction().bytes(frameOf(JSON.stringify(message))).toString())
 
-t.test('a frame without a secret is kept byte for byte', t => {
-  for (const text of [
-    ' { "jsonrpc" : "2.0", "id": 1.0, "method":"tools/call","params":{"name":"a","arguments":{"city":"Par\\u0069s"},"_meta":{"progressToken":"a1"}}}',
-    '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"login","inputSchema":{"type":"object","properties":{"password":{"type":"string"}}}}],"nextCursor":"b2Zmc2V0OjEw"}}',
-    '[{"jsonrpc":"2.0","id":1,"result":{"content":[]}},{"jsonrpc":"2.0","method":"x"}]',
-    '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"no secret"}],"isError":false}}',
-  ]) t.equal(redacted.bytes(frameOf(text)).toString(), text)
-  t.end()
-})
-
-t.test('secrets go, wherever a payload holds them; everything else of the frame stays', t => {
-  const cases = [
-    [
-      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"login","arguments":{"password":"hunter2"}}}',
-      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"login","arguments":{"password":"[redacted]"}}}',
-    ],
-    [
-      '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"password: hunter2"}]}}',
-      '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"password: [redacted]"}]}}',
-    ],
-    [
-      '[{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"token":"hunter2"}}}]',
-      '[{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"token":"[redacted]"}}}]',
-    ],
-    [
-      '{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"token=hunter2"}}',
-      '{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"token=[redacted]"}}',
-    ],
-    [
-      '{"jsonrpc":"2.0","method":"x","params":{"_meta":{"progressToken":7,"authorization":"hunter2"}}}',
-      '{"jsonrpc":"2.0","method":"x","params":{"_meta":{"progressToken":7,"authorization":"[redacted]"}}}',
-    ],
-  ] as const
-  for (const [text, kept] of cases) t.equal(redacted.bytes(frameOf(text)).toString(), kept)
-  for (const text of [
-    '{"jsonrpc":"2.0","id":1,"result":{"password":"hunter2","a":1,"a":2}}', 'noise password=hunter2',
-    '{"token": "hunter2',
-  ])
-    t.notMatch(redacted.bytes(frameOf(text)).toString(), 'hunter2', text)
-  t.end()
-})
-
-const secret = 'zq7Hk2vN9xWp4LtR8sYb'
-
-/** Texts in which it stands, at all places of a frame that are kept for a replay. */
-const places = [
-  ['a resource', {
-    resources: [
-      { uri: `https://bob:${secret}@a.example/`, name: 'a', description: `the password: ${secret}` },
-    ],
-  }],
-  ['a template', {
-    resourceTemplates: [{ uriTemplate: `https://a.example/?token=${secret}&x={x}`, name: 'a' }],
-  }],
-  ['a tool', {
-    tools: [{
-      name: 'a', description: `<password>${secret}</password>`,
-      inputSchema: { properties: { password: { type: 'string', default: secret, examples: [secret] } } },
-    }],
-  }],
-  ['a prompt', {
-    prompts: [{
-      name: 'a', description: `api key: ${secret}`, arguments: [{ name: 'x', description: `ghp_${secret}` }],
-    }],
-  }],
-  ['a task', {
-    task: { taskId: 't', status: 'working', statusMessage: `logged in with password=${secret}` },
-  }],
-  ['what is asked for', {
-    requestedSchema: { type: 'object', properties: { apiKey: { type: 'string', default: secret } } },
-  }],
-  ['who it is', { serverInfo: { name: 'a', version: '1', websiteUrl: `https://bob:${secret}@a.example/` } }],
-  ['a very long list', {
-    tools: Array.from(
-      { length: 3000 }, (_, at) => ({ name: `t${at}`, description: `${'x'.repeat(150)} ${secret}` }),
-    ),
-  }],
-] as const
-
-t.test('what is kept for a replay holds no secret either', t => {
-  for (const [name, held] of places) {
-    for (const frame of [
-      { id: 1, result: held }, { id: 1, method: 'x', params: held }, { method: 'x', params: held },
-    ]) {
-      const kept = redacted.bytes(frameOf(JSON.stringify({ jsonrpc: '2.0', ...frame }))).toString()
-      if (name === 'a very long list') {
-        t.ok(kept.length < 400_000 + 3000 * 60, 'what is not searched is not kept')
-      }
-      else t.notMatch(kept, secret, name)
-      t.match(JSON.parse(kept), { jsonrpc: '2.0' })
-    }
+t.test('what a replay needs of a frame stays', t => {
+  const inputSchema = {
+    type: 'object', required: ['user_id'], additionalProperties: false,
+    properties: { user_id: { type: 'string', pattern: '^[a-z]{2} $', format: 'date-time' }, unit: { enum: ['°C'] } },
   }
+  for (const message of [
+    { jsonrpc: '2.0', id: 'a 1', method: 'tools/call', params: {
+      name: 'k8s get', arguments: { city: 'Bern', n: 1, on: true, none: null }, _meta: { progressToken: 'p 1' },
+    } },
+    { jsonrpc: '2.0', id: 1, result: { tools: [{ name: 'k8s get', inputSchema, outputSchema: inputSchema }], nextCursor: 'b2Zm==' } },
+    { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', clientInfo: { name: 'a b', version: '1.2' } } },
+    { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'file:///a b' } },
+    { jsonrpc: '2.0', id: 1, result: { content: [{ type: 'resource_link' }], resultType: 'input_required', isError: false } },
+    [{ jsonrpc: '2.0', method: 'x/y z' }],
+  ]) t.strictSame(kept(message), message)
+  t.end()
+})
+
+t.test('texts become lengths, those of definitions too; what a listed tool declares stays', t => {
+  const listed = { jsonrpc: '2.0', id: 1, result: { tools: [{
+    name: 'a', title: 'A b', description: 'c d', annotations: { title: 'e f' },
+    inputSchema: { properties: { unit: { enum: ['°C'], default: 'x y', description: 'z z' } } },
+  }] } }
+  const three = '[text, 3 characters]'
+  t.strictSame(kept(listed), { jsonrpc: '2.0', id: 1, result: { tools: [{
+    name: 'a', title: three, description: three, annotations: { title: three },
+    inputSchema: { properties: { unit: { enum: ['°C'], default: three, description: three } } },
+  }] } })
+  const one = redaction()
+  one.seen(frameOf(JSON.stringify(listed)))
+  const call = frameOf('{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a","arguments":{"unit":"°C","at":"x y"}}}')
+  t.match(one.bytes(call).toString(), `"arguments":{"unit":"°C","at":"${three}"}`)
+  t.equal(redaction().bytes(frameOf('noise, no JSON')).toString(), '"[text, 14 characters]"')
   t.end()
 })
 
 t.test('credentials in headers go to no file, not even where payloads are kept whole', t => {
   const headers = new Map([
     ['authorization', 'Bearer abcdefgh'], ['cookie', 'a=b'], ['mcp-session-id', 's'],
-    ['mcp-method', 'tools/call'], ['mcp-param-token', 'x'], ['host', 'a'],
+    ['mcp-method', 'tools/call'], ['mcp-param-token', 'x'], ['host', 'a'], ['mcp-param-city', 'a b'],
   ])
-  for (const payload of [whole, redacted]) t.strictSame(
-    headersOf({ headers }, payload), { 'mcp-method': 'tools/call' },
-  )
+  t.strictSame(headersOf({ headers }, whole), { 'mcp-method': 'tools/call', 'mcp-param-city': 'a b' })
+  t.strictSame(headersOf({ headers }, redaction()), { 'mcp-method': 'tools/call', 'mcp-param-city': '[text, 3 characters]' })
   t.end()
 })
 
@@ -151,43 +93,32 @@ t.test('a frame that was kept is what it was', t => {
 const request = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params })
 const response = (result: unknown) => ({ jsonrpc: '2.0', id: 1, result })
 
-/** The places of a frame that hold a text or value of a client or server. */
+/** The places of a frame that hold a text or value of a client or server, and no name. */
 const messages: readonly ((held: unknown) => unknown)[] = [
-  held => ({ jsonrpc: '2.0', id: held, method: held, more: held }),
-  held => request('tools/call', { name: held, arguments: { x: held }, more: [held] }),
-  held => request('tools/call', {
-    name: 'a', arguments: held,
-    _meta: { progressToken: held, x: held, 'io.modelcontextprotocol/clientInfo': { name: held } },
-  }),
-  held => request('initialize', {
-    protocolVersion: held, capabilities: { experimental: { x: held } },
-    clientInfo: { name: held, title: held },
-  }),
+  held => ({ jsonrpc: '2.0', id: 1, method: 'x', more: held }),
+  held => request('tools/call', { name: 'a', arguments: { x: held }, more: [held] }),
+  held => request('tools/call', { name: 'a', arguments: held, _meta: { name: held, x: held } }),
+  held => request('initialize', { capabilities: { experimental: { x: held } }, clientInfo: { name: 'a', title: held } }),
   held => response({
     content: [
       { type: 'text', text: held }, { type: 'resource', resource: { uri: held, text: held } },
       { type: 'resource_link', uri: held, name: held },
     ],
-    structuredContent: held, _meta: { x: held },
+    structuredContent: held, name: held, _meta: { x: held },
   }),
   held => ({ jsonrpc: '2.0', id: 1, error: { code: 1, message: held, data: { x: held } } }),
   held => response({
     tools: [{
-      name: held, title: held, description: held, annotations: { title: held }, icons: [{ src: held }],
-      inputSchema: { properties: { p: { default: held, examples: [held], enum: [held], title: held } } },
+      name: 'a', title: held, description: held, annotations: { title: held }, icons: [{ src: held }],
+      inputSchema: { properties: { p: { default: held, examples: [held], title: held, x: held } } },
       _meta: { x: held },
     }],
-    nextCursor: held,
   }),
-  held => response({ prompts: [{ name: held, arguments: [{ name: held, title: held }] }] }),
-  held => response({ resources: [{ uri: held, name: held, description: held }] }),
-  held => response({ resourceTemplates: [{ uriTemplate: held, name: held }] }),
+  held => response({ prompts: [{ name: 'a', arguments: [{ name: 'a', title: held }] }] }),
+  held => response({ resources: [{ uri: 'a', name: 'a', description: held }] }),
   held => response({ contents: [{ uri: held, text: held }], messages: [{ content: { text: held } }] }),
-  held => response({ task: { taskId: held, status: 'failed', statusMessage: held } }),
-  held => response({
-    serverInfo: { name: held, version: held, websiteUrl: held }, instructions: held,
-    supportedVersions: [held],
-  }),
+  held => response({ task: { taskId: 'a', status: 'failed', statusMessage: held } }),
+  held => response({ serverInfo: { name: 'a', websiteUrl: held }, instructions: held, supportedVersions: [held] }),
   held => response({
     resultType: 'input_required', requestState: held,
     inputRequests: {
@@ -195,7 +126,7 @@ const messages: readonly ((held: unknown) => unknown)[] = [
     },
   }),
   held => request('elicitation/create', { message: held, url: held, requestedSchema: { title: held } }),
-  held => request('notifications/message', { logger: held, data: held, reason: held, uri: held }),
+  held => request('notifications/message', { logger: held, data: held, reason: held }),
   held => [response({ structuredContent: { x: held } }), request('x', { x: held })],
   held => ({ ...response({}), method: 'x', params: { x: held } }),
 ]
@@ -232,22 +163,27 @@ t.test('no form of a secret is in a capture, in any place', t => {
       { type: 'send', to: 'client', exchange, frame, cause: 'server' },
     ])
   }
-  for (const held of [...texts, ...values].map(([one]) => one)) {
+  for (const held of [...secretTexts, ...secretValues]) {
     for (const [index, message] of messages.entries()) {
-      t.notOk(leaks(lines(JSON.stringify(message(held)))), `message ${index}: ${JSON.stringify(held)}`)
+      if (leaks(lines(JSON.stringify(message(held))))) t.fail(`message ${index}: ${JSON.stringify(held)}`)
     }
   }
-  for (const [text] of texts) {
+  for (const text of secretTexts) {
     for (const [index, make] of malformed.entries()) {
-      // A path has the first letters of a name.
-      t.notOk(lines(make(text)).includes(s), `malformed ${index}: ${text}`)
+      if (leaks(lines(make(text)))) t.fail(`malformed ${index}: ${text}`)
     }
-    const envelope = { headers: new Map([['mcp-name', text], ['authorization', text]]), event: text }
+    const envelope = { headers: new Map([['mcp-param-a', text], ['authorization', text]]) }
+    if (leaks(capturedLines(received({ ...frameOf('{"jsonrpc":"2.0","id":1,"result":{}}'), envelope })))) t.fail(text)
+  }
+  for (const text of [`ghp_${s}`, `https://bob:${s}@a.example/`, `token=${s}`, `Bearer ${s}`]) {
+    const envelope = { headers: new Map([['mcp-name', text]]), event: text }
     const id = JSON.stringify(text)
     t.notOk(leaks([
+      lines(JSON.stringify({ jsonrpc: '2.0', id: text, method: text, params: { name: text, uri: text, cursor: text } })),
+      lines(JSON.stringify(response({ nextCursor: text, tools: [{ name: text }] }))),
+      lines(JSON.stringify(response({ resources: [{ uri: text }] }))),
       capturedLines(received({ ...frameOf('{"jsonrpc":"2.0","id":1,"result":{}}'), envelope })),
       capturedLines({ type: 'request-lost', exchange, key: id, reason: text }),
-      capturedLines({ type: 'undelivered', key: id }),
       capturedLines({ type: 'server-gone', reason: text }),
       capturedLines({ type: 'session-ended', reason: text }),
       capturedLines(nothing, [{

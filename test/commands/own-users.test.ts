@@ -6,14 +6,16 @@ const token = { token: 'a-token-of-a-client-long-enough', name: undefined }
 const issuer = { issuer: 'https://login.example', audience: 'https://mcp.example', scopes: [], jwks: undefined, introspection: undefined }
 
 const cases = [
-  ['loopback', {}, true],
+  ['loopback: other users of the machine, and what a proxy lets in', {}, false],
   ['every address', { listen: { host: '0.0.0.0', port: 7400 } }, false],
   ['loopback behind a proxy, with an issuer', { issuer }, false],
   ['one token', { tokens: [token] }, true],
+  ['one token, for every address', { tokens: [token], listen: { host: '0.0.0.0', port: 7400 } }, true],
+  ['one token beside an issuer', { tokens: [token], issuer }, false],
   ['tokens of several clients', { tokens: [token, token] }, false],
   ['another host name', { allowHosts: ['mcp.example.com'] }, false],
-  ['a name of loopback', { allowHosts: ['localhost', '[::1]'] }, true],
   ['a socket of this user', { listen: { socket: '/run/s', mode: 0o600 } }, true],
+  ['a socket of this user behind a proxy', { listen: { socket: '/run/s', mode: 0o600 }, allowHosts: ['mcp.example.com'] }, false],
   ['a socket of a group', { listen: { socket: '/run/s', mode: 0o660 } }, false],
 ] as const
 

@@ -397,6 +397,14 @@ const wrong = [
     'an inheritance in words', server('command: [a], inheritEnv: all'),
     ':1:31: servers.a.inheritEnv: must be true, false or a list of names',
   ],
+  [
+    'a client without its issuer', server('url: "https://a/", auth: { clientId: x, clientSecret: y }'),
+    /: servers\.a\.auth\.clientId: goes only with issuer$/,
+  ],
+  [
+    'the document of a client without its issuer', server('url: "https://a/", auth: { clientMetadataUrl: "https://c/d" }'),
+    /: servers\.a\.auth\.clientMetadataUrl: goes only with issuer$/,
+  ],
   ['no tokens', 'auth: {}', ':1:1: auth: must have tokens, an issuer or facade, or be the word facade'],
   ['another word for auth', 'auth: open', ':1:1: auth: must have tokens, an issuer or facade, or be the word facade'],
   ['a facade that is none', 'auth: { facade: false }', ':1:9: auth.facade: must be true, not false'],
@@ -443,10 +451,6 @@ const wrong = [
   [
     'a path between replicas', 'state: { url: "redis://h", key: 0123456789abcdef, advertise: "http://a/b" }',
     ':1:51: state.advertise: must not have a path: http://HOST:PORT',
-  ],
-  [
-    'a facade of several replicas', 'auth: facade\nstate: { url: "redis://:p@h" }',
-    ':1:1: auth.facade: goes not with state: only the replica at which a user logged in knows the login',
   ],
   ['an upstream of a process', server('command: [b], upstream: none'), ':1:31: servers.a.upstream: goes only with url'],
   [

@@ -1,7 +1,9 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
+import { exchangeNamed } from '#core/event.js'
 import { Ledger } from '#core/memory.js'
+import { parseFrame } from '#protocol/parse.js'
 import { metaPrefix, type Revision } from '#protocol/revisions/index.js'
 import { call, result, Script, type Setting } from './script.js'
 
@@ -19,6 +21,15 @@ const text = (length: number): string => 'x'.repeat(length)
 
 /** A relay that keeps nothing of what it does, so that the growth of the heap is what the relay keeps. */
 class Quiet extends Script {
+  /** A message of the server with an event id, so that the client may ask for it again. */
+  resumable(message: object): void {
+    const frame = parseFrame(Buffer.from(JSON.stringify(message)), { messageBytes: 1 << 24, depth: 64 })
+    const event = `id: ${JSON.stringify(message).length}`
+    this.perform({
+      type: 'frame-received', from: 'server', exchange: exchangeNamed('post'), frame: { ...frame, envelope: { event } },
+    })
+  }
+
   override perform(event: Parameters<Script['perform']>[0]): ReturnType<Script['perform']> {
     const did = super.perform(event)
     this.raw.length = 0
@@ -35,7 +46,7 @@ const doors: Readonly<
       readonly setting?: Setting
       readonly revision?: Revision
       readonly times: number
-      readonly fill: (script: Script, index: number) => void
+      readonly fill: (script: Quiet, index: number) => void
     }
   >
 > = {
@@ -119,6 +130,24 @@ const doors: Readonly<
           },
         }),
       )
+    },
+  },
+  'results that may be replayed': {
+    times: 60,
+    fill: (script, index) => {
+      script.client(call(index, 'weather', { text: text(1000) }))
+      script.resumable(result(index, { content: [{ type: 'text', text: text(500_000) }], structuredContent: {} }))
+    },
+  },
+  'results that may be replayed, of tools that change': {
+    times: 60,
+    fill: (script, index) => {
+      script.client({ jsonrpc: '2.0', id: `l${index}`, method: 'tools/list' })
+      const outputSchema = { type: 'object', properties: { a: { description: text(100_000) + String(index) } } }
+      script.resumable(result(`l${index}`, { tools: [{ name: 'a', inputSchema: { type: 'object' }, outputSchema }] }))
+      script.client(call(index, 'a'))
+      script.resumable(result(index, { content: [], structuredContent: {} }))
+      script.server({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
     },
   },
   'tools': {

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { answer, call, result, Script, weather } from './script.js'
+import { checkAtOnce } from './engine.js'
+import { answer, call, modern, result, Script, weather } from './script.js'
 
 const changed = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' }
 const strict = { name: 'weather', inputSchema: { type: 'object' }, outputSchema: { type: 'object' } }
@@ -52,40 +53,103 @@ t.test('ids of ours never reach the client, whatever the server says with them',
   t.end()
 })
 
-t.test('a server that sends list_changed after each tools/list can be called; the client gets none', t => {
-  const script = new Script()
-  script.client(call(1, 'weather'))
-  for (let list = 0; list < 2; list++) {
-    t.same(script.server(changed), [])
-    script.server(result(script.ownId, { tools: [weather] }))
-  }
-  t.match(script.raw.at(-1), { to: 'server', bytes: /tools\/call/ }, 'two equal lists are enough')
-  t.match(script.server(answer(1, {})), [['to client', { result: { structuredContent: {} } }]])
-  t.match(script.server(changed), [['to client', changed]], 'what is said unasked is passed on')
-  script.client(call(2, 'weather'))
+const listChanges = (script: Script) =>
+  script.raw.filter(({ to, bytes }) => to === 'client' && bytes.includes('list_changed')).map(({ exchange }) => exchange)
+const lists = (script: Script) =>
+  script.raw.filter(({ to, bytes }) => to === 'server' && bytes.includes('"tools/list"')).length
+const listing = (type: string) => ({ ...weather, outputSchema: { type: 'object', properties: { t: { type } } } })
+const integers = listing('integer')
+const strings = listing('string')
+
+t.test('a list of the relay that the server made before a change is out of date: the relay lists again', t => {
+  const script = new Script({ checkNow: checkAtOnce }).begin([strings])
   script.server(changed)
-  script.server(result(script.ownId, { tools: [weather] }))
-  t.match(script.raw.at(-1), { to: 'server', bytes: /"id":2/ }, 'and one, where the list is known')
-  const heard = script.raw.filter(({ to, bytes }) => to === 'client' && bytes.includes('list_changed')).length
-  t.equal(heard, 2, 'but for the first of our lists: before it, the client may have listed elsewhere')
+  script.client(call(1, 'weather'))
+  // The server's answer is ready, then the list changes, then the answer leaves.
+  t.match(script.server(changed), [['to client', changed]], 'the client hears of it at once')
+  t.match(script.server(result(script.ownId, { tools: [strings] })).at(-1), ['to server', { method: 'tools/list' }])
+  t.match(script.server(result(script.ownId, { tools: [integers] })).at(-1), ['to server', { method: 'tools/call' }])
+  t.match(script.server(answer(1, { t: 5 })), [['to client', { result: { structuredContent: { t: 5 } } }]])
+  script.client(call(2, 'weather'))
+  t.match(script.server(answer(2, { t: 'hot' })), [['to client', { result: { isError: true } }]])
+  t.same(listChanges(script), ['stdio', 'stdio'])
   t.end()
 })
 
-t.test('of a list that changes all the time the last one counts, and list_changed reaches the client', t => {
-  const script = new Script()
+t.test('a list of the client that it asked for before a change is out of date when it comes', t => {
+  const script = new Script({ checkNow: checkAtOnce }).begin([strings])
+  script.client({ jsonrpc: '2.0', id: 'm', method: 'tools/list' })
+  script.server(changed)
+  script.server(result('m', { tools: [strings] }))
+  t.match(script.client(call(1, 'weather')).at(-1), ['to server', { method: 'tools/list' }])
+  script.server(result(script.ownId, { tools: [integers] }))
+  t.match(script.server(answer(1, { t: 5 })), [['to client', { result: { structuredContent: { t: 5 } } }]])
+  t.end()
+})
+
+t.test('a page whose first page was asked for before a change is out of date', t => {
+  const script = new Script({ checkNow: checkAtOnce })
+  script.client({ jsonrpc: '2.0', id: 'm', method: 'tools/list' })
+  script.server(result('m', { tools: [strings], nextCursor: 'two' }))
+  script.server(changed)
+  script.client({ jsonrpc: '2.0', id: 'n', method: 'tools/list', params: { cursor: 'two' } })
+  script.server(result('n', { tools: [{ ...integers, name: 'other' }] }))
+  t.match(script.client(call(1, 'weather')).at(-1), ['to server', { method: 'tools/list' }])
+  t.end()
+})
+
+t.test('an older list that comes after a newer one replaces nothing', t => {
+  const script = new Script({ checkNow: checkAtOnce }).begin([strings])
+  script.client({ jsonrpc: '2.0', id: 'm', method: 'tools/list' })
+  script.server(changed)
   script.client(call(1, 'weather'))
-  for (let list = 0; list < 3; list++) {
+  script.server(result(script.ownId, { tools: [integers] }))
+  script.server(answer(1, { t: 5 }))
+  script.server(result('m', { tools: [strings] }))
+  script.client(call(2, 'weather'))
+  t.match(script.server(answer(2, { t: 5 })), [['to client', { result: { structuredContent: { t: 5 } } }]])
+  t.equal(lists(script), 2, 'the client\'s and one of the relay\'s')
+  t.end()
+})
+
+t.test('a result that breaks its list is judged by a new one where the list has changed since the call', t => {
+  for (const [now, isError] of [[integers, undefined], [strings, true]] as const) {
+    const script = new Script({ checkNow: checkAtOnce }).begin([strings])
+    script.client(call(1, 'weather'))
     script.server(changed)
-    script.server(result(script.ownId, { tools: [{ ...weather, description: String(list) }] }))
+    t.match(script.server(answer(1, { t: 5 })).at(-1), ['to server', { method: 'tools/list' }])
+    const did = script.server(result(script.ownId, { tools: [now] }))
+    t.match(did.filter(([what]) => what === 'to client'), [['to client', { id: 1, result: { isError } }]])
   }
-  t.match(
-    script.raw.slice(-2).map(({ to, bytes }) => [to, bytes]),
-    [['client', JSON.stringify(changed)], ['server', /tools\/call/]],
-  )
-  t.match(
-    script.server(answer(1, 'hot')), [['to client', { result: { isError: true } }]],
-    'and its results are judged',
-  )
+  t.end()
+})
+
+t.test('each list_changed reaches each client that it was sent to', t => {
+  const script = new Script({ stateless: true })
+  const listen = (id: number) => ({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params: modern() })
+  const told = (id: number) =>
+    ({ ...changed, params: { _meta: { 'io.modelcontextprotocol/subscriptionId': id } } })
+  script.client(listen(1), 'a')
+  script.client(listen(1), 'b')
+  script.client({ ...call(2, 'weather'), params: { name: 'weather', ...modern() } }, 'c')
+  script.server(told(1), 'a')
+  script.server(told(1), 'b')
+  t.same(listChanges(script), ['a', 'b'])
+  t.end()
+})
+
+t.test('of a list that changes all the time the relay asks for two, and the last one counts', t => {
+  const script = new Script({ checkNow: checkAtOnce })
+  for (const id of [1, 2]) script.client(call(id, 'weather'), `post ${id}`)
+  for (const tool of [strings, integers]) {
+    script.server(changed)
+    script.server(result(script.ownId, { tools: [tool] }))
+  }
+  t.equal(lists(script), 2, 'for all calls that wait')
+  t.match(script.server(answer(1, { t: 5 })), [['to client', { result: { structuredContent: { t: 5 } } }]])
+  t.match(script.server(answer(2, { t: 'hot' })), [['to client', { result: { isError: true } }]])
+  script.client(call(3, 'weather'))
+  t.equal(lists(script), 3, 'but only for these calls')
   t.end()
 })
 
@@ -168,31 +232,6 @@ t.test('the error for a nearly right tool name suggests the listed one', t => {
 })
 
 t.test(
-  'a list_changed without a visible change is forwarded, also when a call was cancelled meanwhile',
-  t => {
-    // The client is shown the first form; then the list changes twice while we ask for it.
-    const script = new Script().begin([strict])
-    script.server(changed)
-    script.client(call(1, 'weather'))
-    t.same(script.server(changed), [], 'it may be an echo')
-    script.server(result(script.ownId, { tools: [lax] }))
-    t.match(script.server(result(script.ownId, { tools: [lax] })).slice(-2), [
-      ['to client', changed], ['to server', { method: 'tools/call' }],
-    ])
-    const left = new Script().begin([strict])
-    left.server(changed)
-    left.client(call(1, 'weather'))
-    left.server(changed)
-    left.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
-    t.match(
-      left.server(result(left.ownId, { tools: [lax] })).at(-1), ['to client', changed],
-      'nobody waits for the list any more',
-    )
-    t.end()
-  },
-)
-
-t.test(
   'after list_changed the new list counts for every call, also where the client does not list again',
   t => {
     const script = new Script().begin([strict])
@@ -227,13 +266,18 @@ t.test('after a failed tools/list, waiting calls do not each ask again', t => {
   t.end()
 })
 
-t.test('list_changed during the relay\'s first list reaches the client, which may have its own list', t => {
-  const script = new Script()
-  script.client(call(1, 'weather'))
-  script.server(changed)
-  script.server(result(script.ownId, { tools: [lax] }))
-  script.server(result(script.ownId, { tools: [lax] }))
-  t.equal(script.raw.filter(({ to, bytes }) => to === 'client' && bytes.includes('list_changed')).length, 1)
+t.test('a failed tools/list for one client does not stop those of other clients', t => {
+  const script = new Script({ stateless: true })
+  const asks = (id: number, exchange: string) =>
+    script.client({ ...call(id, 'weather'), params: { name: 'weather', ...modern() } }, exchange)
+  asks(1, 'a')
+  asks(2, 'b')
+  const failed = { jsonrpc: '2.0', id: script.ownId, error: { code: -32602, message: 'not for you' } }
+  script.server(failed, 'a')
+  t.equal(script.raw.at(-1)?.exchange, 'b')
+  script.server(result(script.ownId, { tools: [weather] }), 'b')
+  t.match(script.server(answer(2, {}), 'b'), [['to client', { result: { isError: undefined } }]])
+  t.match(script.server(answer(1, {}), 'a'), [['to client', { result: { isError: true } }]])
   t.end()
 })
 

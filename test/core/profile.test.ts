@@ -1,4 +1,5 @@
 import t from 'tap'
+import { Ledger } from '#core/memory.js'
 import { parseFrame } from '#protocol/parse.js'
 import type { Action } from '#core/findings.js'
 import type { ToolSetting } from '#core/options.js'
@@ -159,6 +160,25 @@ t.test('a shown name is mapped back although no list of tools is to be had', t =
   t.end()
 })
 
+t.test('shown names are mapped back however often the list changes, and forgotten with their tools', t => {
+  const ledger = new Ledger(2 ** 30)
+  const script = begun(['claude-api'], { maxTools: 3, ledger })
+  let kept = 0
+  for (let list = 1; list < 9; list++) {
+    script.server(result(list, { tools: [{ ...odd, name: `files/${list}` }, { ...odd, name: `more/${list}` }] }))
+    const shown = (JSON.parse(script.raw.at(-1)?.bytes ?? '') as { result: { tools: { name: string }[] } }).result.tools[1]
+    script.client(call(`call ${list}`, shown?.name ?? ''))
+    t.match(script.raw.at(-1), { to: 'server', bytes: new RegExp(`"more/${list}"`) })
+    script.server(result(`call ${list}`, { content: [] }))
+    script.server({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+    script.client({ jsonrpc: '2.0', id: list + 1, method: 'tools/list' })
+    kept = ledger.kept
+  }
+  script.server(result(9, { tools: [] }))
+  t.ok(ledger.kept < kept, 'what is kept is weighed')
+  t.end()
+})
+
 t.test('a changed call goes on in its batch', t => {
   const script = new Script({ checkNow, shapes: shapesOf(['claude-api'], 'weather') }).begin([odd], '2025-03-26')
   const shown = shownOf(session(['claude-api'], [odd]))
@@ -208,11 +228,45 @@ t.test('a null stays where an alternative or a tuple takes it', t => {
     allOf: [{ $ref: '#/properties/a%7E1b' }],
   }
   const script = session(['openai-strict'], [{ name: 'find', inputSchema }])
-  const kept = { city: null, zip: null, pair: [{ a: null }, {}], 'c d': 'x' }
+  const kept = { city: null, pair: [{ a: null }, {}], 'c d': 'x' }
   script.client(call(1, 'find', { ...kept, pair: [{ a: null }, { a: null }] }))
   t.same(JSON.parse(script.raw.at(-1)?.bytes ?? ''), call(1, 'find', kept))
   script.client(call(2, 'find', { 'c d': null }))
   t.same(JSON.parse(script.raw.at(-1)?.bytes ?? ''), call(2, 'find', {}))
+  t.end()
+})
+
+t.test('alternatives that are closed can be called by a client that must give every argument', t => {
+  const [circle, square] = [
+    { properties: { kind: { const: 'circle' }, radius: { type: 'number' } }, required: ['kind', 'radius'] },
+    { properties: { kind: { const: 'square' }, side: { type: 'number' } }, required: ['kind', 'side'] },
+  ].map(one => ({ type: 'object', ...one, additionalProperties: false }))
+  const given = { kind: 'square', radius: null, side: 2 }
+  const cases: readonly (readonly [string, object, object, object])[] = [
+    ['at the root', { type: 'object', oneOf: [circle, square] }, given, { kind: 'square', side: 2 }],
+    ['nested', { type: 'object', properties: { shape: { oneOf: [circle, square] } }, required: ['shape'] }, { shape: given },
+      { shape: { kind: 'square', side: 2 } }],
+    ['under a condition', {
+      type: 'object', properties: { kind: { type: 'string' } }, required: ['kind'],
+      if: { properties: { kind: { const: 'square' } } },
+      then: { properties: { side: { type: 'number' } }, required: ['side'] },
+      else: { properties: { radius: { type: 'number' } }, required: ['radius'] },
+    }, { kind: 'circle', radius: 1, side: null }, { kind: 'circle', radius: 1, side: null }],
+    ['a null that is required', {
+      type: 'object', properties: { kind: {}, to: { type: ['string', 'null'] }, radius: { type: 'number' } },
+      required: ['kind', 'to'], additionalProperties: false, oneOf: [{ required: ['kind'] }, { required: ['radius'] }],
+    }, { kind: 'a', to: null, radius: null }, { kind: 'a', to: null }],
+  ]
+  for (const [title, inputSchema, args, sent] of cases) {
+    const script = begun(['openai-strict'])
+    script.server(result(1, { tools: [{ name: 'draw', inputSchema }] }))
+    const shown = script.raw.at(-1)?.bytes ?? ''
+    for (const name of ['kind', 'radius', 'side']) {
+      if (JSON.stringify(inputSchema).includes(`"${name}"`)) t.ok(shown.includes(`"${name}":`), `${title}: ${name} is shown`)
+    }
+    script.client(call(2, 'draw', args))
+    t.same(JSON.parse(script.raw.at(-1)?.bytes ?? ''), call(2, 'draw', sent), title)
+  }
   t.end()
 })
 
@@ -327,15 +381,28 @@ t.test('the operator\'s words are shown in the language of the client', t => {
   t.end()
 })
 
-t.test('a tool that no step makes acceptable is kept from the client', t => {
+t.test('a tool that no step makes acceptable is withheld only where it would cost the client the whole list', t => {
   const action: Action = 'mend'
-  const shapes = {
-    names: ['none'], isPersonal: false,
-    of: () => ({
-      name: 'none', tools: undefined, refusals: () => [{ path: '', message: 'refuses it' }],
-      adapted: (definition: object) => ({ ...definition }), withoutLeftOut: (given: object) => ({ ...given }),
-    }),
+  for (const [isMinor, shown] of [[false, { tools: '', verdict: 'block' }], [true, { tools: uri, verdict: 'log' }]] as const) {
+    const shapes = {
+      names: ['none'], isPersonal: false,
+      of: () => ({
+        name: 'none', tools: undefined, refusals: () => [{ path: '', message: 'refuses it', isMinor }],
+        adapted: (definition: object) => ({ ...definition }), withoutNulls: undefined,
+      }),
+    }
+    t.match(listed([], uri, { shapes, actions: { 'tool/profile': action } }), shown)
   }
-  t.match(listed([], uri, { shapes, actions: { 'tool/profile': action } }), { tools: '', verdict: 'block' })
+  t.end()
+})
+
+t.test('a tool that would take too long to rewrite is shown as it is, with a finding', t => {
+  const alternatives = Array.from({ length: 240 }, (_, n) => ({
+    properties: Object.fromEntries(Array.from({ length: 19 }, (_, m) => [`p${n}_${m}`, { type: 'string' }])),
+  }))
+  const tool = JSON.stringify({ name: 'a', inputSchema: { type: 'object', anyOf: alternatives } })
+  t.match(listed(['gemini'], tool), {
+    tools: tool, verdict: 'log', found: [['tool/profile', '/result/tools/0', undefined]],
+  })
   t.end()
 })

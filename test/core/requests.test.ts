@@ -14,6 +14,8 @@ const frameOf = (message: object, event?: string): Frame => ({
   ...(event !== undefined && { envelope: { event } }),
 })
 
+const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' })
+
 const on = (name: string, more: Partial<Exchange> = {}): Exchange => ({
   ...exchangeNamed(name), context: 'alice', ...more,
 })
@@ -26,7 +28,6 @@ t.test('a response that is replayed on a resumed stream is judged again by its r
     const script = new Script().begin()
     hear(script, 'client', on('post'), frameOf(call(7, 'weather')))
     hear(script, 'server', on('post'), frameOf(answer(7, structured), 'id: 1'))
-    script.perform({ type: 'undelivered', key: '7' })
     const replayed = hear(
       script, 'server', on('get', { resumed: true }), frameOf(answer(7, structured), 'id: 1'),
     )
@@ -105,6 +106,42 @@ t.test('cancelling a queued request ends its HTTP request', t => {
   t.end()
 })
 
+t.test('a cancelled request ends its HTTP request, unless others of its batch are awaited', t => {
+  const cancel = (id: number) => ({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } })
+  const script = new Script().begin([weather], '2025-03-26')
+  script.client(ping(1), 'post')
+  t.match(script.client(cancel(1), 'other'), [['complete', 'post'], ['to server', cancel(1)]])
+  t.match(script.server(result(1, {})), [], 'the late response reaches nobody')
+  script.client([ping(2), ping(3)], 'batch')
+  t.match(script.client(cancel(2), 'other'), [['to server', cancel(2)]])
+  t.match(script.client(cancel(3), 'other'), [['to server', cancel(3)], ['complete', 'batch']])
+  script.client([ping(5), ping(6)], 'batch')
+  script.server(result(5, {}), 'batch')
+  t.match(script.client(cancel(6), 'other').slice(1), [['to client', [{ id: 5 }]], ['complete', 'batch']])
+  script.client(ping(4))
+  t.match(script.client(cancel(4)), [['to server', cancel(4)]], 'stdio has no response to end')
+  t.end()
+})
+
+t.test('a request whose answer comes on another stream is answered there, and the log says so', t => {
+  for (const action of ['block', 'log'] as const) {
+    const script = new Script({ actions: { 'wire/http': action } }).begin()
+    script.client(call(1, 'weather'), 'post')
+    const lost = { type: 'request-lost', key: '1', reason: 'the server gave no answer (HTTP 202)' } as const
+    t.same(script.happens({ ...lost, exchange: 'post', isElsewhere: true }), [])
+    t.match(script.server(answer(1, {}), 'get'), [['to client', { result: { structuredContent: {} } }]])
+    t.match(script.raw.at(-1), { exchange: 'get' })
+    t.match(script.entries.at(-1), { verdict: 'log', findings: [{ rule: 'wire/http', message: /HTTP 202/ }] })
+    script.client(call(2, 'weather'), 'post')
+    script.happens({ ...lost, key: '2', exchange: 'post', isElsewhere: true })
+    t.match(
+      script.happens({ ...lost, key: '2', exchange: 'get' }), [['to client', { id: 2, error: { code: -31001 } }]],
+    )
+    t.match(script.raw.at(-1), { exchange: 'get' }, 'where it is still read')
+  }
+  t.end()
+})
+
 t.test('a cancellation means the first of two requests with one id', t => {
   const script = new Script({ actions: { 'call/arguments': 'block', 'wire/id': 'log' } }).begin()
   script.holdChecks = true
@@ -148,8 +185,8 @@ t.test('without a session, a client answers no request of the server that anothe
     const sent = hear(
       script, 'client', on('post-2', { context }), frameOf({ jsonrpc: '2.0', id: 9, result: {} }),
     )
-    t.match(sent, passes ? [['to server', { id: 9 }]] : [], context)
-    t.equal(sent.length, passes ? 1 : 0, context)
+    t.match(sent, [...(passes ? [['to server', { id: 9 }]] : []), ['complete', 'post-2']], context)
+    t.equal(sent.length, passes ? 2 : 1, context)
   }
   t.end()
 })

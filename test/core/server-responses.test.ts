@@ -1,6 +1,4 @@
 import t from 'tap'
-import { parseFrame } from '#protocol/parse.js'
-import { exchange } from '../exchange.js'
 import { answer, call, initialize, result, Script, weather } from './script.js'
 
 const modern = (capabilities: object = {}) => ({
@@ -329,31 +327,5 @@ t.test('capabilities declared to another relay do not count as missing', t => {
   t.match(fresh.server({ jsonrpc: '2.0', id: 's', method: 'roots/list' }), [
     ['to server', { id: 's', error: { code: -32601 } }],
   ])
-  t.end()
-})
-
-t.test('only the long result of a tool is disposable', t => {
-  const limits = { messageBytes: 1 << 24, depth: 128 }
-  const isDisposable = (method: string, params: object, text: string) => {
-    const script = new Script({ observed: true }).begin()
-    const hear = (from: 'client' | 'server', message: object) => script.relay.handle({
-      type: 'frame-received', from, exchange: exchange('stdio'),
-      frame: parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 9, ...message })), limits),
-    }, 0)
-    hear('client', { method, params })
-    const content = [{ type: 'text', text }]
-    const all = { content, structuredContent: {}, tools: [weather], contents: [{ uri: 'a:b', text }], messages: [] }
-    const effects = hear('server', { result: all })
-    const sent = effects.flatMap(effect => (effect.type === 'send' ? [effect.frame] : []))
-    t.equal(effects.findLastIndex(({ type }) => type === 'audit' || type === 'observe') <
-      effects.findIndex(({ type }) => type === 'send'), true, 'records and observers come first')
-    t.equal(sent.length, 1, method)
-    return sent.map(frame => frame.isDisposable === true)
-  }
-  const long = 'x'.repeat(40_000)
-  t.strictSame(isDisposable('tools/call', { name: 'weather' }, long), [true])
-  t.strictSame(isDisposable('tools/call', { name: 'weather' }, 'short'), [false])
-  for (const method of ['tools/list', 'prompts/list', 'prompts/get', 'resources/list', 'resources/read', 'x/y'])
-    t.strictSame(isDisposable(method, { uri: 'a:b', name: 'a' }, long), [false], method)
   t.end()
 })

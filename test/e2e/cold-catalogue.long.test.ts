@@ -81,6 +81,18 @@ t.test('when the list changes, the relay asks again before the next call', async
   await ended(t, wrapped)
 })
 
+t.test('a list that the server made before a change does not count; the client hears of each change', async t => {
+  const changed = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+  const wrapped = await cold(t, [
+    { when: '"tools/list"', once: true, say: [changed, answer('$ID', `{"tools":[${report()}]}`)] },
+    on('tools/list', answer('$ID', `{"tools":[${report(weather)}]}`)), on('tools/call', answer('$ID', lie)),
+  ])
+  wrapped.relay.send(call(legacy, '1', 'report'))
+  t.equal(await wrapped.relay.next(), changed)
+  t.strictSame(findingsOf(await wrapped.relay.next()), ['result/schema'], 'judged by the second list')
+  await ended(t, wrapped)
+})
+
 const failures: readonly (readonly [string, readonly Reaction[]])[] = [
   ['never comes', []],
   ['is refused', [on('tools/list', '{"jsonrpc":"2.0","id":$ID,"error":{"code":-32603,"message":"no"}}')]],

@@ -57,3 +57,35 @@ t.test('a cookie of one server of a gateway is for no other; that of the only on
     )).headers.get('set-cookie'), expected)
   }
 })
+
+t.test('a message that names the requests of two clients reaches both whole, however slowly one of them reads', async t => {
+  const file = join(scratch(t), 'server.mjs')
+  writeFileSync(file, `
+    import { createInterface } from 'node:readline'
+    const ids = []
+    for await (const line of createInterface({ input: process.stdin })) {
+      const { id, method } = JSON.parse(line)
+      if (method === 'tools/list') console.log(JSON.stringify({ jsonrpc: '2.0', id, result: { tools: [{ name: 'a', inputSchema: { type: 'object' } }] } }))
+      if (method !== 'tools/call' || ids.push(id) < 2) continue
+      const text = '{"jsonrpc":"2.0","id":' + ids[0] + ',"id":' + ids[1] + ',"result":{"content":["'
+      process.stdout.write(Buffer.from(text + '\\xff'.repeat(6_000_000) + '"]}}\\n', 'latin1'))
+    }`)
+  const { url } = await serve(t, ['--policy', 'observe', '--audit', 'none', '--', process.execPath, file])
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {},
+  }
+  const call = () => fetch(`${url}/mcp`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json', accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'a',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'a', _meta } }),
+  })
+  const [slow, fast] = await Promise.all([call(), call()])
+  const bodyOf = async (response: Response) => Buffer.from(await response.arrayBuffer()).toString('latin1')
+  const text = await bodyOf(fast)
+  t.match(text, /^\{"jsonrpc":"2\.0"/)
+  t.equal(text.split('\xff').length, 6_000_001)
+  t.ok(await bodyOf(slow) === text)
+})

@@ -1,22 +1,19 @@
-import { once } from 'node:events'
-import { readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
-import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { readdirSync, writeFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { auditOf, cli, scratch } from './bridge.js'
-import { legacy, modern, request } from './cases.js'
-import { start, type Started } from './harness.js'
+import { legacy, modern } from './cases.js'
+import {
+  begin, call, childrenOf, fixture, gateway, initialize, initializeWith, lives, open, send, textOf, until,
+} from './gateways.js'
+import { start } from './harness.js'
 import { serve } from './http-bridges.js'
 
 // Each waits for processes most of the time.
 t.jobs = 3
 
 const skip = process.platform !== 'linux' && 'reads /proc'
-const fixture = (name: string) =>
-  fileURLToPath(new URL(`../../test/fixtures/process/${name}`, import.meta.url))
-
 /**
  * Speaks HTTP, names its sessions, and asks in the middle of each call; what it is answered is its answer.
  */
@@ -42,112 +39,6 @@ const server = createServer((request, response) => {
 })
 server.listen(0, '127.0.0.1', () => console.log(server.address().port))
 `
-
-const initialize = request(
-  legacy, '0', 'initialize',
-  `"protocolVersion":"${legacy}","capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"1"}`,
-)
-const call = (id: number, name: string, given: object = {}, revision = legacy) =>
-  request(revision, String(id), 'tools/call', `"name":"${name}","arguments":${JSON.stringify(given)}`)
-
-interface Reply {
-  readonly status: number
-  readonly session: string | undefined
-  readonly text: string
-}
-
-const begin = async (
-  url: string, method: string, headers: Record<string, string>, body: string,
-): Promise<IncomingMessage> => {
-  const sent = httpRequest(url, { method, agent: false, headers: {
-    accept: 'application/json, text/event-stream', 'content-type': 'application/json', ...headers,
-  } })
-  sent.end(body)
-  const [response] = (await once(sent, 'response')) as [IncomingMessage]
-  return response
-}
-
-const send = async (
-  url: string, headers: Record<string, string>, body = '', method = 'POST',
-): Promise<Reply> => {
-  const response = await begin(url, method, headers, body)
-  let text = ''
-  for await (const chunk of response.setEncoding('utf8')) text += String(chunk)
-  const session = response.headers['mcp-session-id']
-  return {
-    status: response.statusCode ?? 0, session: typeof session === 'string' ? session : undefined, text,
-  }
-}
-
-const open = async (url: string): Promise<Record<string, string>> => {
-  const { session, status, text } = await send(url, {}, initialize)
-  if (session === undefined) throw new Error(`no session: ${status} ${text}`)
-  const headers = { 'mcp-session-id': session, 'mcp-protocol-version': legacy }
-  await send(url, headers, '{"jsonrpc":"2.0","method":"notifications/initialized"}')
-  return headers
-}
-
-const textOf = ({ text }: Reply): string => /"text":"([^"]*)"/.exec(text)?.[1] ?? text
-
-/** Looks until it is so. */
-const until = async (isSo: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await isSo())) await pause(20)
-}
-
-const lives = (pid: number): boolean => {
-  try {
-    return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
-  } catch {
-    return false
-  }
-}
-
-const childrenOf = (pid: number): readonly number[] =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
-
-const linesOf = (file: string): readonly string[] => readFileSync(file, 'utf8').split('\n').filter(Boolean)
-
-interface Gateway {
-  readonly relay: Started
-  readonly url: (server: string) => string
-  readonly directory: string
-  /** Processes of servers that were started. */
-  readonly pids: () => readonly number[]
-  /** The relay processes that run. */
-  readonly relays: () => readonly number[]
-  readonly write: (servers: readonly string[], more?: object) => void
-}
-
-const gateway = async (
-  t: Test, servers: readonly string[], options: readonly string[] = [], env: NodeJS.ProcessEnv = {},
-  more: object = {},
-): Promise<Gateway> => {
-  const directory = scratch(t)
-  const [config, pids] = [join(directory, 'customs.json'), join(directory, 'pids')]
-  writeFileSync(pids, '')
-  const write = (names: readonly string[], also: object = {}) => {
-    const command = [process.execPath, fixture('fault-server.mjs'), pids]
-    writeFileSync(`${config}.new`, JSON.stringify({
-      version: 1, ...also, servers: Object.fromEntries(names.map(name => [name, { command }])),
-    }))
-    renameSync(`${config}.new`, config)
-  }
-  write(servers, more)
-  const { relay, url } = await serve(
-    t, ['--audit', join(directory, 'audit.ndjson'), '--log-level', 'info', '--config', config, ...options],
-    [], env,
-  )
-  t.teardown(() => {
-    // Servers have groups of their own.
-    for (const pid of linesOf(pids).map(Number).filter(lives)) process.kill(pid, 'SIGKILL')
-  })
-  return {
-    relay, directory, write,
-    url: server => `${url}/${server}/mcp`,
-    pids: () => linesOf(pids).map(Number),
-    relays: () => childrenOf(relay.pid),
-  }
-}
 
 const verified = async (t: Test, directory: string): Promise<void> => {
   const logs =
@@ -209,6 +100,20 @@ for (const [fault, reason] of faults) {
     await verified(t, directory)
   })
 }
+
+t.test('each request of a batch gets an error when its relay process dies', { skip }, async t => {
+  const revision = '2025-03-26'
+  const { url, relay, relays } = await gateway(t, ['one'])
+  const { session = '' } = await send(url('one'), {}, initializeWith(revision))
+  const headers = { 'mcp-session-id': session, 'mcp-protocol-version': revision }
+  await send(url('one'), headers, '{"jsonrpc":"2.0","method":"notifications/initialized"}')
+  const waiting = send(url('one'), headers, `[${call(1, 'held', {}, revision)},${call(2, 'held', {}, revision)}]`)
+  await until(() => (relay.stderr().match(/^held$/mg)?.length ?? 0) > 1)
+  for (const pid of relays()) process.kill(pid, 'SIGKILL')
+  const { status, text } = await waiting
+  t.equal(status, 502)
+  t.match(JSON.parse(text), [1, 2].map(id => ({ id, error: { code: -31001 } })))
+})
 
 t.test('a relay process is started when it is first used, and ends when nobody uses it', {
   skip

@@ -2,16 +2,20 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Meter } from '#protocol/json.js'
 import { isObject, unmetered, type Json, type JsonObject } from '#protocol/unmetered.js'
-import { accepts } from '#profiles/accepts.js'
-import { adapted } from '#profiles/adapt.js'
+import { fit } from '#profiles/fit.js'
 import { profiles } from '#profiles/index.js'
+import type { Profile } from '#profiles/profile.js'
 import { checkAtOnce } from '../core/engine.js'
 import { absent, corpus, drafts, groupsOf, samples, suite } from '../schema/ask.js'
 import { nearly } from '../schema/nearly.js'
+import { accepts } from './oracle.js'
 import { calls, inputs } from './schemas.js'
 
 /** Profiles that force no subset. */
 const wide = profiles.filter(({ input }) => input.isStrict !== true)
+
+const adapted = (definition: JsonObject, profile: Profile, meter = new Meter()): JsonObject =>
+  unmetered(fit(definition, profile, meter).made)
 
 const toolOf = (inputSchema: Json) => ({ name: 'tool', inputSchema })
 
@@ -29,10 +33,11 @@ const shown = (
   t: Test, schema: Json, of = profiles,
 ): readonly (readonly [name: string, schema: JsonObject])[] =>
   of.map(profile => {
-    const tool = adapted(toolOf(schema), [profile], new Meter())
+    const tool = adapted(toolOf(schema), profile)
     const about = () => `${profile.name}: ${JSON.stringify(schema)} became ${JSON.stringify(tool)}`
     const refused = accepts(tool, profile, new Meter())
     if (refused.length > 0) t.fail(`${about()}: ${JSON.stringify(refused[0])}`)
+    if (fit(tool, profile, new Meter()).refused.length > 0) t.fail(`${about()}, which is refused again`)
     const made = unmetered(tool)['inputSchema']
     if (!isObject(made) || !isUsable(made)) t.fail(`${about()}: not usable`)
     return [profile.name, isObject(made) ? made : {}]
@@ -126,7 +131,7 @@ t.test('an accepted value stays accepted where schemas are folded, merged, copie
 t.test('an output schema is shown for what it declares, or left out', t => {
   const outputSchema = { $schema: 'http://json-schema.org/draft-07/schema#', type: 'array', items: [true] }
   for (const profile of profiles) {
-    const tool = adapted({ name: 'a', inputSchema: { type: 'object' }, outputSchema }, [profile], new Meter())
+    const tool = adapted({ name: 'a', inputSchema: { type: 'object' }, outputSchema }, profile)
     const made = unmetered(tool)['outputSchema']
     t.ok(made === undefined || fits(made, ['x']), profile.name)
     t.same(accepts(tool, profile, new Meter()), [], profile.name)
@@ -143,7 +148,7 @@ t.test('a large schema that many references copy is copied a few times', t => {
     properties: { ...Object.fromEntries(references), z },
   }
   for (const profile of profiles) {
-    const tool = adapted(toolOf(schema), [profile], new Meter(undefined, 400_000))
+    const tool = adapted(toolOf(schema), profile, new Meter(undefined, 1_000_000))
     t.same(accepts(tool, profile, new Meter()), [], profile.name)
     t.ok(JSON.stringify(tool).length < 500_000, profile.name)
   }
@@ -156,7 +161,7 @@ t.test('each profile accepts each tool of real servers, and each takes the argum
     if (from.endsWith(' out')) continue
     schemas++
     for (const profile of profiles) {
-      const tool = adapted(toolOf(schema), [profile], new Meter())
+      const tool = adapted(toolOf(schema), profile)
       if (accepts(tool, profile, new Meter()).length > 0) t.fail(`${profile.name}: ${from}`)
     }
     if (!isAll && index % 20 !== 0 && real.length === 0) continue

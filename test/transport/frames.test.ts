@@ -1,7 +1,8 @@
 import { equal } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { Gathering, release } from '#transport/frames.js'
+import { parseFrame } from '#protocol/parse.js'
+import { Gathering, owning, release } from '#transport/frames.js'
 
 const maxBytes = 1024 * 1024
 
@@ -51,11 +52,32 @@ t.test('large pieces are freed when they were copied', t => {
   t.end()
 })
 
-t.test('a buffer is freed unless it is small or shares its memory', t => {
-  const [whole, small, chunk] = [Buffer.alloc(40_000), Buffer.alloc(30_000), Buffer.alloc(40_001)]
-  const part = chunk.subarray(1)
-  for (const one of [whole, small, part]) release(one)
-  t.strictSame([whole, small, part].map(({ length }) => length), [0, 30_000, 40_000])
+/** In a buffer of its own. */
+const read = (text: string, from = 0) => {
+  const whole = Buffer.from(new Uint8Array(Buffer.from(`${' '.repeat(from)}${text}`)).buffer)
+  return parseFrame(whole.subarray(from), { messageBytes: maxBytes, depth: 64 })
+}
+const result = (members: object) => JSON.stringify({ jsonrpc: '2.0', id: 1, result: members })
+const long = 'x'.repeat(40_000)
+
+t.test('a long result of a tool that owns its bytes is freed, once', t => {
+  const content = [{ type: 'text', text: long }]
+  const whole = owning(read(result({ content })))
+  release({ ...whole })
+  t.ok(whole.bytes.length > 40_000, 'a frame that is made of it is no owner of the same bytes')
+  release(whole)
+  t.equal(whole.bytes.length, 0)
   t.doesNotThrow(() => release(whole), 'once more')
+  const others = [
+    read(result({ content: [{ type: 'text', text: 'short' }] })), read(result({ content }), 1),
+    read(result({ tools: [{ name: long }] })), read(result({ contents: [{ text: long }] })),
+    read(result({ messages: [{ content }] })), read(result({ content: { text: long } })),
+    read(`[${result({ content })}]`), read(`${result({ content })}!`),
+    read(JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: 1, message: long, data: { content } } })),
+    read(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'a', params: { content } })),
+  ]
+  const lengths = others.map(({ bytes }) => bytes.length)
+  for (const frame of others) release(owning(frame))
+  t.strictSame(others.map(({ bytes }) => bytes.length), lengths)
   t.end()
 })

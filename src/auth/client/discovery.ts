@@ -41,12 +41,13 @@ export const discover = async (
   const found = await resourceOf(url, resourceMetadata, fetch)
   if (found !== undefined && issuer !== undefined && !found.issuers.includes(issuer)) {
     throw new HttpFailure(`${url.host} names other issuers than ${issuer}: ` +
-      found.issuers.slice(0, maxIssuers).map(quote).join(', '))
+      `${found.issuers.slice(0, maxIssuers).map(quote).join(', ')}. If this is right, change auth.issuer, or ` +
+      `run mcp-customs logout ${canonical(url)}`)
   }
   const issuers = issuer === undefined ? (found?.issuers ?? [url.origin]) : [issuer]
   let fault: string | undefined
   for (const one of issuers.slice(0, maxIssuers)) {
-    const server = await serverOf(one, fetch).catch((error: unknown) => {
+    const server = await issuerMetadata(one, fetch).catch((error: unknown) => {
       fault ??= error instanceof Error ? error.message : undefined
       return undefined
     })
@@ -103,7 +104,9 @@ const covers = (resource: string, url: URL): boolean => {
 }
 
 /** @throws HttpFailure where the metadata is that of another issuer */
-const serverOf = async (issuer: string, fetch: GuardedFetch): Promise<AuthorizationServer | undefined> => {
+export const issuerMetadata = async (
+  issuer: string, fetch: GuardedFetch,
+): Promise<AuthorizationServer | undefined> => {
   if (!URL.canParse(issuer)) throw new HttpFailure(`the issuer ${quote(issuer)} is no URL`)
   let failure: unknown
   for (const place of metadataUrls(new URL(issuer))) {

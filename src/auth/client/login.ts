@@ -22,8 +22,7 @@ export interface LoginOptions {
    */
   readonly holder?: Holder | undefined
   readonly folder: LoginFolder
-  /** Shows the URL of a login to the person. */
-  readonly show: (url: string, isNew: boolean) => void
+  readonly show: UserLoginOptions['show']
   readonly warn: (message: string) => void
   readonly now?: () => number
 }
@@ -167,6 +166,8 @@ export class Login implements Authorizer {
   async #loggedIn(purpose: Purpose): Promise<boolean> {
     this.#throwIfFailed()
     const { holder } = this.#options
+    // A server that does not ask by OAuth has its own say.
+    if (holder?.name === '' && purpose.wanted.schemes.length === 0) return false
     if (holder !== undefined) throw new HttpFailure(unasked(holder, purpose))
     const asking = (this.#asking ??= this.#ask(purpose))
     let timer: NodeJS.Timeout | undefined
@@ -244,7 +245,10 @@ export class Login implements Authorizer {
 }
 
 const unasked = ({ issuer, name }: Holder, { wanted: { error, scopes = [] } }: Purpose): string => {
-  if (name === '') return 'the server asks for a login, and the client\'s token names no subject'
+  if (name === '') {
+    return 'the server asks for a login, and nothing shows which user the client is: give serve a token ' +
+      '(auth.tokens, --token-file) or a socket of mode 600, or write auth: { shared: true } for the server'
+  }
   const lacks = error === 'insufficient_scope' ? ` with auth.scopes ${JSON.stringify(scopes)}` : ''
   return `the server asks for a login of ${visible(name)}: where this relay runs, run mcp-customs login ` +
     `--config FILE --server NAME ${issuer === '' ? '--token-name' : '--subject'} ${wordsText([name])}${lacks}`

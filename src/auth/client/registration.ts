@@ -8,6 +8,8 @@ export type Method = 'none' | 'client_secret_basic' | 'client_secret_post' | 'pr
 
 /** This program as one client of one issuer. */
 export interface Client {
+  /** `IssuerClient` sends the credentials to no other issuer. */
+  readonly issuer: string
   readonly id: string
   readonly secret?: string | undefined
   /** PEM (PKCS #8), for `private_key_jwt`. */
@@ -20,25 +22,19 @@ export interface Client {
   readonly secretExpiresAt?: number | undefined
 }
 
-/** What the operator says of the client. */
-export interface ClientSettings {
-  readonly clientId?: string | undefined
-  readonly clientSecret?: string | undefined
-  readonly privateKey?: string | undefined
-  /** The URL of a Client ID Metadata Document. */
-  readonly clientMetadataUrl?: string | undefined
+/** The client that the operator names. */
+export interface GivenClient extends Client {
+  /** The id is the URL of a Client ID Metadata Document, which not every issuer supports. */
+  readonly isDocument: boolean
 }
 
-/**
- * The client that needs no registration: the operator's, or the one with a Client ID Metadata Document, where
- * the issuer supports it (2026-07-28, client registration, for the order).
- */
+/** @returns the operator's client, if this issuer can know it (2026-07-28, client registration) */
 export const givenClient = (
-  { clientId, clientSecret, privateKey, clientMetadataUrl }: ClientSettings, server: AuthorizationServer,
+  given: GivenClient | undefined, server: AuthorizationServer,
 ): Client | undefined => {
-  if (clientId !== undefined) return { id: clientId, secret: clientSecret, privateKey }
-  const isSupported = server.client_id_metadata_document_supported === true
-  return isSupported && clientMetadataUrl !== undefined ? { id: clientMetadataUrl, privateKey } : undefined
+  if (given?.issuer !== server.issuer) return undefined
+  const isKnown = !given.isDocument || server.client_id_metadata_document_supported === true
+  return isKnown ? given : undefined
 }
 
 interface Registration {
@@ -83,7 +79,7 @@ export const register = async (
   const method = text('token_endpoint_auth_method')
   const expires = isObject(document) ? member(document, 'client_secret_expires_at') : undefined
   return {
-    id, redirectUri, secret: text('client_secret'), method: methods.find(one => one === method),
+    issuer, id, redirectUri, secret: text('client_secret'), method: methods.find(one => one === method),
     secretExpiresAt: typeof expires === 'number' && expires > 0 ? expires * 1000 : undefined,
   }
 }

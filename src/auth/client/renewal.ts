@@ -154,7 +154,7 @@ export class Renewal {
     if (stored === undefined || tokens === undefined) return undefined
     const valid = this.#validExcept(refused)
     if (valid !== undefined && !this.#canRenew(stored)) return valid
-    const { url, tls, settings, now } = this.#options
+    const { url, tls, settings, file, now } = this.#options
     const { server, client, resource, dpop, requested } = stored
     const issuer = new IssuerClient({
       server, client: withSecrets(client, settings), fetch: fetchFor(url, tls), now,
@@ -173,10 +173,14 @@ export class Renewal {
     try {
       const granted = await issuer.refresh(refresh, resource)
       this.#failure = undefined
-      return await this.keep({
+      const renewed = {
         ...stored, sentAt: undefined,
         tokens: { ...granted, refresh: granted.refresh ?? refresh, scopes: granted.scopes ?? tokens.scopes },
-      })
+      }
+      if (held.renew() === undefined) return await this.keep(renewed)
+      // The process was stopped meanwhile: what its successor got since then stays.
+      this.#stored = await file.change(now => (now?.tokens?.refresh === refresh ? renewed : now ?? renewed))
+      return this.#validExcept(refused)
     } catch (error) {
       if (!(error instanceof Refused)) throw error
       this.#defer(error)

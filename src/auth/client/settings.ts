@@ -1,12 +1,15 @@
 import type { Wanted } from '#transport/http/challenge.js'
 import type { Discovered } from './discovery.js'
-import type { Client, ClientSettings } from './registration.js'
+import type { Client, GivenClient } from './registration.js'
 
 /** What the operator says of logins at one server (docs/auth.md). */
-export interface LoginSettings extends ClientSettings {
+export interface LoginSettings {
   /** Whose tokens these are: the user's, who logs in, or the client's own. */
   readonly grant: 'user' | 'client'
+  /** Undefined: the one that the server names first, which each login keeps. */
   readonly issuer?: string | undefined
+  /** Undefined: the relay registers itself. */
+  readonly client?: GivenClient | undefined
   readonly scopes?: readonly string[] | undefined
   /** The port of the redirect URI, for issuers that know it; undefined: any. */
   readonly callbackPort?: number | undefined
@@ -32,21 +35,22 @@ export interface Holder {
 }
 
 /** Distinguishes the logins at one server: those of two clients, at two issuers, or of two holders. */
-export const loginKeyOf = (
-  { clientId, clientMetadataUrl, issuer = '' }: LoginSettings, holder?: Holder,
-): string =>
-  JSON.stringify([clientId ?? clientMetadataUrl ?? '', issuer, ...(holder ? [holder.issuer, holder.name] : [])])
+export const loginKeyOf = ({ client, issuer = '' }: LoginSettings, holder?: Holder): string =>
+  JSON.stringify([client?.id ?? '', issuer, ...(holder ? [holder.issuer, holder.name] : [])])
+
+/** The issuer to log in at: a server cannot send the user, or a token of the relay, to another one later. */
+export const issuerFor = (
+  { issuer }: LoginSettings, login: { readonly server: { readonly issuer: string } } | undefined,
+): string | undefined => issuer ?? login?.server.issuer
 
 /** The operator's secrets are in the configuration, not in the file of the login. */
-export const withSecrets = (
-  client: Client, { clientId, clientSecret, privateKey, clientMetadataUrl }: ClientSettings,
-): Client => {
-  if (client.id === clientId) return { ...client, secret: clientSecret, privateKey }
-  return client.id === clientMetadataUrl ? { ...client, privateKey } : client
-}
+export const withSecrets = (client: Client, { client: given }: LoginSettings): Client =>
+  (given !== undefined && isSame(client, given) ? given : client)
 
-export const withoutSecrets = (client: Client, { clientId, clientMetadataUrl }: ClientSettings): Client =>
-  client.id === clientId || client.id === clientMetadataUrl ? { id: client.id } : client
+export const withoutSecrets = (client: Client, { client: given }: LoginSettings): Client =>
+  (given !== undefined && isSame(client, given) ? { issuer: client.issuer, id: client.id } : client)
+
+const isSame = (one: Client, other: Client): boolean => one.issuer === other.issuer && one.id === other.id
 
 /**
  * The scopes to ask for: those of the challenge and of the operator; if neither names any, those of the

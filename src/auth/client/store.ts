@@ -4,11 +4,12 @@ import { open, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { JWK } from 'jose'
-import { Claimed, claim, type Claim } from '#claim.js'
+import { attemptMs, Contest, type Claim } from '#claim.js'
 import { codeOf } from '#errors.js'
 import {
   isArray, isObject, isString, member, parseJson, type Json, type JsonObject,
 } from '#protocol/unmetered.js'
+import { HttpFailure } from '#transport/upstream/pool.js'
 import { serverMetadata, type AuthorizationServer } from './discovery.js'
 import type { Client, Method } from './registration.js'
 import type { Begun, Tokens } from './requests.js'
@@ -37,10 +38,15 @@ export interface Stored {
 
 export interface Pending extends Begun {
   readonly startedAt: number
+  /** The path of the start page that is shown, until a browser has opened it. */
+  readonly path?: string | undefined
 }
 
-/** In milliseconds. */
-const pollMs = 100
+/**
+ * Longest wait for another process that holds the claim on the tokens and lives, in milliseconds: it asks the
+ * issuer, and each request there ends sooner.
+ */
+const claimMs = 40_000
 
 /** The file of one login. It is changed only by the process that has claimed it. */
 export class LoginFile {
@@ -92,17 +98,21 @@ export class LoginFile {
     }
   }
 
-  /** Waits for the claim on the tokens. @returns the claim, or a value as soon as `instead` returns one */
+  /**
+   * Waits for the claim on the tokens.
+   * @returns the claim, or a value as soon as `instead` returns one
+   * @throws HttpFailure when another process does not give it back
+   */
   claimed<Value>(instead: () => Value | undefined): Promise<Claim | { readonly instead: Value }> {
-    return waitFor(this.#path, instead)
+    return waitFor(this.#path, instead, claimMs)
   }
 
   /**
    * As `claimed`, for the right to ask the user to log in. It is a claim of its own, because a login takes
-   * minutes, and tokens must be refreshed meanwhile.
+   * minutes, and tokens must be refreshed meanwhile. The requests that wait for it have an end of their own.
    */
   claimedForLogin<Value>(instead: () => Value | undefined): Promise<Claim | { readonly instead: Value }> {
-    return waitFor(`${this.#path}.login`, instead)
+    return waitFor(`${this.#path}.login`, instead, Infinity)
   }
 
   /** Changes the file under a claim. @param changed makes the new state from the current one */
@@ -138,32 +148,19 @@ export const withoutRegistration = (stored: Stored): Stored =>
   ({ ...stored, client: { ...stored.client, redirectUri: undefined } })
 
 const waitFor = async <Value>(
-  file: string, instead: () => Value | undefined,
+  file: string, instead: () => Value | undefined, longestMs: number,
 ): Promise<Claim | { readonly instead: Value }> => {
   // Made here, because most relays never log in.
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  for (;;) {
+  const contest = new Contest(file)
+  for (let waited = 0; waited < longestMs; waited += attemptMs) {
     const found = instead()
     if (found !== undefined) return { instead: found }
-    try {
-      return kept(await claim(file))
-    } catch (error) {
-      if (!(error instanceof Claimed)) throw error
-      await pause(pollMs * (0.5 + Math.random()))
-    }
+    const owned = contest.attempt()
+    if (owned !== undefined) return owned
+    await pause(attemptMs)
   }
-}
-
-/** The owner of a claim shows once a second that it lives. */
-const kept = ({ renew, release }: Claim): Claim => {
-  const timer = setInterval(renew, 1000).unref()
-  return {
-    renew,
-    release: () => {
-      clearInterval(timer)
-      release()
-    },
-  }
+  throw new HttpFailure(`${contest.rival ?? 'another relay'} uses the login at this server, and does not end`)
 }
 
 /** The folder of all logins of a user. */
@@ -234,7 +231,7 @@ const storedIn = (value: Json | undefined): Stored | undefined => {
   return {
     url, resource, server: serverMetadata(server, issuer),
     client: {
-      id, secret: textIn(client, 'secret'), redirectUri: textIn(client, 'redirectUri'),
+      issuer, id, secret: textIn(client, 'secret'), redirectUri: textIn(client, 'redirectUri'),
       method: textIn(client, 'method') as Method | undefined,
       secretExpiresAt: numberIn(client, 'secretExpiresAt'),
     },
@@ -262,5 +259,5 @@ const pendingIn = (value: JsonObject | undefined): Pending | undefined => {
   const startedAt = numberIn(value, 'startedAt')
   if (url === undefined || state === undefined || verifier === undefined) return undefined
   return redirectUri === undefined || startedAt === undefined
-    ? undefined : { url, state, verifier, redirectUri, startedAt }
+    ? undefined : { url, state, verifier, redirectUri, startedAt, path: textIn(value, 'path') }
 }

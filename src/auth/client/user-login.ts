@@ -7,7 +7,9 @@ import { discover, type Discovered } from './discovery.js'
 import { keyPairOf, newKey } from './dpop.js'
 import { givenClient, register, type Client } from './registration.js'
 import { IssuerClient, isUnknownClient, type Begun, type Tokens } from './requests.js'
-import { scopesFor, withSecrets, type LoginSettings, type Purpose } from './settings.js'
+import {
+  issuerFor, scopesFor, withSecrets, withoutSecrets, type LoginSettings, type Purpose,
+} from './settings.js'
 import { withoutRegistration, type LoginFile, type Pending, type Stored } from './store.js'
 
 export interface UserLoginOptions {
@@ -15,8 +17,13 @@ export interface UserLoginOptions {
   readonly settings: LoginSettings
   readonly file: LoginFile
   readonly fetch: GuardedFetch
-  /** Shows the person the URL. @param isNew false for one that a browser has opened a moment ago */
-  readonly show: (url: string, isNew: boolean) => void
+  /**
+   * Shows the person where the login begins.
+   * @param start the page on this machine that leads there, once
+   * @param isNew false for a login that a browser has opened a moment ago
+   * @param url the issuer's, for a browser on another machine: whoever reads it can finish the login
+   */
+  readonly show: (start: string, isNew: boolean, url: string) => void
   readonly now: () => number
   /** False: one user may log in in two processes at once, each with a flow of its own. */
   readonly alone: boolean
@@ -44,6 +51,8 @@ export class UserLogin {
   readonly #over = new AbortController()
   #callback: Callback | undefined
   #begun: Begun | undefined
+  /** The start page was used: the file of the login is told. */
+  #opened: () => void = () => undefined
   #running: Promise<Stored | undefined> | undefined
   #tellShown: () => void = () => undefined
   /** Resolves when the user has been asked, by this process or another one. */
@@ -66,8 +75,8 @@ export class UserLogin {
   /** The local URL that leads a browser to the login; undefined before a login has begun. */
   get startUrl(): string | undefined {
     if (this.#callback !== undefined) return this.#callback.startUrl
-    const { redirectUri } = this.#options.file.begun.read()?.pending ?? {}
-    return redirectUri === undefined ? undefined : new URL('/', redirectUri).href
+    const { redirectUri, path } = this.#options.file.begun.read()?.pending ?? {}
+    return redirectUri === undefined || path === undefined ? undefined : new URL(path, redirectUri).href
   }
 
   /**
@@ -135,24 +144,29 @@ export class UserLogin {
   async #ask(purpose: Purpose): Promise<Stored | undefined> {
     const { url, settings, file, fetch, show, now, alone } = this.#options
     const { resourceMetadata } = purpose.wanted
-    const found = await discover(url, { resourceMetadata, issuer: settings.issuer }, fetch)
+    const [login, begun] = [file.read(), file.begun.read()]
+    const found = await discover(url, { resourceMetadata, issuer: issuerFor(settings, login) }, fetch)
     if (found === undefined) return undefined
-    // Clients, keys and tokens are sent to no other issuer than their own.
-    const ofIssuer = (one: Stored | undefined): Stored | undefined =>
-      (one?.server.issuer === found.server.issuer ? one : undefined)
-    const [login, former] = [ofIssuer(file.read()), ofIssuer(file.begun.read())]
+    // A login that is only begun is no reason to keep its issuer.
+    const former = begun?.server.issuer === found.server.issuer ? begun : undefined
     const requested = scopesFor(found, purpose, settings, login?.requested)
     const resumed = alone ? await this.#resumed(former, requested) : undefined
     const flow = resumed ?? await this.#begin(found, requested, [login, former])
     const { pending, ...stored } = flow
+    const start = this.#callback?.startUrl ?? ''
+    const note = async (path: string | undefined): Promise<void> =>
+      (alone ? file.begun.write({ ...flow, pending: { ...pending, path } }) : undefined)
     // The stored login stays in its file until the new tokens arrive.
-    if (alone) await file.begun.write(flow)
+    await note(new URL(start).pathname)
+    let noted = Promise.resolve()
+    this.#opened = () => void (noted = note(undefined).catch(() => undefined))
     const issuer = await this.#issuerOf(flow)
     this.#takeExchange(answer => issuer.exchange(answer, pending, flow.resource))
     const granted = this.#granted(purpose)
     this.#tellShown()
-    show(pending.url, resumed === undefined || now() - pending.startedAt > reopenMs)
+    show(start, resumed === undefined || now() - pending.startedAt > reopenMs, pending.url)
     const got = await granted.catch(async (error: unknown) => {
+      await noted
       if (isUnknownClient(error)) {
         file.begun.remove()
         if (login?.client.id === flow.client.id) {
@@ -162,6 +176,7 @@ export class UserLogin {
       throw error
     })
     const kept = 'url' in got ? got : await file.change(() => ({ ...stored, tokens: got }))
+    await noted
     if (alone) file.begun.remove()
     return kept
   }
@@ -206,7 +221,7 @@ export class UserLogin {
     if (this.#options.now() - pending.startedAt > pendingMs) return undefined
     if (!requested.every(scope => former.requested.includes(scope))) return undefined
     this.#begun = pending
-    const redirectUri = await this.#listen(portOf(pending.redirectUri))
+    const redirectUri = await this.#listen(portOf(pending.redirectUri), pending.path)
     return redirectUri === undefined ? undefined : { ...former, pending }
   }
 
@@ -236,7 +251,7 @@ export class UserLogin {
     server: Discovered['server'], known: readonly Client[],
   ): Promise<readonly [client: Client, redirectUri: string]> {
     const { settings, fetch, now } = this.#options
-    const given = givenClient(settings, server)
+    const given = givenClient(settings.client, server)
     // Issuers compare the port, too: the registered one is used again, if it is free.
     for (const client of given === undefined ? known : []) {
       const { redirectUri, secretExpiresAt = Infinity } = client
@@ -248,15 +263,18 @@ export class UserLogin {
     if (redirectUri === undefined) {
       throw new HttpFailure(`port ${callbackPort} of auth.callbackPort is in use`)
     }
-    const client = given === undefined ? await register(server, { redirectUri }, fetch) : { id: given.id }
-    return [client, redirectUri]
+    return [
+      given === undefined ? await register(server, { redirectUri }, fetch) : withoutSecrets(given, settings),
+      redirectUri,
+    ]
   }
 
   /** @returns the redirect URI; undefined when the port is in use */
-  async #listen(port: number): Promise<string | undefined> {
+  async #listen(port: number, path?: string): Promise<string | undefined> {
     try {
       this.#callback = await openCallback({
-        port, start: () => this.#begun?.url, answered: parameters => this.#answered(parameters),
+        port, path, start: () => this.#begun?.url, opened: () => this.#opened(),
+        answered: parameters => this.#answered(parameters),
       })
       return this.#callback.redirectUri
     } catch (error) {

@@ -3,7 +3,7 @@ import { HttpFailure } from '#transport/upstream/pool.js'
 import { discover } from './discovery.js'
 import { givenClient, register } from './registration.js'
 import { hostOf, IssuerClient, Refused } from './requests.js'
-import { scopesFor, withoutSecrets, type Purpose } from './settings.js'
+import { issuerFor, scopesFor, withoutSecrets, type Purpose } from './settings.js'
 import type { Stored } from './store.js'
 import type { UserLoginOptions } from './user-login.js'
 
@@ -15,16 +15,14 @@ export const clientLogin = async (
 ): Promise<Stored | undefined> => {
   const { resourceMetadata } = purpose.wanted
   const before = file.read()
-  // The secret goes to one issuer: the operator's, or the first that the server has named.
-  const bound = settings.issuer ?? before?.server.issuer
-  const found = await discover(url, { resourceMetadata, issuer: bound }, fetch)
+  const found = await discover(url, { resourceMetadata, issuer: issuerFor(settings, before) }, fetch)
   if (found === undefined) return undefined
   const { server, resource } = found
-  const client = givenClient(settings, server)
+  const client = givenClient(settings.client, server)
   if (client === undefined) throw new HttpFailure('auth.clientId is missing')
   const requested = scopesFor(found, purpose, settings, before?.requested)
   const tokens = await new IssuerClient({ server, client, fetch, now }).credentials(resource, requested)
-  return { url: url.href, resource, server, client: { id: client.id }, requested, tokens }
+  return { url: url.href, resource, server, client: withoutSecrets(client, settings), requested, tokens }
 }
 
 /** Waits until the user has entered a code on another device (RFC 8628). */
@@ -32,14 +30,14 @@ export const deviceLogin = async (
   { url, settings, file, fetch, now }: Options, purpose: Purpose, show: (url: string, code: string) => void,
 ): Promise<Stored | undefined> => {
   const { resourceMetadata } = purpose.wanted
-  const found = await discover(url, { resourceMetadata, issuer: settings.issuer }, fetch)
+  const found = await discover(url, { resourceMetadata, issuer: issuerFor(settings, file.read()) }, fetch)
   if (found === undefined) return undefined
   const { server, resource } = found
   if (server.device_authorization_endpoint === undefined) {
     throw new HttpFailure(`${hostOf(server.issuer)} has no device flow: use login --no-browser`)
   }
   const requested = scopesFor(found, purpose, settings)
-  const client = givenClient(settings, server)
+  const client = givenClient(settings.client, server)
     ?? await register(server, { redirectUri: 'http://127.0.0.1/callback', grants: [deviceGrant] }, fetch)
   const issuer = new IssuerClient({ server, client, fetch, now })
   const device = await issuer.device(resource, requested)

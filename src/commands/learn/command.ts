@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { stringify } from 'yaml'
-import { hidden } from '#audit/secret-names.js'
 import { Calls, heardIn } from '#capture/calls.js'
 import { linesOf } from '#capture/read.js'
 import { badUsage, cannotWrite } from '#errors.js'
@@ -65,7 +64,7 @@ const learnFrom = (
       if (heard.hasOutputSchema) declaring.add(key)
       continue
     }
-    const known = tools.get(key) ?? { server, tool, results: new LearntTool(hidden) }
+    const known = tools.get(key) ?? { server, tool, results: new LearntTool() }
     tools.set(key, known)
     known.results.see(heard.result)
   }

@@ -86,10 +86,10 @@ const loggedIn = async (
   if (device) {
     return deviceLogin(options, purpose, (start, code) => tell(`Open ${start}`, `and enter the code ${code}`))
   }
-  const show = (start: string): void => {
+  const show = (start: string, _: boolean, issuers: string): void => {
     const opened = !noBrowser && openBrowser(start)
     if (opened) return tell('A browser was opened. If none appears, open', start)
-    tell('Open in a browser:', start,
+    tell('Open in a browser:', issuers,
       'If it runs on another machine, it ends at a page that it cannot load: ' +
       'paste the URL of that page here.')
   }

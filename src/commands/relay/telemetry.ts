@@ -1,5 +1,5 @@
 import type { Log } from '#audit/log.js'
-import { shown } from '#audit/secrets.js'
+import { shown } from '#audit/redaction.js'
 import type { Follower } from '#audit/sink.js'
 import type { Configuration } from '#config/configuration.js'
 import { codeOf, CustomsError, messageOf } from '#errors.js'

@@ -1,7 +1,6 @@
 import type { Usage } from '#audit/log-file.js'
 import type { Log } from '#audit/log.js'
-import { remembering } from '#audit/secret-names.js'
-import { withoutSecrets } from '#audit/secrets.js'
+import { declaredBy, nameOf, redactedPath } from '#audit/redaction.js'
 import { type Audit, type AuditOptions, type Follower, openAudit } from '#audit/sink.js'
 import type { AuditConfiguration } from '#config/configuration.js'
 import { messageOf } from '#errors.js'
@@ -123,23 +122,15 @@ export class Refusals {
   }
 }
 
-/**
- * Size of the cache of cleaned texts: looking for secrets is the expensive part, and texts recur with every
- * call.
- */
-const most = 1000
-/** Texts are cut to so many characters: no page shows more. */
-const longest = 1000
-
 /** Feeds a page with records, without secrets, whatever the log keeps. */
-export const recordsFor = (take: (record: LogRecord) => void): Follower => {
-  const clean = remembering(withoutSecrets, most)
-  return {
-    recorded: (_, entry) => {
-      if (entry !== undefined) take(recordOfEntry(entry, Date.now(), text => clean(text.slice(0, longest))))
-    },
-  }
-}
+export const recordsFor = (take: (record: LogRecord) => void): Follower => ({
+  recorded: (_, entry) => {
+    if (entry === undefined) return
+    const declared = declaredBy(entry.called)
+    const findings = entry.findings.map(one => ({ ...one, path: redactedPath(one.path, declared) }))
+    take(recordOfEntry({ ...entry, findings }, Date.now(), nameOf))
+  },
+})
 
 /** Counts refusals and records them. */
 export const refusalsTo = (

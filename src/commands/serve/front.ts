@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import type { Log } from '#audit/log.js'
 import { stateFolder } from '#audit/place.js'
-import { withoutSecrets } from '#audit/secrets.js'
+import { nameOf } from '#audit/redaction.js'
 import type { Facade } from '#auth/facade/facade.js'
 import type { Facades } from '#auth/facade/facades.js'
 import { Issuer } from '#auth/issuer.js'
@@ -33,7 +33,7 @@ export const frontSettingsFor = (log: Log): ((setup: Setup) => Promise<FrontSett
     const settings = JSON.stringify(issuer)
     if (issuer === undefined) known = undefined
     else if (settings !== known?.settings) {
-      known = { settings, authority: new Issuer(issuer, { warn: message => log.warn(message) }) }
+      known = { settings, authority: issuerFor(issuer, log) }
     }
     return known?.authority
   }
@@ -49,14 +49,22 @@ export const frontSettingsFor = (log: Log): ((setup: Setup) => Promise<FrontSett
   }
 }
 
-/** Makes the facades of the servers. One whose settings stay is kept, with the logins of its users. */
+const issuerFor = (issuer: NonNullable<Configuration['issuer']>, log: Log): Issuer => new Issuer(issuer, {
+  warn: message => log.warn(message), told: message => log.info(message),
+})
+
+/** Makes the facades of the servers. One whose settings stay is kept, with its registration at the issuer. */
 const facadesFor = (log: Log) => {
   let sealKey: Promise<Uint8Array> | undefined
   let known = new Map<string, { readonly settings: string; readonly facade: Facade }>()
-  return async ({ servers, isOnly = servers.length === 1 }: Setup, origin: string): Promise<Facades> => {
-    const [{ Facade }, { Facades }] =
-      await Promise.all([import('#auth/facade/facade.js'), import('#auth/facade/facades.js')])
-    const key = await (sealKey ??= sealKeyFor(log))
+  return async (
+    { configuration, servers, isOnly = servers.length === 1 }: Setup, origin: string,
+  ): Promise<Facades> => {
+    const [{ Facade }, { Facades }, { sealKeyOf }] = await Promise.all([
+      import('#auth/facade/facade.js'), import('#auth/facade/facades.js'), import('#auth/facade/seals.js'),
+    ])
+    const secret = configuration.state?.secret
+    const key = secret === undefined ? await (sealKey ??= sealKeyFor(log)) : sealKeyOf(secret)
     const kept = new Map<string, { readonly settings: string; readonly facade: Facade }>()
     const byPath = new Map<string, Facade>()
     for (const { server } of servers) {
@@ -68,7 +76,7 @@ const facadesFor = (log: Log) => {
       }
       const paths = [...(isOnly ? ['/mcp'] : []), `/${name}/mcp`]
       const login = settingsOf(server)
-      const settings = JSON.stringify([origin, paths, url, login, server.tls, [...headers]])
+      const settings = JSON.stringify([origin, paths, url, login, server.tls, [...headers], secret])
       const before = known.get(name)
       const facade = before?.settings === settings ? before.facade : new Facade({
         name, origin, paths, prefix: isOnly ? '' : `/${name}`, key, warn: message => log.warn(message),
@@ -89,7 +97,7 @@ const sealKeyFor = async (log: Log): Promise<Uint8Array> => {
     return await sealKeyIn(folder)
   } catch (error) {
     log.warn(`auth.facade: cannot use ${join(folder, 'facade.key')} (${messageOf(error)}): ` +
-      'after a restart, clients must register again')
+      'after a restart, clients must register and users log in again')
     return randomBytes(32)
   }
 }
@@ -176,21 +184,21 @@ interface FrontParts extends Pick<HttpFrontOptions, 'refused'> {
   readonly logLevel: LogLevel
   readonly settings: FrontSettings
   /** Reads the certificates again. */
-  readonly renewed: () => Promise<FrontSettings>
+  readonly renew: () => Promise<void>
   /** The current configuration. */
   readonly configuration: () => Configuration
 }
 
 /** Opens the network side of `serve` in front of a backend. */
 export const openFront = (
-  { backend, refused, log, logLevel, configuration, settings, renewed }: FrontParts, lifetime: Lifetime,
+  { backend, refused, log, logLevel, configuration, settings, renew }: FrontParts, lifetime: Lifetime,
 ): HttpFront => {
   const { listen, sessions: { graceMs } } = configuration()
   const front = new HttpFront({
     ...settings, address: listen, backend,
     ...(refused && { refused }),
     ...(speaks(logLevel) && {
-      served: request => log.httpRequest({ ...request, path: withoutSecrets(request.path) }),
+      served: request => log.httpRequest({ ...request, path: nameOf(request.path) }),
     }),
   })
   // A second signal does not wait for requests in flight.
@@ -199,9 +207,7 @@ export const openFront = (
     graceMs + closingMs,
   )
   if (configuration().tls) {
-    lifetime.add(onRenewal(
-      () => certificatesOf(configuration()), async () => front.reload(await renewed()), log,
-    ))
+    lifetime.add(onRenewal(() => certificatesOf(configuration()), renew, log))
   }
   return front
 }

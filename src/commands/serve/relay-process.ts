@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import { openLog } from '#audit/log.js'
 import type { Configuration } from '#config/configuration.js'
-import { CustomsError, messageOf } from '#errors.js'
 import { type Condition, together } from '#gateway/health.js'
 import type { FrontCalls, RelayCalls } from '#gateway/processes/calls.js'
 import { explained } from '#rules/index.js'
@@ -38,10 +37,19 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
   for (const signal of signals) process.on(signal, () => undefined)
   let gateway: Gateway | undefined
   let metrics: Metrics = noMetrics
-  /** Requests that arrived before the gateway was open. */
-  const early: (() => void)[] = []
-  const begin = async ({ flags, number, replica, ...said }: RelaySetup): Promise<void> => {
+  let tellOpened: (opened: Gateway) => void = () => undefined
+  const opened = new Promise<Gateway>(resolve => (tellOpened = resolve))
+  /** The generation of the last setup. */
+  let latest = 0
+  /** Resolves when the last setup is applied. */
+  let applied: Promise<void> = Promise.resolve()
+  const apply = async (said: RelaySetup): Promise<void> => {
     const setup = await setupOf(said)
+    if (gateway) return (await gateway.prepare(setup))()
+    gateway = await begin(said, setup)
+    tellOpened(gateway)
+  }
+  const begin = ({ flags, number, replica }: RelaySetup, setup: Setup): Promise<Gateway> => {
     const log = openLog(flags.logLevel, explained)
     lifetime.add(() => log.close())
     if (setup.configuration.admin) metrics = countingMetrics()
@@ -50,19 +58,14 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
       : []
     const named = [replica && `${replica}-`, number && `${number}.`].filter(word => word !== undefined).join('')
     const newSessionId = named === '' ? undefined : () => `${named}${randomUUID()}`
-    gateway = await openGateway({ flags, setup, log, metrics, followers, newSessionId }, lifetime)
-    for (const serve of early.splice(0)) serve()
+    return openGateway({ flags, setup, log, metrics, followers, newSessionId }, lifetime)
   }
   const calls: RelayCalls = {
-    begin: setup => begin(setup).catch(async (error: unknown) => {
-      const failure =
-        { code: error instanceof CustomsError ? error.code : undefined, message: messageOf(error) }
-      await end.calls.call('failed', failure).catch(() => undefined)
-      lifetime.fail(error)
-      throw error
-    }),
-    reload: async ({ servers, configuration, isOnly }: RelaySetup) =>
-      gateway?.reload(await setupOf({ servers, configuration, isOnly })),
+    setup: ({ generation, setup }) => {
+      if (generation > latest) applied = applied.then(() => apply(setup))
+      latest = Math.max(latest, generation)
+      return applied
+    },
     ready: async () => {
       const conditions: ReadonlyMap<string, Condition> = (await gateway?.upstreams.ready()) ?? new Map()
       return together([...conditions.values()])
@@ -71,16 +74,20 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
       await gateway?.measure()
       return metrics.registry?.snapshot() ?? []
     },
-    endStreams: () => gateway?.endpoints.endStreams(),
+    endStreams: async () => (await opened).endpoints.endStreams(),
     giveUp: async reason => {
-      await gateway?.endpoints.giveUp(reason)
+      await (await opened).endpoints.giveUp(reason)
+    },
+    endIfIdle: () => {
+      const isIdle = end.inFlight === 0 && (gateway?.endpoints.sessions ?? 0) === 0
+      if (isIdle) lifetime.hurry()
+      return isIdle
     },
     hurry: () => lifetime.hurry(),
   }
   const end: RelayEnd<FrontCalls> = new RelayEnd(channel, {
-    serve: (...request) => (gateway
-      ? gateway.endpoints.serve(...request)
-      : void early.push(() => gateway?.endpoints.serve(...request))),
+    // The front hands requests over when this process has a setup.
+    serve: (...request) => gateway?.endpoints.serve(...request),
     calls,
     vitals: () => ({ rss: process.memoryUsage.rss(), sessions: gateway?.endpoints.sessions ?? 0 }),
     // The front is gone: end at once.
@@ -98,9 +105,9 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
   return 0
 }
 
-const setupOf = async ({ servers, ...rest }: Omit<RelaySetup, 'flags' | 'number' | 'replica'>): Promise<Setup> => ({
-  ...rest,
+const setupOf = async ({ servers, configuration, isOnly }: RelaySetup): Promise<Setup> => ({
+  configuration, isOnly,
   servers: await Promise.all(servers.map(
-    async one => ({ ...one, accepted: await acceptedOf(one.server, one.lock, rest.configuration) }),
+    async one => ({ ...one, accepted: await acceptedOf(one.server, one.lock, configuration) }),
   )),
 })

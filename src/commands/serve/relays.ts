@@ -114,10 +114,12 @@ export const openRelays = async (
   return {
     backend: relays, refused,
     configuration: () => configuration,
-    reload: async changed => {
+    prepare: changed => {
       const servers = changed.servers.map(one => serverOf(one, changed))
-      configuration = changed.configuration
-      await relays.replace(servers)
+      return () => {
+        configuration = changed.configuration
+        return relays.replace(servers)
+      }
     },
     ready: () => relays.ready(),
     text: async () => {

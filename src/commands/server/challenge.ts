@@ -16,13 +16,13 @@ export const refuseSharedLogins = async ({ servers, configuration }: Setup): Pro
     if (!('url' in server) || !wantsLogin(server) || mayLogIn(server, configuration)) return
     // Each client has a login of its own.
     if (areNamed(configuration)) return
-    // A server that cannot be reached now is not asked for later: its 401 passes to the client.
+    // Where a server cannot be reached now, its clients get an error when it asks for a login.
     const { status, wanted } = await challengeOf(new URL(server.url), tlsOf(server), server.headers)
       .catch(() => ({ status: 0, wanted: undefined }))
     if (status !== 401 || wanted?.schemes.length === 0) return
     throw new CustomsError('CANNOT_START',
       `${server.name} asks for a login, and others can reach this relay: ` +
-      'listen on 127.0.0.1 (without allowHosts or a second token), or write ' +
+      'let clients show one token (auth.tokens), listen on a socket of mode 600, or write ' +
       `servers.${server.name}.auth: { shared: true } if all clients may use one login, ` +
       'auth: facade if users log in as themselves, or auth with an issuer or named tokens if each client ' +
       'has a login of its own (mcp-customs login --subject)')

@@ -46,14 +46,13 @@ export class Logins {
   }
 }
 
-/** The logins of the clients of `serve`. @returns undefined where none may be used */
+/** The logins of the clients of `serve`. @returns undefined where the server gets other credentials */
 export const loginsOf = async (
   server: RemoteServer, configuration: Configuration, warn: (message: string) => void,
 ): Promise<Logins | undefined> => {
-  const isShared = mayLogIn(server, configuration)
-  if (configuration.facade !== undefined || !(isShared || areNamed(configuration))) return undefined
+  if (configuration.facade !== undefined) return undefined
   const make = await loginAt(server, warn)
-  return make && new Logins(make, isShared)
+  return make && new Logins(make, mayLogIn(server, configuration))
 }
 
 /**
@@ -90,8 +89,8 @@ export const wantsLogin = ({ headers, upstream = 'oauth', url }: RemoteServer): 
   upstream === 'oauth' && !headers.has('authorization') && new URL(url).username === ''
 
 /**
- * Whether all clients of `serve` may use one login: those of this machine's user may, others only where the
- * operator says so, or has given credentials of the relay's own.
+ * Whether all clients of `serve` may use one login: those that show that they are this user, others only
+ * where the operator says so, or has given credentials of the relay's own.
  */
 export const mayLogIn = ({ login }: RemoteServer, configuration: Reachable): boolean =>
   login?.shared === true || login?.grant === 'client' || isOwnUsers(configuration)
@@ -107,19 +106,23 @@ export const holderOf = (client: Identity | undefined): Holder =>
   ({ issuer: client?.issuer ?? '', name: client?.subject ?? client?.name ?? '' })
 
 /**
- * Only the user of this process can connect. Behind a TLS proxy a relay listens on loopback as well: then
- * clients come with another Host header, or with tokens of their own.
+ * Only the user of this process can connect: with the one token, or to the user's own socket. An address
+ * shows nothing: every user of this machine, and whatever a proxy on it lets in, connects from loopback.
  */
 export const isOwnUsers = ({ listen, issuer, tokens, allowHosts }: Reachable): boolean => {
-  const isOwnPlace = 'socket' in listen ? (listen.mode & 0o077) === 0 : isLoopback(listen.host)
-  return isOwnPlace && issuer === undefined && tokens.length < 2 && allowHosts.every(isLoopback)
+  const isOwnPlace = 'socket' in listen && (listen.mode & 0o077) === 0 && allowHosts.every(isLoopback)
+  return issuer === undefined && (tokens.length === 1 || (tokens.length === 0 && isOwnPlace))
 }
 
+/** Only programs of this machine can connect, as far as the configuration tells. */
+export const isLocal = ({ listen, issuer, tokens, allowHosts }: Reachable): boolean =>
+  ('socket' in listen ? (listen.mode & 0o077) === 0 : isLoopback(listen.host)) &&
+    issuer === undefined && tokens.length < 2 && allowHosts.every(isLoopback)
+
 export const settingsOf = ({ login }: RemoteServer): LoginSettings => {
-  if (login === undefined) return usual
-  const { privateKey } = login
-  return privateKey === undefined || privateKey.includes('-----BEGIN')
-    ? login : { ...login, privateKey: readKey(privateKey) }
+  const { client } = login ?? {}
+  return login === undefined || client?.privateKey === undefined || client.privateKey.includes('-----BEGIN')
+    ? login ?? usual : { ...login, client: { ...client, privateKey: readKey(client.privateKey) } }
 }
 
 const readKey = (file: string): string => {

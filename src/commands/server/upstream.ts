@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { withoutSecrets } from '#audit/secrets.js'
+import { withoutCredentials } from '#audit/redaction.js'
 import type { ProcessServer, RemoteServer, ServerConfiguration } from '#config/configuration.js'
 import type { Environment } from '#config/source.js'
 import { cannotRead } from '#errors.js'
@@ -77,9 +77,9 @@ export const processEnvironment = (
 
 /** A server's command line or URL, without secrets. */
 export const targetOf = (server: ServerConfiguration): string =>
-  ('command' in server ? withoutSecrets(server.command.join(' ')) : shownUrl(server.url))
+  ('command' in server ? withoutCredentials(server.command.join(' ')) : shownUrl(server.url))
 
 export const shownUrl = (url: string): string => {
   const { origin, pathname } = new URL(url)
-  return withoutSecrets(origin + pathname)
+  return withoutCredentials(origin + pathname)
 }

@@ -1,25 +1,26 @@
-import type { ErrorCode } from '#errors.js'
 import type { Condition } from '../health.js'
 
 /** Calls from the front to a relay process. */
 export type RelayCalls = {
-  /** Prepares to serve. @param setup the configuration of its server */
-  readonly begin: (setup: never) => Promise<void>
-  /** Applies another configuration. */
-  readonly reload: (setup: never) => Promise<void>
+  /**
+   * Applies the configuration of its server; the first one begins to serve. Setups are applied one after
+   * another, and one that is no newer than the last changes nothing. A process that cannot apply one is
+   * replaced.
+   */
+  readonly setup: (message: { readonly generation: number; readonly setup: never }) => Promise<void>
   readonly ready: (_: undefined) => Promise<Condition>
   readonly counted: (_: undefined) => Promise<readonly object[]>
   /** See `Backend`. */
-  readonly endStreams: (_: undefined) => void
+  readonly endStreams: (_: undefined) => Promise<void>
   readonly giveUp: (reason: string) => Promise<void>
+  /** Ends it if it is idle. @returns false when it has a request or a session */
+  readonly endIfIdle: (_: undefined) => boolean
   /** Ends it; each further call ends it faster. */
   readonly hurry: (_: undefined) => void
 }
 
 /** Calls from a relay process to the front. */
 export type FrontCalls = {
-  /** It failed to begin or to end. */
-  readonly failed: (failure: Failure) => void
   /**
    * A process group that the relay process started begins or ends. When a relay process is killed, the
    * front kills its groups.
@@ -27,10 +28,4 @@ export type FrontCalls = {
   readonly group: (group: { readonly pid: number; readonly isAlive: boolean }) => void
   /** For the live page. */
   readonly records: (records: readonly object[]) => void
-}
-
-export interface Failure {
-  /** Undefined for a failure that the operator cannot mend. */
-  readonly code: ErrorCode | undefined
-  readonly message: string
 }

@@ -75,6 +75,8 @@ export class Relays implements FrontBackend {
   readonly #served = new Map<string, Served>()
   #paths: ReadonlyMap<string, Served> = new Map()
   #lastId = 0
+  /** How often the setups were replaced, from 1. */
+  #generation = 1
 
   constructor(options: RelaysOptions) {
     this.#options = options
@@ -128,10 +130,14 @@ export class Relays implements FrontBackend {
     return Promise.all(this.#members().map(({ process }) => process.giveUp(reason)))
   }
 
-  /** Replaces the servers. @throws Error when a relay process rejects its setup */
+  /**
+   * Replaces the servers at once: later requests find the new ones, and reach none under an older setup.
+   * Resolves when no relay process has an older one, 5 seconds later at most. Never rejects.
+   */
   async replace(servers: readonly RelayedServer[]): Promise<void> {
     this.#offer(servers)
-    await Promise.all(this.#members().map(({ process }) => process.reload()))
+    this.#generation += 1
+    await Promise.all(this.#members().map(({ process }) => process.setUp()))
   }
 
   /** The condition of each server. One whose relay process is down cannot be reached. */
@@ -202,7 +208,9 @@ export class Relays implements FrontBackend {
     const { idleMs, failed, gone, records } = this.#options
     const process = new RelayProcess({
       bodies: this.#bodies, idleMs, records,
-      setup: () => served().server.setup(number, served().isOffered),
+      setup: () => ({
+        generation: this.#generation, setup: served().server.setup(number, served().isOffered),
+      }),
       failed: how => failed({ server: served().server.name, ...how }),
       gone: () => {
         const { homes } = served()

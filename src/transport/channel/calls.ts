@@ -1,5 +1,5 @@
 import { messageOf } from '#errors.js'
-import { realTimers } from '../timers.js'
+import { realTimers, type Timers } from '../timers.js'
 
 /** The procedures that one end offers to the other; parameter and result are JSON values. */
 export type Calls = Readonly<Record<string, (given: never) => unknown>>
@@ -15,7 +15,7 @@ export type Message =
 interface Waiting {
   readonly resolve: (value: never) => void
   readonly reject: (error: Error) => void
-  readonly stop: (() => void) | undefined
+  readonly stopTimer: (() => void) | undefined
 }
 
 /**
@@ -24,13 +24,15 @@ interface Waiting {
  */
 export class Channel<Theirs extends Calls> {
   readonly #send: (message: Message) => void
+  readonly #timers: Timers
   readonly #mine: ReadonlyMap<string, (given: never) => unknown>
   readonly #waiting = new Map<number, Waiting>()
   #last = 0
   #closed = false
 
   /** @param mine the procedures that the other end may call */
-  constructor(send: (message: object) => void, mine: Calls) {
+  constructor(send: (message: object) => void, mine: Calls, timers: Timers = realTimers) {
+    this.#timers = timers
     this.#send = send
     this.#mine = new Map(Object.entries(mine))
   }
@@ -46,8 +48,8 @@ export class Channel<Theirs extends Calls> {
       if (this.#closed) return reject(gone())
       const call = (this.#last += 1)
       const expire = () => this.onMessage({ answer: call, error: 'the other process does not answer' })
-      const stop = maxMs === undefined ? undefined : realTimers.after(maxMs, expire)
-      this.#waiting.set(call, { resolve, reject, stop })
+      const stopTimer = maxMs === undefined ? undefined : this.#timers.after(maxMs, expire)
+      this.#waiting.set(call, { resolve, reject, stopTimer })
       this.#send({ call, name, given })
     })
   }
@@ -56,7 +58,7 @@ export class Channel<Theirs extends Calls> {
     if ('call' in message) return void this.#answer(message)
     const waiting = this.#waiting.get(message.answer)
     this.#waiting.delete(message.answer)
-    waiting?.stop?.()
+    waiting?.stopTimer?.()
     if ('error' in message) waiting?.reject(new Error(message.error))
     else waiting?.resolve(message.value as never)
   }
@@ -64,8 +66,8 @@ export class Channel<Theirs extends Calls> {
   /** The other end is gone. */
   close(): void {
     this.#closed = true
-    for (const { reject, stop } of this.#waiting.values()) {
-      stop?.()
+    for (const { reject, stopTimer } of this.#waiting.values()) {
+      stopTimer?.()
       reject(gone())
     }
     this.#waiting.clear()

@@ -28,6 +28,8 @@ export class Arrival implements Peer {
   token: number | undefined
   subject: Identity | undefined
   upstream: UpstreamToken | undefined
+  /** As the server knows it, once the endpoint has read it (see `BoundIds`). */
+  sessionId: string | undefined
   readonly #request: Pick<FrontRequest, 'url' | 'headers' | 'socket' | 'processSlot'>
   #context: { readonly source: ContextSource; readonly digest: string } | undefined
 
@@ -36,6 +38,7 @@ export class Arrival implements Peer {
     this.path = pathOf(request.url ?? '')
     // An IPv6 socket reports an IPv4 client as `::ffff:1.2.3.4`.
     this.address = (request.socket.remoteAddress ?? '').replace(/^::ffff:/, '')
+    this.sessionId = headerText(request.headers['mcp-session-id'])
     this.letIn(access)
   }
 
@@ -66,10 +69,6 @@ export class Arrival implements Peer {
   /** The version is of a revision without sessions. */
   get modern(): boolean {
     return isModernVersion(this.version)
-  }
-
-  get sessionId(): string | undefined {
-    return headerText(this.#request.headers['mcp-session-id'])
   }
 
   /** A GET with it asks for the rest of a stream that broke. */
@@ -104,6 +103,7 @@ export class Arrival implements Peer {
       const value = headerText(sent[name])
       if (value !== undefined && (withAuthorization || name !== 'authorization')) headers.set(name, value)
     }
+    if (this.sessionId !== undefined) headers.set('mcp-session-id', this.sessionId)
     if (this.upstream !== undefined) headers.set('authorization', this.upstream.header)
     if (!isProxied) return headers
     append(headers, 'via', `1.1 ${pseudonym}`)

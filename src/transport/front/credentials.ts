@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Identity } from '#core/event.js'
-import { isObject, isString, member, parseJson, type Json } from '#protocol/json.js'
 import { nameOf } from './quota.js'
 import { headerText } from './request.js'
 
@@ -15,9 +14,10 @@ import { headerText } from './request.js'
 export type ContextSource = 'none' | 'token' | 'headers'
 
 /**
- * A hash that is equal for equal credentials, and tells nothing about them.
- * @param subject the client of an issuer's token. It is hashed in place of the token, which is renewed
- * every few minutes
+ * A hash that is equal for equal credentials, and tells nothing about them. A token that this relay has not
+ * verified names nobody, whatever its claims: it is hashed as it is.
+ * @param subject the client of an issuer's token that this relay has verified. It is hashed in place of the
+ * token, which is renewed every few minutes
  * @param isUpstreams the relay sends the server another token of this subject, with the same scopes
  */
 export const contextDigest = (
@@ -29,26 +29,9 @@ export const contextDigest = (
   const shown = isIssued ? `${nameOf(subject)}${scopes}` : headers.authorization
   const key = source === 'token'
     ? [shown]
-    : Object.keys(headers).filter(identifiesClient).sort().map(name => {
-      const value = (name === 'authorization' ? shown : headerText(headers[name])) ?? ''
-      return [name, claimsIn(value) ?? value]
-    })
+    : Object.keys(headers).filter(identifiesClient).sort()
+      .map(name => [name, name === 'authorization' ? shown : headerText(headers[name])])
   return hash('sha256', JSON.stringify(key), 'base64url')
-}
-
-/** The claims by which a server may list differently for one subject (RFC 9068, section 2.2). */
-const claimNames = ['iss', 'sub', 'aud', 'azp', 'client_id', 'scope', 'scp']
-
-/**
- * The claims of a bearer token that is a JWT. A client renews its token every few minutes, and the claims
- * stay the same. The signature is not verified here: the server refuses a forged token, and clients with one
- * context share nothing that the server has answered to another client.
- */
-const claimsIn = (value: string): readonly Json[] | undefined => {
-  const payload = /^bearer +[\w-]+\.([\w-]+)\.[\w-]*$/i.exec(value)?.[1]
-  const claims = payload === undefined ? undefined : parseJson(Buffer.from(payload, 'base64url').toString())
-  if (!isObject(claims) || !['iss', 'sub'].every(name => isString(member(claims, name)))) return undefined
-  return claimNames.map(name => member(claims, name) ?? null)
 }
 
 /** Every header that is not on the harmless list is part of the authorization context. */

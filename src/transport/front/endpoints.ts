@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { grants } from '#core/options.js'
 import type { Frame, FrameLimits, ResponseHead } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
@@ -12,7 +12,7 @@ import { expectedIn, isInitialize, isModern, received, statusOf } from './messag
 import { clientOf, Quota, Share } from './quota.js'
 import { refusals, refuse, type Refusal } from './refusal.js'
 import { nothingExpected, Reply, type Expected } from './reply.js'
-import type { FrontRequest, FrontResponse } from './request.js'
+import { hasLeft, type FrontRequest, type FrontResponse } from './request.js'
 import { SessionRouter, type Endpoint, type RouterSettings } from './sessions/router.js'
 import type { FrontSession } from './sessions/session.js'
 
@@ -32,6 +32,8 @@ export interface Backend<Request = FrontRequest, Response = FrontResponse> {
 export interface EndpointsSettings {
   /** The front checks tokens: the Authorization header is not forwarded, unless the endpoint says so. */
   readonly ownAuthorization?: boolean
+  /** Binds session ids to their clients; the same at all replicas (default: a key of this process). */
+  readonly sessionKey?: string | Uint8Array | undefined
   /** For the scopes of endpoints and tools; undefined: scopes are not checked. */
   readonly resource?: Resource | undefined
   readonly limits: FrameLimits
@@ -78,6 +80,7 @@ export class Endpoints implements Backend {
   /** The bytes of memory for bodies. */
   readonly #bodies = new Quota(() => this.#settings.bufferedBytes ?? 64 * 1024 * 1024)
   readonly #processes = new Quota(() => this.#settings.maxProcesses ?? 64)
+  readonly #ownKey = randomBytes(32)
   /** Stops the timer of keep-alive comments; undefined while no response is open. */
   #stopKeepAlive: (() => void) | undefined
 
@@ -149,9 +152,11 @@ export class Endpoints implements Backend {
   }
 
   #routerSettings(): RouterSettings {
-    const { maxSessions = 1000, idleMs = 30 * 60_000, ownAuthorization = false } = this.#settings
+    const {
+      maxSessions = 1000, idleMs = 30 * 60_000, ownAuthorization = false, sessionKey = this.#ownKey,
+    } = this.#settings
     const { newSessionId = randomUUID } = this.#options
-    return { maxSessions, idleMs, ownAuthorization, newSessionId }
+    return { maxSessions, idleMs, ownAuthorization, sessionKey, newSessionId }
   }
 
   #sessions(): readonly FrontSession[] {
@@ -170,8 +175,8 @@ export class Endpoints implements Backend {
   async #answer(
     router: SessionRouter, request: FrontRequest, response: FrontResponse, arrival: Arrival,
   ): Promise<Refusal | undefined> {
-    const lacking = this.#lacking(router, arrival)
-    if (lacking) return lacking
+    const turnedAway = this.#lacking(router, arrival) ?? router.readSessionId(arrival)
+    if (turnedAway) return turnedAway
     if (request.method !== 'POST') return this.#bare(router, request, response, arrival)
     const { limits } = this.#settings
     const { headers } = request
@@ -181,23 +186,21 @@ export class Endpoints implements Backend {
     if (refused) return refused
     const known = router.sessionOf(arrival)
     if (known?.latch.isClosed === true) await known.latch.passed()
+    if (hasLeft(response)) return undefined
     const client = clientOf(arrival)
-    const share = new Share(this.#bodies, client)
-    response.once('close', () => share.end())
+    const share = new Share(this.#bodies, client, response)
     const body = await readBody(request, response, limits.messageBytes, share)
-    const hasLeft = () => request.socket.destroyed
-    // The client may leave while its body is read or parsed: it gets no response.
-    if (body === undefined || hasLeft()) return undefined
+    if (body === undefined || hasLeft(response)) return undefined
     if (!Buffer.isBuffer(body)) return body
     const parsed = parseInTurns(body, limits)
     const read = parsed instanceof Promise ? await parsed : parsed
-    if (hasLeft()) return undefined
+    if (hasLeft(response)) return undefined
     const modern = arrival.modern || isModern(read)
     const frame = received(read, router.headersFor(arrival), modern, this.#scopesOf(arrival), client)
     const expected = expectedIn(frame)
     const asked = modern ? undefined : router.askReplicas(arrival)
     const elsewhere = asked && await asked
-    if (hasLeft()) return undefined
+    if (hasLeft(response)) return undefined
     const found = this.#lacking(router, arrival, frame) ?? router.find(arrival, modern, frame, elsewhere)
     if ('status' in found) {
       this.#refuse(request, response, arrival, found, expected.length === 1 ? expected[0] : undefined)
@@ -242,6 +245,7 @@ export class Endpoints implements Backend {
     const { modern } = arrival
     if (router.isStdio && modern) return refusals.onlyPost
     const elsewhere = await router.askReplicas(arrival)
+    if (hasLeft(response)) return undefined
     const found = (method === 'GET' ? checkAccept('GET', headers) : undefined)
       ?? router.find(arrival, modern, undefined, elsewhere)
     if ('status' in found) return found
@@ -259,12 +263,14 @@ export class Endpoints implements Backend {
   }
 
   #reply(
-    router: SessionRouter, session: FrontSession, response: FrontResponse, { upstream, path }: Arrival,
+    router: SessionRouter, session: FrontSession, response: FrontResponse, arrival: Arrival,
     expected: Expected,
   ): Reply {
     const { resource } = this.#settings
+    const { upstream, path } = arrival
     const isOwn = upstream !== undefined && resource !== undefined
-    const change = isOwn ? (head: ResponseHead) => ownChallenge(resource, path, head) : undefined
+    const change = (head: ResponseHead) =>
+      router.withBoundId(arrival, isOwn ? ownChallenge(resource, path, head) : head)
     return new Reply(response, expected, !router.isStdio, session.id, change)
   }
 

@@ -12,6 +12,7 @@ import { checkFraming, Gate, type Checked, type GateOptions } from './gate.js'
 import { isPreflight, preflight, shareWith } from './head.js'
 import { createListener, listen, renewTls, requests, type FrontTls, type ListenAddress } from './listener.js'
 import { clientOf, Quota } from './quota.js'
+import { hasLeft } from './request.js'
 import { answerUnreadable, refusals, refuse, type Refusal } from './refusal.js'
 import { isOfLogins, type Site, Visits } from './site.js'
 
@@ -90,7 +91,7 @@ export class HttpFront {
       // A token of an issuer is not checked again while the issuer stays: it was checked when the request
       // arrived, a short time ago or at the beginning of a stream.
       const isKnown = arrival.subject?.issuer !== undefined && this.#gate.authority === authority
-      const access = isKnown ? {} : this.#gate.checkToken(req.headers, arrival.path)
+      const access = isKnown ? {} : this.#gate.checkToken(req.headers, arrival.path, clientOf(arrival))
       if (this.#gate.checkNames(req) || access instanceof Promise || 'status' in access) response.destroy()
     }
   }
@@ -174,10 +175,10 @@ export class HttpFront {
     const refused = this.#admit(request, response, arrival)
     if (refused === 'answered') return
     if (refused) return this.#refuse(request, response, arrival, refused)
-    const checked = this.#gate.checkToken(request.headers, arrival.path)
+    const checked = this.#gate.checkToken(request.headers, arrival.path, clientOf(arrival))
     if (!(checked instanceof Promise)) return this.#enter(request, response, arrival, checked)
     void checked.then(access => {
-      if (!response.destroyed) this.#enter(request, response, arrival, access)
+      if (!hasLeft(response)) this.#enter(request, response, arrival, access)
     })
   }
 

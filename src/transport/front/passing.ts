@@ -6,7 +6,7 @@ import type { EndpointsOptions } from './endpoints.js'
 import type { FrontBackend } from './front.js'
 import type { FrontTls } from './listener.js'
 import { refusals, refuse, type Refusal } from './refusal.js'
-import { headerText } from './request.js'
+import { hasLeft, headerText } from './request.js'
 
 /** The replicas of this relay, as far as requests are passed on to them. */
 export interface KnownReplicas {
@@ -100,7 +100,7 @@ export class Passing implements FrontBackend {
     this.#replicas.addressOf(home).then(
       url => {
         // The client may have left meanwhile.
-        if (response.destroyed) return
+        if (hasLeft(response)) return
         if (url === undefined) this.#refuse(request, response, arrival, refusals.noSession)
         else this.#pass(request, response, arrival, home, url)
       },

@@ -1,6 +1,6 @@
 import type { Identity } from '#core/event.js'
 import type { Peer } from './arrival.js'
-import type { ProcessSlot } from './request.js'
+import { onceOver, type FrontResponse, type ProcessSlot } from './request.js'
 
 /** The client that a request counts for: its subject or token; without tokens, the network of its address. */
 export const clientOf = ({ address, token, subject }: Peer): string => {
@@ -58,16 +58,20 @@ export class Quota {
   }
 }
 
-/** The bytes that one request's body takes of the memory for all bodies. */
+/** The bytes that one request's body takes of the memory for all bodies, until its response is over. */
 export class Share {
   readonly #bodies: Quota
   readonly #client: string
   #taken = 0
   #isOver = false
 
-  constructor(bodies: Quota, client: string) {
+  constructor(bodies: Quota, client: string, response: Pick<FrontResponse, 'closed' | 'once'>) {
     this.#bodies = bodies
     this.#client = client
+    onceOver(response, () => {
+      this.give(this.#taken)
+      this.#isOver = true
+    })
   }
 
   /** @returns false when there is no room for that many more bytes */
@@ -81,11 +85,5 @@ export class Share {
     if (this.#isOver) return
     this.#taken -= bytes
     this.#bodies.release(this.#client, bytes)
-  }
-
-  /** Gives back all bytes, and takes no more. */
-  end(): void {
-    this.give(this.#taken)
-    this.#isOver = true
   }
 }

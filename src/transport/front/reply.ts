@@ -6,7 +6,7 @@ import { encodeEvent, keepAlive } from '../sse/event.js'
 import type { HttpHeaders } from '../transport.js'
 import { writeHead } from './head.js'
 import { refusalBody, type Refusal } from './refusal.js'
-import type { FrontResponse } from './request.js'
+import { onceOver, type FrontResponse } from './request.js'
 
 /** The responses that an HTTP request needs. */
 export interface Expected {
@@ -27,9 +27,6 @@ const fullBytes = 256 * 1024
 
 /** Proxies must not buffer, store or compress a stream. */
 const streamHeaders = [['cache-control', 'no-cache, no-transform'], ['x-accel-buffering', 'no']] as const
-
-/** Most responses that are reported when the client may not have received them: the newest ones. */
-const maxSent = 64
 
 const nothing = () => {}
 
@@ -55,10 +52,8 @@ export class Reply {
   #full = false
   /** The number of calls of `keepAlive` since bytes were written. */
   #silence = 0
-  /** Freed when they were sent. */
-  #disposable: Buffer | undefined
-  /** The newest responses that were sent. */
-  readonly #sent: IdKey[] = []
+  /** The response that was sent as a whole. */
+  #whole: Frame | undefined
   #onDrained: () => void = nothing
   #onOver: () => void = nothing
 
@@ -77,10 +72,7 @@ export class Reply {
     this.#follows = follows
     this.#session = session
     this.#pending = expected.keys.length
-    response.setPending?.(this.#onlyId())
-    // `once` and not `on`: a connection keeps its last response, and a listener of that response would keep
-    // this reply in memory.
-    response.once('close', () => this.#over())
+    response.setPending?.(expected.keys)
   }
 
   /**
@@ -90,20 +82,18 @@ export class Reply {
   watch(drained: () => void, over: () => void): void {
     this.#onDrained = drained
     this.#onOver = over
-  }
-
-  /**
-   * @param undelivered called for each response that the client may not have received when the connection
-   *   closes
-   */
-  watchDelivery(undelivered: (key: IdKey) => void): void {
-    // Called after the response is over: the closure must not keep this reply and its frames in memory.
-    const sent = this.#sent
-    this.#response.onUnread = () => sent.forEach(undelivered)
+    // No listener stays: a connection keeps its last response, and a listener of that response would keep
+    // this reply in memory.
+    onceOver(this.#response, () => this.#over())
   }
 
   get done(): boolean {
     return this.#state === 'done'
+  }
+
+  /** Once it is over: the client got the head. */
+  get hasHead(): boolean {
+    return this.#response.headersSent
   }
 
   get full(): boolean {
@@ -134,7 +124,7 @@ export class Reply {
     // Node's `flushHeaders` writes the head as UTF-8, and would encode Latin-1 a second time.
     if (this.#response.sendHead) this.#response.sendHead()
     else this.#response.write(noBytes)
-    for (const frame of this.#collected) this.#write(encodeEvent(frame))
+    for (const frame of this.#collected) this.#writeEvent(frame)
     this.#collected = []
   }
 
@@ -159,10 +149,6 @@ export class Reply {
     const isWhole = frame.message.kind === 'page' && frame.message.key === undefined
     const responses = isWhole ? this.#pending : responsesIn(frame)
     this.#pending -= responses
-    if (responses > 0) {
-      this.#sent.push(...responseKeys(frame).slice(-maxSent))
-      this.#sent.splice(0, this.#sent.length - maxSent)
-    }
     if (this.#state === 'waiting') {
       if (responses > 0 || this.#head) {
         this.#collected.push(frame)
@@ -171,9 +157,8 @@ export class Reply {
       }
       this.stream()
     }
-    this.#write(encodeEvent(frame))
-    if (frame.isDisposable === true) release(frame.bytes)
-    if (this.#pending <= 0) this.#response.setPending?.(undefined)
+    this.#writeEvent(frame)
+    release(frame)
     // A stream that an HTTP server has opened normally ends when that server ends it.
     if (responses > 0 && this.#pending <= 0 && (!this.#head || this.#endsWithResponses)) this.finish()
   }
@@ -219,7 +204,7 @@ export class Reply {
     const status = this.#statusOf(this.#collected)
     const [first, ...more] = this.#collected
     if (first === undefined || more.length > 0) return this.#end(status, joined(this.#collected))
-    if (first.isDisposable === true) this.#disposable = first.bytes
+    this.#whole = first
     const isPage = first.message.kind === 'page'
     // The page of an HTTP error keeps the content type that the server has sent.
     const type = isPage ? only(this.#head?.headers ?? noHeaders, 'content-type') ?? '' : json
@@ -261,6 +246,12 @@ export class Reply {
     writeHead(this.#response, { status, headers, type, own, session: this.#session })
   }
 
+  #writeEvent(frame: Frame): void {
+    this.#write(encodeEvent(frame))
+    if (responsesIn(frame) === 0) return
+    this.#response.setAnswered?.(this.#pending > 0 ? responseKeys(frame) : this.expected)
+  }
+
   #write(bytes: Buffer): void {
     this.#silence = 0
     const free = this.#response.write(bytes)
@@ -288,8 +279,7 @@ export class Reply {
 
   #over(): void {
     this.#state = 'done'
-    const isSent = this.#response.writableFinished === true
-    if (isSent && this.#disposable !== undefined) release(this.#disposable)
+    if (this.#whole !== undefined && this.#response.writableFinished === true) release(this.#whole)
     this.#onDrain()
     this.#onOver()
   }

@@ -31,8 +31,11 @@ export interface ProcessSlot {
 
 /** The response to a `FrontRequest`. */
 export interface FrontResponse {
+  /** Once it is over: the client's connection got the head. */
   readonly headersSent: boolean
   readonly destroyed: boolean
+  /** It is over: complete, or the client has left. Set before `close` is emitted. */
+  readonly closed: boolean
   readonly writableLength: number
   readonly writableNeedDrain: boolean
   /** True when the operating system has all bytes; undefined over the channel. */
@@ -51,15 +54,24 @@ export interface FrontResponse {
   appendHeader(name: string, values: readonly string[]): unknown
   once(event: 'close' | 'drain', listener: () => void): unknown
   /**
-   * Tells the one request that still needs a response; undefined: none, or several. The front answers it when
-   * the relay process dies.
+   * Names requests that need a response. The front answers those that have none when the relay process dies.
    */
-  setPending?(key: IdKey | undefined): void
-  /**
-   * Called when the connection closes before the client has sent another request on it: the client may not
-   * have received the response.
-   */
-  onUnread?: (() => void) | undefined
+  setPending?(keys: readonly IdKey[]): void
+  /** Their responses are written. */
+  setAnswered?(keys: readonly IdKey[]): void
+}
+
+/**
+ * The client has left, or has its whole response. This is a state: it is asked after each `await`, because
+ * `close`, an event, may have been emitted meanwhile.
+ */
+export const hasLeft = ({ closed, destroyed }: Pick<FrontResponse, 'closed' | 'destroyed'>): boolean =>
+  closed || destroyed
+
+/** Acts when the response is over: at once where it is over already. */
+export const onceOver = (response: Pick<FrontResponse, 'closed' | 'once'>, act: () => void): void => {
+  if (response.closed) act()
+  else response.once('close', act)
 }
 
 /** A header's value; a header that Node keeps as a list is joined. */

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { totalmem } from 'node:os'
@@ -29,10 +29,16 @@ const heapOf = (): number => {
 }
 
 export interface RelayChild {
-  readonly child: ChildProcess
+  readonly pid: number | undefined
   readonly channel: Duplex
   /** Limit of its resident memory, in bytes: twice its heap. */
   readonly maxBytes: number
+  /** @returns undefined where only the process itself knows */
+  residentBytes(): number | undefined
+  /** @param gone called once, when it has ended and its last messages were read */
+  onGone(gone: (how: string) => void): void
+  /** Ends it by force. */
+  kill(): void
 }
 
 /** Starts this program as a relay process that inherits one end of a socket pair. */
@@ -47,7 +53,20 @@ export const spawnRelay = (): RelayChild => {
   })
   const channel = child.stdio[descriptor]
   if (!(channel instanceof Socket)) throw new Error('it has no channel')
-  return { child, channel, maxBytes: 2 * heap * mebibyte }
+  return {
+    pid: child.pid, channel, maxBytes: 2 * heap * mebibyte,
+    residentBytes: () => (child.pid === undefined ? undefined : residentBytes(child.pid)),
+    onGone: gone => {
+      // A process that failed to start has no `close` event.
+      child.on('error', error => {
+        if (child.pid === undefined) gone(error.message)
+      })
+      // Not `exit`: its last messages are read by `close`.
+      child.on('close', (code, signal) =>
+        gone(signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`))
+    },
+    kill: () => void child.kill('SIGKILL'),
+  }
 }
 
 /** @returns the channel to the front; undefined when this is not a relay process */
@@ -58,7 +77,7 @@ export const inheritedChannel = (): Duplex | undefined => {
 }
 
 /** Resident memory of another process, in bytes; known on Linux only. */
-export const residentBytes = (pid: number): number | undefined => {
+const residentBytes = (pid: number): number | undefined => {
   if (process.platform !== 'linux') return undefined
   try {
     return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0) * 1024

@@ -53,7 +53,7 @@ class StdioClient implements Transport {
 
   /** Works after `ended` too: a client that closed its output may still read the answers. */
   send(_exchange: Exchange, frame: Frame): boolean {
-    return this.#writer.write(frame.bytes, undefined, frame.isDisposable)
+    return this.#writer.write(frame.bytes, undefined, frame)
   }
 
   pause(): void {

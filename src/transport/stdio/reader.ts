@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { asError } from '#errors.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
 import { isReading, oversizedFrame, readFrame } from '#protocol/parse.js'
-import { finished, Gathering, type Gathered } from '../frames.js'
+import { finished, Gathering, owning, type Gathered } from '../frames.js'
 
 /** Reads frames from a stream of lines. After `pause`, the frames of the current chunk (64 KB) still come. */
 export class FrameReader {
@@ -91,14 +91,14 @@ export class FrameReader {
       return this.#onFrame(oversizedFrame(line.head, line.tail, line.size, this.#limits))
     }
     const frame = readFrame(line.bytes, this.#limits)
-    if (!isReading(frame)) return this.#onFrame(frame)
+    if (!isReading(frame)) return this.#onFrame(owning(frame))
     this.#isReading = true
     this.#stream?.pause()
     void finished(frame).then(read => {
       this.#isReading = false
       if (this.#stream === undefined) return
       if (!this.#paused) this.#stream.resume()
-      this.#onFrame(read)
+      this.#onFrame(owning(read))
       this.#read()
     }).catch((error: unknown) => this.#ended(asError(error)))
   }

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
+import type { Frame } from '#protocol/frame.js'
 import { onOneLine } from '#protocol/scan.js'
 import { release } from '../frames.js'
 
@@ -13,7 +14,7 @@ const lineEnd = Buffer.from('\n')
 /** Writes lines, in order, to a stream that may be slow or break at any time. */
 export class LineWriter {
   readonly #stream: Writable
-  /** Only a socket or pipe is done with a buffer that it has written; other streams may keep the buffers. */
+  /** Only a socket or pipe is done with a buffer that it has written; other streams may keep the buffer. */
   readonly #isSocket: boolean
   readonly #drained: () => void
   #broken = false
@@ -22,8 +23,8 @@ export class LineWriter {
   #lines: Buffer[] = []
   #bytes = 0
   #lost: (() => void)[] = []
-  /** Those of the lines that are freed when they are written. */
-  #disposable: Buffer[] = []
+  /** The frames of the lines that may be freed when they are written. */
+  #frames: Frame[] = []
   /** Turns whose lines the stream has not taken yet. */
   #pending = 0
   /**
@@ -55,10 +56,10 @@ export class LineWriter {
   /**
    * Lines of one turn of the event loop are written together.
    * @param lost called later if the line could not be written
-   * @param isDisposable see `Frame`
+   * @param frame of the line: see `release`
    * @returns false when the peer is not reading
    */
-  write(frame: Buffer, lost?: () => void, isDisposable = false): boolean {
+  write(text: Buffer, lost?: () => void, frame?: Frame): boolean {
     if (this.#broken || !this.#stream.writable) {
       if (lost !== undefined) process.nextTick(lost)
       return true
@@ -67,11 +68,11 @@ export class LineWriter {
       this.#pending += 1
       process.nextTick(this.handOver)
     }
-    const bytes = onOneLine(frame)
+    const bytes = onOneLine(text)
     this.#lines.push(bytes, lineEnd)
     this.#bytes += bytes.length + 1
     if (lost !== undefined) this.#lost.push(lost)
-    if (isDisposable && this.#isSocket) this.#disposable.push(bytes)
+    if (frame !== undefined && this.#isSocket) this.#frames.push(frame)
     // It stays full until `drain`, which callers wait for after `false`.
     this.#full ||= this.#bytes + this.#stream.writableLength >= fullBytes
     return !this.#full
@@ -99,15 +100,15 @@ export class LineWriter {
   /** Writes the lines of this turn; to be called before the stream is ended. */
   readonly handOver = (): void => {
     if (this.#lines.length === 0) return
-    const [lines, bytes, lost, disposable] = [this.#lines, this.#bytes, this.#lost, this.#disposable]
+    const [lines, bytes, lost, frames] = [this.#lines, this.#bytes, this.#lost, this.#frames]
     this.#lines = []
     this.#bytes = 0
     this.#lost = []
-    this.#disposable = []
+    this.#frames = []
     const done = (error: Error | null | undefined): void => {
       this.#pending -= 1
       if (error) for (const report of lost) report()
-      else disposable.forEach(release)
+      else frames.forEach(release)
       if (this.#pending === 0) this.#settled()
     }
     if (bytes <= copyBytes) {

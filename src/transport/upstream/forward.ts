@@ -2,10 +2,12 @@ import { ChurnMap } from '#core/memory.js'
 import type { Exchange } from '#core/event.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
 import { isCancellation } from '#protocol/message.js'
+import { owning } from '../frames.js'
 import {
   bodiless, borrowedHeaders, changedHeaders, forwardedHead, forwardedHeaders, isModernVersion,
   type HeadSettings, type InputSchemaOf,
 } from '../http/headers.js'
+import { responseKeys } from '../frames.js'
 import { Latch } from '../timers.js'
 import type { Expected, HttpRequest, Transport, TransportEvent } from '../transport.js'
 import { HttpSide, type Call } from './calls.js'
@@ -14,6 +16,7 @@ import {
   bodyKind, cursor, readJson, readMessages, unexpectedBody, type BodyReading, type Cursor,
   type EventWithoutMessage,
 } from './messages.js'
+import { RefusedByServer } from './guarded.js'
 import { discard, failureOf, type HttpReply, type HttpRequests } from './pool.js'
 
 export interface HttpServerOptions extends HeadSettings {
@@ -78,6 +81,8 @@ class HttpServer extends HttpSide {
     this.#opened.delete(exchange)
     for (const call of this.calls.on(exchange)) {
       // Notifications and responses to the server are delivered although their client has left.
+      // An answer that may come on another stream of the session is waited for.
+      if (call.elsewhere !== undefined) continue
       if (call.hasRequests) call.abort()
       else call.limit(afterClientLeftMs)
     }
@@ -124,18 +129,60 @@ class HttpServer extends HttpSide {
     const position = cursor()
     const expectsResponse = !call.isAnswered
     let reason: string | undefined
+    let session: string | undefined
     try {
       const reply = await upstream.request({ method: 'POST', headers, body: frame.bytes, signal: call })
-      reason = await this.#read(call, reply, position, isClientFrame ? opened?.latch : undefined)
+      if (reply.status === 202 || bodyKind(reply) === 'sse') session = this.#sessionWithStream(request)
+      reason = await this.#read(call, reply, position, isClientFrame ? opened?.latch : undefined, session)
     } catch (error) {
       reason = failureOf(error)
-      if (isClientFrame && !expectsResponse) this.#reportUnreachable(exchange)
+      session = undefined
+      const isOver = !expectsResponse || error instanceof RefusedByServer
+      if (isClientFrame && isOver) this.#reportFailure(exchange, error)
     }
-    this.calls.end(call)
+    const isElsewhere = session !== undefined && !call.isAnswered
+    call.elsewhere = isElsewhere ? session : undefined
+    if (isElsewhere) void call.settled.then(() => this.calls.end(call))
+    else this.calls.end(call)
     if (reason === undefined) return
     const resumable = isClientFrame && canResume(request, position)
-    if (!resumable) for (const key of call.unanswered) this.#report({ type: 'lost', exchange, key, reason })
-    if (isClientFrame) this.#report({ type: 'stream-ended', exchange, resumable })
+    if (!resumable) this.#lose(call, exchange, reason)
+    if (isClientFrame) this.#report({ type: 'stream-ended', exchange, resumable: resumable || isElsewhere })
+  }
+
+  #lose({ unanswered, elsewhere }: Call, exchange: Exchange, reason: string): void {
+    for (const key of unanswered)
+      this.#report({ type: 'lost', exchange, key, reason, ...(elsewhere !== undefined && { isElsewhere: true }) })
+  }
+
+  /** The legacy session of a request, if it has a stream that answers no request. */
+  #sessionWithStream(request: HttpRequest | undefined): string | undefined {
+    const session = sessionOf(request)
+    const hasStream = session !== undefined && !isModernVersion(request?.headers.get('mcp-protocol-version'))
+      && this.#opened.values().some(({ request: opened, controller }) =>
+        opened.method === 'GET' && controller !== undefined && sessionOf(opened) === session)
+    return hasStream ? session : undefined
+  }
+
+  /** An answer on the stream of a session, to a request of another exchange. */
+  #answeredElsewhere(session: string | undefined, frame: Frame): void {
+    const keys = session === undefined ? [] : responseKeys(frame)
+    if (keys.length === 0) return
+    for (const call of this.calls.all()) {
+      if ((call.elsewhere ?? sessionOf(this.#opened.get(call.exchange)?.request)) !== session) continue
+      for (const key of keys) call.answered(key)
+    }
+  }
+
+  /** The last stream of a session is over, so that its answers are lost. The client gets errors on it. */
+  #streamOver(exchange: Exchange, { request }: OpenRequest): void {
+    if (this.#sessionWithStream(request) !== undefined) return
+    for (const call of this.calls.all()) {
+      if (call.elsewhere === undefined || call.elsewhere !== sessionOf(request)) continue
+      call.elsewhere = undefined
+      this.#lose(call, exchange, 'the stream ended on which the answer could come')
+      call.forget()
+    }
   }
 
   #limitsFor(exchange: Exchange): FrameLimits {
@@ -153,10 +200,11 @@ class HttpServer extends HttpSide {
 
   /**
    * @param latch of the client's exchange; undefined for a relay-made request
+   * @param session where another stream of it may bring the answer
    * @returns the reason for requests that are still unanswered; undefined if one frame was the whole response
    */
   async #read(
-    call: Call, reply: HttpReply, position: Cursor, latch: Latch | undefined,
+    call: Call, reply: HttpReply, position: Cursor, latch: Latch | undefined, session: string | undefined,
   ): Promise<string | undefined> {
     const { exchange, unanswered } = call
     const kind = bodyKind(reply)
@@ -166,7 +214,8 @@ class HttpServer extends HttpSide {
     const reading = { limits, latch: latch ?? alwaysOpen, asked: () => [...unanswered] }
     if (isClientFrame && kind === 'json' && unanswered.size === 1)
       return this.#readResponse(call, reply, reading)
-    if (isClientFrame && (kind !== 'other' || !expectsResponse)) this.#reportHead(exchange, reply)
+    const isAccepted = reply.status === 202 && session !== undefined
+    if (isClientFrame && (kind !== 'other' || !expectsResponse || isAccepted)) this.#reportHead(exchange, reply)
     if (kind === 'error') {
       await this.#readError(exchange, reply, reading)
       return `the server answered HTTP ${reply.status}`
@@ -200,7 +249,7 @@ class HttpServer extends HttpSide {
     const envelope = { response: forwardedHead(reply, this.#options) }
     // No spread: V8 gives each object made by one a shape of its own, which makes its readers slow.
     const frame = { bytes, message, faults, facts, otherKeys, envelope }
-    this.#report({ type: 'frame', exchange, whole: true, frame })
+    this.#report({ type: 'frame', exchange, whole: true, frame: owning(frame) })
     return undefined
   }
 
@@ -218,12 +267,14 @@ class HttpServer extends HttpSide {
       const reply = await this.#options.upstream.request({ method, headers, signal })
       if (method === 'GET' && bodyKind(reply) !== 'sse' && reply.status < 400) {
         discard(reply)
-        this.#reportUnreachable(exchange)
+        this.#reportFailure(exchange)
       } else await this.#readBare(exchange, reply, position, opened.latch)
-    } catch {
-      this.#reportUnreachable(exchange)
+    } catch (error) {
+      this.#reportFailure(exchange, error)
     }
     delete opened.controller
+    // A client that has an event id can ask for what is missing.
+    if (position.lastEventId === undefined) this.#streamOver(exchange, opened)
     this.#report({ type: 'stream-ended', exchange, resumable: position.lastEventId !== undefined })
   }
 
@@ -234,8 +285,10 @@ class HttpServer extends HttpSide {
     const reading = { limits: this.#limitsFor(exchange), latch, asked: () => [] }
     if (kind === 'error') return this.#readError(exchange, reply, reading)
     await readMessages(reply, { ...reading, cursor: position }, received => {
-      if ('bytes' in received) this.#report({ type: 'frame', exchange, frame: received })
-      else this.#reportBetween(exchange, received)
+      if ('bytes' in received) {
+        this.#answeredElsewhere(sessionOf(this.#opened.get(exchange)?.request), received)
+        this.#report({ type: 'frame', exchange, frame: received })
+      } else this.#reportBetween(exchange, received)
     })
   }
 
@@ -251,8 +304,9 @@ class HttpServer extends HttpSide {
   }
 
   /** Status 502 for a client whose request the core does not track. Ignored after a head. */
-  #reportUnreachable(exchange: Exchange): void {
-    this.#report({ type: 'head', exchange, status: 502, headers: new Map() })
+  #reportFailure(exchange: Exchange, error?: unknown): void {
+    const head = error instanceof RefusedByServer ? error.head : { status: 502, headers: new Map() }
+    this.#report({ type: 'head', exchange, ...head })
   }
 
   #reportBetween(exchange: Exchange, { lines }: EventWithoutMessage): void {
@@ -265,6 +319,9 @@ class HttpServer extends HttpSide {
 }
 
 const endedEarly = 'the response ended before the answer'
+
+const sessionOf = (request: HttpRequest | undefined): string | undefined =>
+  request?.headers.get('mcp-session-id')
 
 /** In a legacy session, a client that has an event id can fetch the answer with `Last-Event-ID`. */
 const canResume = ({ headers }: HttpRequest, { lastEventId }: Cursor): boolean =>

@@ -88,7 +88,7 @@ const withIssuer = async (t: Test, more: object) => {
 void t.test('an issuer that does not say that it supports PKCE with S256 is refused', async t => {
   for (const methods of [undefined, [], ['plain']]) {
     const { server } = await withIssuer(t, { code_challenge_methods_supported: methods })
-    const client = new IssuerClient({ server, client: { id: 'x' }, fetch })
+    const client = new IssuerClient({ server, client: { issuer: server.issuer, id: 'x' }, fetch })
     await t.rejects(client.begin({ redirectUri: 'http://127.0.0.1:1/callback', resource: 'x', scopes: [] }), /PKCE/)
   }
 })
@@ -96,7 +96,7 @@ void t.test('an issuer that does not say that it supports PKCE with S256 is refu
 void t.test('a browser is sent no further than this process reaches', async t => {
   const { server } = await withIssuer(t, { code_challenge_methods_supported: ['S256'] })
   const outside = guardedFetch({ mayBePrivate: false })
-  const client = new IssuerClient({ server, client: { id: 'x' }, fetch: outside })
+  const client = new IssuerClient({ server, client: { issuer: server.issuer, id: 'x' }, fetch: outside })
   await t.rejects(client.begin({ redirectUri: 'http://127.0.0.1:1/callback', resource: 'x', scopes: [] }), /private address/)
 })
 

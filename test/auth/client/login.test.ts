@@ -203,7 +203,7 @@ void t.test('who waits in vain gets an error that names the URL, which stays goo
   const { relay } = machine(t, one)
   const { ask } = relay({ show: () => undefined, settings: { grant: 'user', loginMs: 100 } })
   const error = await ask().then(() => '', (reason: unknown) => String(reason))
-  t.match(error, /nobody has logged in within 0\.1 s: open http:\/\/127\.0\.0\.1:\d+\/ in a browser, or run mcp-customs login http/)
+  t.match(error, /nobody has logged in within 0\.1 s: open http:\/\/127\.0\.0\.1:\d+\/[\w-]{22} in a browser, or run mcp-customs login http/)
   await browse(/open (\S+)/.exec(error)?.[1] ?? '')
   t.equal(await ask(), 200)
 })

@@ -28,7 +28,7 @@ const relayOf = async (
   const issuer = `${one.origin}/a`
   if (stored !== undefined) await file.change(() => ({
     url: one.url.href, resource: one.url.href, server: { issuer, token_endpoint: `${issuer}/token` },
-    client: { id: 'me' }, requested: [], tokens: tokens(), ...stored,
+    client: { issuer, id: 'me' }, requested: [], tokens: tokens(), ...stored,
   }))
   let ahead = 0
   const shown: string[] = []
@@ -57,7 +57,10 @@ const soon = () => tokens({ refresh: 'refresh', expiresAt: Date.now() + 30_000 }
 
 void t.test('a valid access token is used although its renewal fails', async t => {
   const one = await severalIssuers(t, { token: (_, json) => json(503, {}) })
-  const robot = { grant: 'client', loginMs: 1000, clientId: 'me', clientSecret: 'secret' } as const
+  const issuer = `${one.origin}/a`
+  const robot = {
+    grant: 'client', loginMs: 1000, issuer, client: { issuer, id: 'me', secret: 'secret', isDocument: false },
+  } as const
   const own = await relayOf(t, one, { tokens: soon() }, robot)
   t.equal(await own.given(), 'Bearer access', 'the issuer is down')
   const user = await relayOf(t, one, { tokens: soon() })

@@ -44,7 +44,7 @@ void t.test('a user logs in at a real issuer, and the tokens are refreshed and r
 void t.test('an answer to another flow, of another issuer, or played again gives no tokens', async t => {
   const one = await openProtected(t)
   const { server, resource } = await found(one)
-  const client = givenClient({ clientId: 'desktop' }, server)
+  const client = givenClient({ issuer: server.issuer, id: 'desktop', isDocument: false }, server)
   if (client === undefined) throw new Error('there is a client')
   const issuer = new IssuerClient({ server, client, fetch })
   const begin = () => issuer.begin({ redirectUri, resource, scopes: ['mcp'] })
@@ -85,12 +85,23 @@ void t.test('a client gets a token of its own, with a secret or with a key', asy
   const clients = [
     { id: 'robot', secret: 'robot-secret' }, { id: 'signer', privateKey: await exportPKCS8(privateKey) },
   ]
-  for (const client of clients) {
+  for (const each of clients) {
+    const client = { issuer: server.issuer, ...each }
     const { access } = await new IssuerClient({ server, client, fetch }).credentials(resource, ['mcp'])
     t.match(await one.provider.ClientCredentials.find(access), { aud: one.url, scope: 'mcp' }, client.id)
   }
-  const wrong = new IssuerClient({ server, client: { id: 'robot', secret: 'hunter2' }, fetch })
+  const wrong = new IssuerClient({ server, client: { issuer: server.issuer, id: 'robot', secret: 'hunter2' }, fetch })
   await t.rejects(wrong.credentials(resource, []), /invalid_client/)
+})
+
+void t.test('a client, with or without a secret, is sent to no other issuer than its own', async t => {
+  const { server } = await found(await openProtected(t))
+  for (const issuer of ['https://company.example', `${server.issuer}/`]) {
+    const client = { issuer, id: 'robot', secret: 'robot-secret', isDocument: false }
+    t.equal(givenClient(client, server), undefined)
+    t.throws(() => new IssuerClient({ server, client, fetch }), /is not sent to/)
+  }
+  t.end()
 })
 
 void t.test('tokens are bound to a key where the issuer supports DPoP', async t => {
@@ -99,7 +110,7 @@ void t.test('tokens are bound to a key where the issuer supports DPoP', async t 
   } })
   const { server, resource } = await found(one)
   const dpop = await (await import('oauth4webapi')).generateKeyPair('ES256')
-  const issuer = new IssuerClient({ server, client: { id: 'desktop' }, fetch, dpop })
+  const issuer = new IssuerClient({ server, client: { issuer: server.issuer, id: 'desktop' }, fetch, dpop })
   const begun = await issuer.begin({ redirectUri, resource, scopes: ['mcp'] })
   const answer = (await browse(begun.url, isCallback)).searchParams
   const tokens = await issuer.exchange(answer, begun, resource)

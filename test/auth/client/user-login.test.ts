@@ -6,6 +6,7 @@ import { Login } from '#auth/client/login.js'
 import { loginKeyOf, type LoginSettings } from '#auth/client/settings.js'
 import { LoginFolder, type Stored } from '#auth/client/store.js'
 import { UserLogin, type UserLoginOptions } from '#auth/client/user-login.js'
+import { clientLogin, deviceLogin } from '#auth/client/without-browser.js'
 import { AuthorizedUpstream } from '#transport/upstream/authorized.js'
 import { HttpUpstream } from '#transport/upstream/pool.js'
 import { guardedFetch } from '#transport/upstream/document.js'
@@ -26,7 +27,7 @@ const home = async (t: Test, one: Several, login: Partial<Stored> = {}) => {
   const issuer = `${one.origin}/a`
   await file.change(() => ({
     url: one.url.href, resource: one.url.href, server: { issuer, token_endpoint: `${issuer}/token` },
-    client: { id: 'of-a' }, requested: [],
+    client: { issuer, id: 'of-a' }, requested: [],
     tokens: { access: 'access', type: 'bearer', refresh: 'refresh-of-a', expiresAt: Date.now() + 3600_000, lifetimeMs: 3600_000, scopes: undefined },
     ...login,
   }))
@@ -39,26 +40,28 @@ const home = async (t: Test, one: Several, login: Partial<Stored> = {}) => {
 
 const purpose = { wanted: { schemes: [], resourceMetadata: undefined, scopes: undefined, error: undefined }, refused: 'access', scopes: [] }
 
-void t.test('a login that is begun at another issuer sends it no token, and leaves the old login alone', async t => {
+void t.test('a server that names another issuer than before gets no login there, in no way', async t => {
   const one = await severalIssuers(t, { issuers: ['b'], token: (_, json) => json(400, { error: 'invalid_grant' }) })
-  const { folder, file } = await home(t, one)
-  const shown = new Promise<void>(resolve => {
-    const login = new Login({ url: one.url, settings, folder, show: () => resolve(), warn: () => undefined })
-    const upstream = new AuthorizedUpstream(new HttpUpstream(one.url), login)
-    t.teardown(() => upstream.close())
-    const ask = () => upstream.request({ method: 'POST', headers: new Map(), body: Buffer.from('{}'), signal: new AbortController().signal }).catch(() => undefined)
-    void ask().then(ask)
-  })
-  await shown
+  const { folder, file, user } = await home(t, one)
+  const login = new Login({ url: one.url, settings, folder, show: url => t.fail(url), warn: () => undefined })
+  const upstream = new AuthorizedUpstream(new HttpUpstream(one.url), login)
+  t.teardown(() => upstream.close())
+  const ask = () => upstream.request({ method: 'POST', headers: new Map(), body: Buffer.from('{}'), signal: new AbortController().signal })
+  await t.rejects(ask(), /names other issuers/)
+  const options = { url: one.url, settings, file, fetch: guardedFetch({ mayBePrivate: true }), now: Date.now }
+  const stepUp = { ...purpose, wanted: { ...purpose.wanted, error: 'insufficient_scope' }, scopes: ['more'] }
+  for (const way of [
+    () => user().run(purpose), () => user().run(stepUp), () => user({ alone: false }).run(purpose),
+    () => deviceLogin(options, purpose, url => t.fail(url)), () => clientLogin(options, purpose),
+  ]) await t.rejects(way(), /names other issuers than http\S+\/a: .*\/b.*mcp-customs logout http/)
   t.match(file.read(), { server: { issuer: `${one.origin}/a` }, client: { id: 'of-a' }, tokens: { access: 'access' } })
-  t.match(file.begun.read(), { server: { issuer: `${one.origin}/b` }, pending: { url: `${one.origin}/b/authorize` } })
-  t.same(one.tokens('b'), [])
+  t.same(one.log.filter(({ path }) => path.startsWith('/b') || path.endsWith('/b')), [], 'nothing is sent there')
 })
 
 void t.test('a step-up that nobody answers leaves the login as it was, also where it takes another client', async t => {
   const busy = new URL(await listen(t, createServer())).port
   const one = await severalIssuers(t)
-  const { file, user } = await home(t, one, { client: { id: 'old', redirectUri: `http://127.0.0.1:${busy}/callback` } })
+  const { file, user } = await home(t, one, { client: { issuer: `${one.origin}/a`, id: 'old', redirectUri: `http://127.0.0.1:${busy}/callback` } })
   const asking = user({ show: () => void asking.close() })
   await t.rejects(asking.run({ ...purpose, scopes: ['more'] }), /given up/)
   t.match(file.read(), { client: { id: 'old' }, tokens: { refresh: 'refresh-of-a' } })
@@ -71,7 +74,7 @@ void t.test('a step-up that nobody answers leaves the login as it was, also wher
 void t.test('a client that its issuer has forgotten is registered again', async t => {
   const one = await severalIssuers(t, { token: ({ body }, json) => (body.get('client_id') === 'client-1'
     ? json(200, { access_token: 'new', token_type: 'Bearer' }) : json(400, { error: 'invalid_client' })) })
-  const { file, user } = await home(t, one, { client: { id: 'forgotten', redirectUri: `http://127.0.0.1:${await freePort()}/callback` } })
+  const { file, user } = await home(t, one, { client: { issuer: `${one.origin}/a`, id: 'forgotten', redirectUri: `http://127.0.0.1:${await freePort()}/callback` } })
   await t.rejects(user().run(purpose), /invalid_client/)
   t.equal(file.read()?.tokens?.access, 'access', 'the access token may stay valid')
   t.match(await user().run(purpose), { client: { id: 'client-1' }, tokens: { access: 'new' } })

@@ -1,5 +1,3 @@
-import { EventEmitter } from 'node:events'
-import type { ChildProcess } from 'node:child_process'
 import type { RelayChild } from '#transport/process/relay.js'
 import { serveAsRelay } from '#commands/serve/relay-process.js'
 import { Owner } from '../clock.js'
@@ -7,16 +5,10 @@ import type { End } from '../pipe.js'
 import type { Gateway } from '../worlds/gateway.js'
 import type { Action, Actor } from '../world.js'
 
-class Child extends EventEmitter {
-  constructor(readonly pid: number, readonly kill: () => boolean) {
-    super()
-  }
-}
-
 interface Relay {
   readonly name: string
   readonly owner: Owner
-  readonly child: Child
+  readonly told: ((how: string) => void)[]
   readonly near: End
   isOver: boolean
 }
@@ -47,16 +39,16 @@ export class RelayProcesses implements Actor {
     const owner = new Owner(name)
     const world = this.#world
     const [near, far] = world.connect(`channel of ${name}`, [world.main, 'channel'], [owner, 'channel'])
-    const child = new Child(4_900_000 + this.#last, () => {
-      world.soon(`${name} is killed`, world.main, () => this.#over(relay, null, 'SIGKILL'))
-      return true
-    })
-    const relay: Relay = { name, owner, child, near, isOver: false }
+    const relay: Relay = { name, owner, told: [], near, isOver: false }
     this.#all.push(relay)
     world.soon(`${name} begins`, owner, () => {
       serveAsRelay(far).then(() => this.#over(relay, 0, null), () => this.#over(relay, 1, null))
     })
-    return { child: child as unknown as ChildProcess, channel: near, maxBytes: Infinity }
+    return {
+      pid: 4_900_000 + this.#last, channel: near, maxBytes: Infinity, residentBytes: () => 0,
+      onGone: gone => void relay.told.push(gone),
+      kill: () => world.soon(`${name} is killed`, world.main, () => this.#over(relay, null, 'SIGKILL')),
+    }
   }
 
   #over(relay: Relay, code: number | null, signal: NodeJS.Signals | null): void {
@@ -72,8 +64,7 @@ export class RelayProcesses implements Actor {
     }
     this.#world.clock.owner = this.#world.main
     relay.near.destroy()
-    relay.child.emit('exit', code, signal)
-    relay.child.emit('close', code, signal)
+    for (const gone of relay.told) gone(signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`)
   }
 
   actions(): readonly Action[] {

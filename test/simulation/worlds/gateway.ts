@@ -7,6 +7,7 @@ import { openGateway } from '#commands/serve/gateway.js'
 import { openRelays } from '#commands/serve/relays.js'
 import { stores } from '#commands/serve/state.js'
 import { applyTo } from '#commands/serve.js'
+import type { Setup } from '#commands/server/setup.js'
 import { noMetrics } from '#telemetry/metrics.js'
 import { machine } from '#transport/machine.js'
 import { ClientActor } from '../actors/client.js'
@@ -114,18 +115,17 @@ export class Gateway extends World {
       ? await openRelays(parts as never, this.#lifetime)
       : await openGateway(parts as never, this.#lifetime).then(gateway => ({
         backend: gateway.endpoints, refused: gateway.refused, configuration: () => gateway.configuration,
-        reload: (changed: typeof setup) => gateway.reload(changed),
+        prepare: (changed: Setup) => gateway.prepare(changed),
       }))
     const settings = frontSettingsFor(log)
-    const first = await settings(setup)
     const front = openFront({
-      backend: served.backend, refused: served.refused, log, logLevel: 'silent', settings: first,
-      renewed: () => settings(setup), configuration: served.configuration,
+      backend: served.backend, refused: served.refused, log, logLevel: 'silent', settings: await settings(setup),
+      renew: () => Promise.resolve(), configuration: served.configuration,
     }, this.#lifetime)
     await front.listen()
     this.operator = new Operator(this, this.setting, async changed => {
       const renewed = await settings(changed)
-      await applyTo(served as never, front, changed, renewed)
+      await applyTo(served, changed, () => front.reload(renewed))
     })
     this.actors.push(this.operator, this.relays, this.store)
     this.#addClients()

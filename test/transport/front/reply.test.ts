@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
+import { owning } from '#transport/frames.js'
 import type { TransportEvent } from '#transport/transport.js'
 import {
   ask, begin, dial, frameOf, handshake, initialize, rawPost, Reader, result, start, post, textOf, echo,
@@ -63,8 +64,8 @@ t.test('a message before the answer makes the response a stream, which ends with
   t.equal(got.body, `data: ${progress}\n\ndata: {"jsonrpc":"2.0",\ndata: "id":7,\ndata: "result":{}}\n\n`)
 })
 
-t.test('the memory of a disposable frame is freed when it was sent', async t => {
-  const long = `{"jsonrpc":"2.0","id":7,"result":{}}${' '.repeat(300_000)}`
+t.test('the memory of a result that owns it is freed when it was sent', async t => {
+  const long = `{"jsonrpc":"2.0","id":7,"result":{"content":[]}}${' '.repeat(300_000)}`
   const sent: Buffer[] = []
   const { port } = await start(t, {
     act: (event, opened) => {
@@ -74,7 +75,7 @@ t.test('the memory of a disposable frame is freed when it was sent', async t => 
       const frame = frameOf(long)
       sent.push(frame.bytes)
       if (method === 'streamed') opened.transport.send(event.exchange, frameOf(progress))
-      opened.transport.send(event.exchange, method === 'kept' ? frame : { ...frame, isDisposable: true })
+      opened.transport.send(event.exchange, method === 'kept' ? { ...owning(frame) } : owning(frame))
     },
   })
   const withSession = { ...post, 'mcp-session-id': await handshake(port) }
@@ -427,7 +428,7 @@ t.test('a disconnected client is reported once, and later messages to it are dro
   socket.destroy()
   t.match(await opened.next(), { type: 'exchange-ended', exchange })
   t.equal(opened.transport.send(exchange, result('1')), true)
-  t.same(opened.told.map(({ type }) => type), ['frame', 'exchange-ended'])
+  t.same(opened.told.map(({ type }) => type), ['frame', 'exchange-ended', 'ended'])
 })
 
 t.test('the pipelined requests of a disconnected client do not begin', async t => {

@@ -4,17 +4,18 @@ import { request as plainRequest } from 'node:http'
 import { request } from 'node:https'
 import { connect } from 'node:tls'
 import t from 'tap'
+import { owning } from '#transport/frames.js'
 import { echo, frameOf, initialize, limits, post, start, textOf } from './harness.js'
 
 const pem = (name: string) => readFileSync(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url))
 
 for (const scheme of ['http', 'https']) {
   t.test(`long frames whose memory is freed arrive whole at many clients (${scheme})`, async t => {
-    const answer = (key: string) => `{"jsonrpc":"2.0","id":${key},"result":{"text":"${key.repeat(500_000)}"}}`
+    const answer = (key: string) => `{"jsonrpc":"2.0","id":${key},"result":{"content":["${key.repeat(500_000)}"]}}`
     const { port } = await start(t, {
       act: (event, { transport }) => {
         if (event.type !== 'frame' || event.frame.message.kind !== 'request') return
-        transport.send(event.exchange, { ...frameOf(answer(event.frame.message.key)), isDisposable: true })
+        transport.send(event.exchange, owning(frameOf(answer(event.frame.message.key))))
       },
       ...(scheme === 'https' && { tls: { cert: pem('cert'), key: pem('key') } }),
     })

@@ -5,6 +5,8 @@ import { Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import fc from 'fast-check'
 import t from 'tap'
+import { parseFrame } from '#protocol/parse.js'
+import { owning } from '#transport/frames.js'
 import { LineSplitter, type Line } from '#transport/stdio/reader.js'
 import { LineWriter } from '#transport/stdio/writer.js'
 
@@ -177,7 +179,14 @@ t.test('what waits for a slow peer is not written over by what comes after it', 
   server.close()
 })
 
-t.test('disposable lines are freed when a socket has taken them', async t => {
+/** Of 100,000 bytes. */
+const longResult = (letter: string) => {
+  const [begin, end] = ['{"jsonrpc":"2.0","id":1,"result":{"content":["', '"]}}']
+  const text = begin + letter.repeat(100_000 - begin.length - end.length) + end
+  return parseFrame(Buffer.from(text), { messageBytes: 1 << 20, depth: 64 })
+}
+
+t.test('lines that own their bytes are freed when a socket has taken them', async t => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
@@ -185,15 +194,17 @@ t.test('disposable lines are freed when a socket has taken them', async t => {
   const writers = [new LineWriter(socket, () => undefined), new LineWriter(new Peer(), () => undefined)]
   const lengths: number[][] = []
   for (const writer of writers) {
-    const lines = ['a', 'b', 'c'].map(letter => Buffer.alloc(100_000, letter))
-    for (const line of lines) writer.write(line, undefined, line[0] !== 'b'.charCodeAt(0))
+    const frames = ['a', 'b', 'c'].map(letter => owning(longResult(letter)))
+    for (const frame of frames) {
+      writer.write(frame.bytes, undefined, frame === frames[1] ? { ...frame } : frame)
+    }
     await writer.flush(60_000)
-    lengths.push(lines.map(({ length }) => length))
+    lengths.push(frames.map(({ bytes }) => bytes.length))
   }
   t.strictSame(lengths, [[0, 100_000, 0], [100_000, 100_000, 100_000]])
   socket.end()
   const text = (await buffer(peer)).toString()
-  t.ok(text === ['a', 'b', 'c'].map(letter => `${letter.repeat(100_000)}\n`).join(''))
+  t.ok(text === ['a', 'b', 'c'].map(letter => `${longResult(letter).bytes.toString()}\n`).join(''))
   server.close()
 })
 

@@ -329,6 +329,39 @@ t.test('a modern server is not told of a cancellation of the relay\'s own, a leg
   t.same(client.all('head').map(({ exchange }) => exchange.name), ['modern', 'legacy'])
 })
 
+for (const form of ['202', 'an empty stream']) {
+  t.test(`a request that is answered by ${form} waits for the stream of its session, while there is one`, async t => {
+    const gets = new Map<unknown, ReturnType<typeof stream>>()
+    const server = await serve(t, ({ method, headers }, response) => {
+      if (method === 'GET') gets.set(headers['mcp-session-id'], stream(response))
+      else if (form === '202') response.writeHead(202).end()
+      else stream(response).end()
+    })
+    const client = connect(t, server.url)
+    const on = (id: string) => ({ 'mcp-session-id': id, 'mcp-protocol-version': '2025-11-25' })
+    for (const id of ['a', 'b']) bare(client.transport, `get ${id}`, 'GET', on(id))
+    await client.of('head', 'get a')
+    await client.of('head', 'get b')
+    post(client.transport, 'one', ask(1, 'tools/call'), on('a'))
+    t.match(await client.of('stream-ended', 'one'), { resumable: true })
+    t.match(await client.of('head', 'one'), { status: form === '202' ? 202 : 200 }, 'as the server says')
+    t.match(client.all('lost'), [{ key: '1', isElsewhere: true }])
+    gets.get('a')?.event(answer(1))
+    await client.line(0)
+    post(client.transport, 'two', ask(2, 'tools/call'), on('a'))
+    await client.of('stream-ended', 'two')
+    gets.get('b')?.end()
+    await client.of('stream-ended', 'get b')
+    t.equal(client.all('lost').length, 2, 'the stream of another session')
+    gets.get('a')?.end()
+    await client.of('stream-ended', 'get a')
+    t.match(client.all('lost')[2], { key: '2', isElsewhere: undefined, exchange: { name: 'get a' } })
+    t.equal(client.all('lost').length, 3)
+    post(client.transport, 'three', ask(3, 'tools/call'), on('a'))
+    t.match(await client.of('lost', 'three'), { key: '3', isElsewhere: undefined })
+  })
+}
+
 t.test('two clients may ask with the same id', async t => {
   const server = await serve(t, ({ message, headers }, response) =>
     json(response, answer(message.id ?? 0, { to: headers['x-client'] })))

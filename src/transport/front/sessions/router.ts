@@ -1,6 +1,6 @@
 import { hash, randomUUID } from 'node:crypto'
 import type { SharedSession } from '#core/shared.js'
-import type { Frame } from '#protocol/frame.js'
+import type { Frame, ResponseHead } from '#protocol/frame.js'
 import { isObject, type JsonObject } from '#protocol/json.js'
 import type { Timers } from '#transport/timers.js'
 import type { Transport } from '#transport/transport.js'
@@ -9,11 +9,14 @@ import type { ContextSource } from '../credentials.js'
 import { calledTools, checkModern, isInitialize, isUnknownRevision } from '../message.js'
 import { clientOf, type Quota } from '../quota.js'
 import { refusals, type Refusal } from '../refusal.js'
+import { BoundIds } from './ids.js'
 import { Sessions } from './registry.js'
 import { FrontSession, type SessionKind } from './session.js'
 
 /** A path at which one server is offered. */
 export interface Endpoint {
+  /** The server's name (default: its path). */
+  readonly name?: string
   /**
    * For a stdio server the front creates session ids and chooses statuses; those of an HTTP server are
    * forwarded.
@@ -69,6 +72,8 @@ export interface RouterSettings {
   readonly ownAuthorization: boolean
   readonly maxSessions: number
   readonly idleMs: number
+  /** See `EndpointsSettings`. */
+  readonly sessionKey: string | Uint8Array
   /** Creates the `Mcp-Session-Id` of a session of a stdio server. It cannot be guessed. */
   readonly newSessionId: () => string
 }
@@ -92,6 +97,7 @@ interface AgreedElsewhere {
 export class SessionRouter {
   readonly #path: string
   #endpoint: Endpoint | undefined
+  #name: string
   /** The kind of the server at the newest endpoint. */
   #kind: Endpoint['server']
   #passesAuthorization: boolean | undefined
@@ -110,6 +116,7 @@ export class SessionRouter {
   ) {
     this.#path = path
     this.#endpoint = endpoint
+    this.#name = endpoint.name ?? path
     this.#kind = endpoint.server
     this.#passesAuthorization = endpoint.passesAuthorization
     this.#settings = settings
@@ -130,6 +137,7 @@ export class SessionRouter {
       if (other || (session.kind === 'stateless' && session.idle)) session.end('the server was replaced')
     }
     this.#endpoint = endpoint
+    this.#name = endpoint.name ?? this.#path
     this.#kind = endpoint.server
     this.#passesAuthorization = endpoint.passesAuthorization
     this.#generation++
@@ -142,6 +150,33 @@ export class SessionRouter {
 
   sessions(): readonly FrontSession[] {
     return this.#sessions.all()
+  }
+
+  /**
+   * Reads the id of a request to an HTTP server, where this relay knows its clients. That holds for every
+   * revision: a server of several could take the id of any request.
+   */
+  readSessionId(arrival: Arrival): Refusal | undefined {
+    const { sessionId } = arrival
+    if (sessionId === undefined || !this.#bindsIds) return undefined
+    arrival.sessionId = this.#ids.read(sessionId, this.#ownerOf(arrival))
+    return arrival.sessionId === undefined ? refusals.noSession : undefined
+  }
+
+  /** The head of a server's response, with session ids as the client of this request may use them. */
+  withBoundId(arrival: Arrival, { status, headers }: ResponseHead): ResponseHead {
+    const ids = this.#bindsIds ? headers.get('mcp-session-id') : undefined
+    if (ids === undefined) return { status, headers }
+    const owner = this.#ownerOf(arrival)
+    return { status, headers: new Map([...headers, ['mcp-session-id', ids.map(id => this.#ids.bind(id, owner))]]) }
+  }
+
+  get #bindsIds(): boolean {
+    return !this.isStdio && this.#settings().ownAuthorization
+  }
+
+  get #ids(): BoundIds {
+    return new BoundIds(this.#settings().sessionKey, this.#name)
   }
 
   /** The session to which a request belongs by its headers, if that session exists here. */
@@ -273,8 +308,10 @@ export class SessionRouter {
     const session: FrontSession = new FrontSession(kind, id, owner, {
       idle: idle => {
         const isOld = generation < this.#generation
-        // The server's response to initialize named no session, so no later request can belong to this one.
-        if (idle && kind === 'upstream' && !this.#sessions.isNamed(session)) {
+        // Without an id that the client knows, no later request can belong to this session.
+        if (idle && kind !== 'stateless' && names.length === 0 && !session.answered) {
+          session.end('the client left before it got the id of the session')
+        } else if (idle && kind === 'upstream' && !this.#sessions.isNamed(session)) {
           session.end('the server named no session')
         } else if (idle && kind === 'stateless' && isOld) session.end('the server was replaced')
         else this.#sessions.setIdle(session, idle)

@@ -1,10 +1,8 @@
-import type { IdKey } from '#protocol/json-rpc.js'
-import type { Exchange } from '#core/event.js'
+import type { Exchange, HttpEvent } from '#core/event.js'
 import type { Frame, ResponseHead } from '#protocol/frame.js'
-import { responseKeys } from '#transport/frames.js'
 import { only } from '#transport/http/headers.js'
 import { Latch } from '#transport/timers.js'
-import type { HttpEvent, Transport, TransportEvent } from '#transport/transport.js'
+import type { Transport, TransportEvent } from '#transport/transport.js'
 import type { Arrival } from '../arrival.js'
 import { isInitialize } from '../message.js'
 import type { Reply } from '../reply.js'
@@ -53,6 +51,8 @@ export class FrontSession implements Transport {
   #closed = false
   /** The server has answered a request with a status below 300. */
   #accepted = false
+  /** A client has got the head of a response, and with it the session's id. */
+  #answered = false
   /** The reason to end the session after its last exchange. */
   #endReason: string | undefined
   #settleClosed: () => void = () => {}
@@ -102,8 +102,6 @@ export class FrontSession implements Transport {
     const route = this.#routes.route(exchange, frame)
     if (route?.reply.full === true && this.#isTooSlow(route, frame)) route.reply.destroy()
     route?.reply.send(frame)
-    // Only an HTTP server with a session can replay an answer (`Last-Event-ID`).
-    if (route === undefined && this.kind === 'upstream') responseKeys(frame).forEach(this.#undelivered)
     return this.#isFree(route, exchange)
   }
 
@@ -196,6 +194,10 @@ export class FrontSession implements Transport {
     }
   }
 
+  get answered(): boolean {
+    return this.#answered
+  }
+
   /** See `Reply.keepAlive`. */
   keepAlive(checks: number): void {
     for (const { reply } of this.#routes.open()) reply.keepAlive(checks)
@@ -208,6 +210,7 @@ export class FrontSession implements Transport {
   /** The HTTP response of the exchange is complete or cut off. */
   #over(exchange: FrontExchange): void {
     if (!this.#routes.delete(exchange)) return
+    this.#answered ||= exchange.reply.hasHead
     exchange.frame = undefined
     this.#report({ type: 'exchange-ended', exchange })
     this.#drained(exchange)
@@ -223,9 +226,6 @@ export class FrontSession implements Transport {
     for (const exchange of where) this.#report({ type: 'drained', exchange })
   }
 
-  /** Called after the response is over: it must not keep the exchange in memory. */
-  readonly #undelivered = (key: IdKey): void => this.#report({ type: 'undelivered', key })
-
   #opened(reply: Reply, facts: RequestFacts): FrontExchange {
     if (this.#routes.size === 0) this.#hooks.idle(false)
     const exchange = this.#routes.add(reply, facts)
@@ -234,7 +234,6 @@ export class FrontSession implements Transport {
       this.#drained(exchange)
     }
     reply.watch(drained, () => this.#over(exchange))
-    if (this.kind === 'upstream') reply.watchDelivery(this.#undelivered)
     this.#routes.flush(exchange)
     if (!this.#routes.isAboveHighWater) this.#drained(this.#routes)
     return exchange

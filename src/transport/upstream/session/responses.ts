@@ -15,6 +15,8 @@ interface ResponseOptions extends Pick<Reading, 'limits' | 'latch'> {
   readonly backoff: Backoff
   /** Requests the rest of a stream. */
   readonly get: (lastEventId: string | undefined, signal: AbortSignal) => Promise<HttpReply>
+  /** Waits while the answer may come on another stream. @returns why it has not come */
+  readonly elsewhere: (call: Call, reason: string) => Promise<string>
   /** Gets every message, from any stream. */
   readonly onMessage: (exchange: Exchange, frame: Frame) => void
 }
@@ -44,19 +46,21 @@ export class HttpResponses {
     if (kind === 'other') {
       discard(reply)
       const faultOrReason = unanswered.size > 0 ? unexpectedBody(reply, [...unanswered]) : ''
-      if (isString(faultOrReason)) return faultOrReason
+      if (isString(faultOrReason))
+        return reply.status === 202 ? this.#options.elsewhere(call, faultOrReason) : faultOrReason
       this.#options.onMessage(exchange, faultOrReason)
       return 'the response could not be read'
     }
     const position = cursor()
-    let reason = 'the response ended before the answer'
+    let cut: string | undefined
     try {
       await this.read(reply, position, call)
     } catch (error) {
-      reason = failureOf(error)
+      cut = failureOf(error)
     }
     const resumable = kind === 'sse' && position.lastEventId !== undefined && !isModernRequest(frame)
-    return resumable && unanswered.size > 0 ? this.#resumed(call, position) : reason
+    if (resumable && unanswered.size > 0) return this.#resumed(call, position)
+    return cut ?? this.#options.elsewhere(call, 'the response ended before the answer')
   }
 
   /** The JSON-RPC error in an HTTP error; undefined for a page, which a stdio client cannot get. */
@@ -133,11 +137,12 @@ const minRetryMs = 10
 export const resume = async (stream: Resumable): Promise<HttpReply | string | undefined> => {
   const { cursor, backoff, signal } = stream
   let reason = ''
+  let silent = 0
   for (let failures = 0; failures < backoff.attempts; failures++) {
     if (stream.done() || signal.aborted) return undefined
-    const before = cursor.events
+    const { events, messages } = cursor
     try {
-      await delay(waitOf(failures, stream), undefined, { signal })
+      await delay(waitMs(cursor.retryMs, silent, failures, backoff), undefined, { signal })
       const reply = await stream.open()
       if (reply.status >= 400 && reply.status < 500 && reply.status !== 429) return reply
       reason = `HTTP ${reply.status}`
@@ -146,15 +151,27 @@ export const resume = async (stream: Resumable): Promise<HttpReply | string | un
     } catch (error) {
       reason = failureOf(error)
     }
-    if (cursor.events > before) failures = -1
+    if (cursor.events > events) failures = -1
+    silent = cursor.messages > messages ? 0 : silent + 1
   }
   return `the stream was cut and could not be resumed: ${reason}`
 }
 
-const waitOf = (failures: number, { cursor: { retryMs }, backoff }: Resumable): number => {
+/** The longest wait for a stream that brings event ids but no messages, in times of the first wait. */
+const maxSilent = 4
+
+/**
+ * How long to wait before a stream is asked for again: longer after each attempt that brought no message. The
+ * server's `retry:` alone decides only after a message.
+ * @param retryMs the server's `retry:`
+ * @param silent attempts in a row without a message @param failures attempts in a row without an event
+ */
+export const waitMs = (
+  retryMs: number | undefined, silent: number, failures: number, { firstMs, maxMs }: Backoff,
+): number => {
   const asked = retryMs === undefined ? undefined : Math.min(Math.max(retryMs, minRetryMs), maxRetryMs)
-  if (failures === 0) return asked ?? backoff.firstMs
-  return Math.max(asked ?? 0, Math.min(backoff.firstMs * 2 ** failures, backoff.maxMs))
+  if (silent === 0) return asked ?? firstMs
+  return Math.max(asked ?? 0, Math.min(firstMs * 2 ** silent, failures === 0 ? maxSilent * firstMs : maxMs))
 }
 
 interface Listening {

@@ -55,6 +55,8 @@ class UpstreamSession extends HttpSide {
   #legacy: LegacySse | undefined
   readonly #stopWaiting: (() => void) | undefined
   #waits = 0
+  /** Calls whose HTTP response is over: their answers may come on the stream of unsolicited messages. */
+  readonly #awaited = new Set<Call>()
   #onEvent: (event: TransportEvent) => void = () => {}
   #expected: Expected | undefined
   readonly #limits: FrameLimits
@@ -73,6 +75,7 @@ class UpstreamSession extends HttpSide {
       latch: this.#latch,
       backoff: options.backoff ?? backoff,
       get: (lastEventId, signal) => this.#handshake.get(lastEventId, signal),
+      elsewhere: (call, reason) => this.#elsewhere(call, reason),
       onMessage: (exchange, frame) => this.#onMessage(exchange, frame),
     })
   }
@@ -188,7 +191,19 @@ class UpstreamSession extends HttpSide {
     const read = (reply: HttpReply, position: Cursor) => this.#responses.read(reply, position)
     const retry = this.#options.backoff ?? backoff
     const lost = await listen({ handshake: this.#handshake, agreed, backoff: retry, read })
+    for (const call of this.#awaited) call.settle()
     if (lost) await this.#renewed(agreed)
+  }
+
+  async #elsewhere(call: Call, reason: string): Promise<string> {
+    const { exchange, frame, unanswered } = call
+    const hasStream = this.#handshake.agreed?.stream === 'open' && !isModernRequest(frame)
+    if (unanswered.size === 0 || !hasStream) return reason
+    for (const key of unanswered) this.#report({ type: 'lost', exchange, key, reason, isElsewhere: true })
+    this.#awaited.add(call)
+    await call.settled
+    this.#awaited.delete(call)
+    return reason
   }
 
   async #sessionLost(call: Call, lost: Agreed, first: boolean): Promise<string> {

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { stdioExchange } from '#core/event.js'
 import type { Frame } from '#protocol/frame.js'
+import { backoff, waitMs } from '#transport/upstream/session/responses.js'
 import { httpSession, type HttpSessionOptions } from '#transport/upstream/session/session.js'
 import {
   answer, ask, initialize, initialized, json, limits, modern, notify, serve, session, stream,
@@ -193,6 +194,49 @@ t.test('an answer that comes by another stream of the session is no loss', async
   await server.asked('notifications/last')
   t.same(client.all('lost'), [])
 })
+
+t.test('a stream is asked for less often while it brings no message, whatever its retry says', t => {
+  const cases = [
+    ['after a message, as the server asks', 0, 0, 0, 10],
+    ['after a message, without retry', undefined, 0, 0, 500],
+    ['a new event id, but no message', 0, 1, 0, 1000],
+    ['event ids for ever, but no message', 0, 90, 0, 2000],
+    ['nothing at all', 0, 3, 3, 4000],
+    ['nothing at all, for long', undefined, 90, 5, 30_000],
+    ['retry raises it', 60_000, 3, 3, 60_000],
+    ['retry has a bound', 1e9, 3, 3, 300_000],
+  ] as const
+  for (const [name, retryMs, silent, failures, ms] of cases)
+    t.equal(waitMs(retryMs, silent, failures, backoff), ms, name)
+  t.end()
+})
+
+for (const form of ['202', 'an empty stream']) {
+  t.test(`a request that is answered by ${form} waits for the stream of the session, while there is one`, async t => {
+    let get: ReturnType<typeof stream> | undefined
+    const server = await serve(t, (seen, response) => {
+      if (seen.method === 'GET') {
+        if (get === undefined) get = stream(response)
+        else response.writeHead(405).end()
+      } else session(() => {
+        if (form === '202') response.writeHead(202).end()
+        else stream(response).end()
+      })(seen, response)
+    })
+    const client = await greet(t, server.url)
+    await server.asked('GET')
+    client.send(ask(5, 'tools/call', { name: 'x' }))
+    t.match(await client.first('lost'), { key: '5', isElsewhere: true })
+    get?.event(answer(5))
+    t.equal(await client.line(1), answer(5))
+    client.send(ask(6, 'tools/call', { name: 'x' }))
+    await client.until(() => client.all('lost')[1])
+    get?.end()
+    t.match(await client.until(() => client.all('lost')[2]), { key: '6', isElsewhere: undefined })
+    client.send(ask(7, 'tools/call', { name: 'x' }))
+    t.match(await client.until(() => client.all('lost')[3]), { key: '7', isElsewhere: undefined }, 'no stream is left')
+  })
+}
 
 const refusals = [
   ['404', 404, ''],

@@ -1,28 +1,17 @@
 import {
   each, isArray, isObject, isString, lengthOf, member, type Json, type JsonObject, type Meter,
 } from '#protocol/json.js'
-import { dialectOf, jsonSchemaKeywords, schemasIn } from '#protocol/json-schema.js'
+import { dialectOf, schemasIn } from '#protocol/json-schema.js'
 import { quote, wirePath } from '#protocol/quote.js'
-import type { NameRules, Profile, SchemaRules } from './profile.js'
-
-/** A reason why a profile refuses a definition. */
-export interface Refusal {
-  /** JSON Pointer into the definition. */
-  readonly path: string
-  readonly message: string
-}
+import type { Refusal } from '#profiles/node.js'
+import type { NameRules, Profile, SchemaRules } from '#profiles/profile.js'
 
 /** Reasons that are told of one definition. */
 const maxRefusals = 20
 
-/** The MCP keyword that the client itself reads (2026-07-28, transports, custom headers). */
-export const headerKeyword = 'x-mcp-header'
+const headerKeyword = 'x-mcp-header'
 
-/**
- * Checks a tool's definition by a profile.
- * @param server the name by which the client knows the server
- * @returns the reasons why the profile refuses it; none when it is accepted
- */
+/** Why a profile refuses a definition, said a second time, without the code that rewrites it. */
 export const accepts = (
   definition: JsonObject, profile: Profile, meter: Meter, server = '',
 ): readonly Refusal[] => {
@@ -30,6 +19,8 @@ export const accepts = (
   const refused: Refusal[] = []
   if (isString(name) && profile.toolName !== undefined && !fitsName(name, profile.toolName, server))
     refused.push({ path: '/name', message: nameReason(profile.toolName, server) })
+  if (profile.needsWords === true && member(definition, 'description') === '')
+    refused.push({ path: '/description', message: 'takes no empty description' })
   for (const [key, rules] of [['inputSchema', profile.input], ['outputSchema', profile.output]] as const) {
     const schema = member(definition, key)
     if (schema !== undefined && rules !== undefined) new Check(rules, meter, refused).root(schema, key)
@@ -37,10 +28,10 @@ export const accepts = (
   return refused.slice(0, maxRefusals)
 }
 
-export const longestName = ({ longest, isPrefixed }: NameRules, server: string): number =>
+const longestName = ({ longest, isPrefixed }: NameRules, server: string): number =>
   isPrefixed === true ? Math.max(16, longest - server.length - 1) : longest
 
-export const fitsName = (name: string, rules: NameRules, server: string): boolean =>
+const fitsName = (name: string, rules: NameRules, server: string): boolean =>
   name.length <= longestName(rules, server) &&
   new RegExp(`^[${rules.first ?? rules.characters}][${rules.characters}]*$`).test(name)
 
@@ -94,7 +85,7 @@ class Check {
     for (const [keyword, value] of each(schema, this.#meter)) {
       if (keyword === headerKeyword) continue
       const { keywords } = this.#rules
-      if (keywords?.has(keyword) === false) this.#refuse([...path, keyword], `does not know ${quote(keyword)}`)
+      if (keywords?.includes(keyword) === false) this.#refuse([...path, keyword], `does not know ${quote(keyword)}`)
       else this.#value(keyword, value, path)
       this.#children(keyword, value, path, inner)
     }
@@ -115,17 +106,15 @@ class Check {
 
   /** The value of one keyword. */
   #value(keyword: string, value: Json, path: readonly (string | number)[]): void {
-    const { dialects, formats, typeLists, stringEnums, propertyName } = this.#rules
+    const { dialects, formats, oneType, stringEnums, propertyName } = this.#rules
     const refuse = (message: string) => this.#refuse([...path, keyword], message)
     if (keyword === '$schema' && isString(value) && dialects !== undefined) {
       const dialect = dialectOf(value)
       if (dialect === undefined || !dialects.includes(dialect)) refuse(`takes JSON Schema ${dialects.join(', ')} only`)
     } else if (keyword === 'format' && isString(value) && formats?.includes(value) === false)
       refuse(`does not know the format ${quote(value)}`)
-    else if (keyword === 'type' && isArray(value) && typeLists === 'null') {
-      const others = [...each(value, this.#meter)].filter(([, type]) => type !== 'null')
-      if (others.length !== 1) refuse('takes one type, and null beside it')
-    } else if (keyword === 'enum' && isArray(value)) {
+    else if (keyword === 'type' && isArray(value) && oneType === true) refuse('takes one type')
+    else if (keyword === 'enum' && isArray(value)) {
       this.#enumValues += lengthOf(value)
       if (stringEnums === true && [...each(value, this.#meter)].some(([, one]) => !isString(one)))
         refuse('takes strings only in enum')
@@ -158,7 +147,7 @@ class Check {
     if (isStrict !== true) return
     if (sayings.every(keyword => member(schema, keyword) === undefined)) this.#refuse(path, 'needs a type')
     if (!isTyped(type, 'object') && properties === undefined) return
-    if (member(schema, 'additionalProperties') !== false)
+    if (this.#rules.keywords?.includes('additionalProperties') !== false && member(schema, 'additionalProperties') !== false)
       this.#refuse(path, 'needs "additionalProperties": false: only members that are named can be given')
     const optional = [...each(declared, this.#meter)].filter(([name]) => !names.has(name))
     if (optional.length > 0) this.#refuse(path, 'needs all properties in required')
@@ -168,12 +157,5 @@ class Check {
 /** The keywords that tell of what kind a value is. */
 const sayings = ['type', 'anyOf', '$ref'] as const
 
-export const isTyped = (type: Json | undefined, wanted: string): boolean =>
+const isTyped = (type: Json | undefined, wanted: string): boolean =>
   type === wanted || (isArray(type) && Array.prototype.includes.call(type, wanted))
-
-/** Whether it asserts nothing, so that leaving it out changes no verdict on arguments. */
-export const isAnnotation = (keyword: string): boolean => {
-  const known = jsonSchemaKeywords.get(keyword)
-  if (known === undefined || known.asserts !== undefined) return true
-  return /^\$|^format$/.test(keyword) && !/Ref$|^\$ref$/.test(keyword)
-}

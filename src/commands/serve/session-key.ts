@@ -1,0 +1,27 @@
+import { join } from 'node:path'
+import type { Log } from '#audit/log.js'
+import { stateFolder } from '#audit/place.js'
+import { asksForTokens } from '#config/configuration.js'
+import { messageOf } from '#errors.js'
+import type { Setup } from '../server/setup.js'
+
+/**
+ * The key that binds the ids of sessions in front of HTTP servers to their clients: `state.key`, which all
+ * replicas have, or else that of a file in the state folder.
+ * @returns undefined where ids are bound to nobody, or by a key that ends with the process
+ */
+export const sessionKeyFor = async (
+  { configuration, servers }: Setup, log: Pick<Log, 'warn'>,
+): Promise<string | Uint8Array | undefined> => {
+  if (!asksForTokens(configuration) || !servers.some(({ server }) => 'url' in server)) return undefined
+  if (configuration.state !== undefined) return configuration.state.secret
+  const folder = stateFolder(process.env)
+  try {
+    const { sealKeyIn } = await import('#auth/facade/seals.js')
+    return await sealKeyIn(folder, 'session.key')
+  } catch (error) {
+    log.warn(`cannot use ${join(folder, 'session.key')} (${messageOf(error)}): ` +
+      'after a restart, the sessions of clients are over')
+    return undefined
+  }
+}

@@ -1,0 +1,41 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+
+/**
+ * Binds the session ids of an HTTP server to the client that began the session. The relay forgets sessions
+ * (when it restarts, or nobody uses them), and another replica never saw them; the server knows them still.
+ * So the owner is in the id that the client gets: the server's id, a dot, and a keyed hash of server, owner
+ * and id. To every other client the id is no session's (2025-11-25, security best practices, session
+ * hijacking: bind the id to information of the user).
+ */
+export class BoundIds {
+  readonly #key: string | Uint8Array
+  readonly #server: string
+
+  /** @param key the same at all replicas @param server the server's name: ids of others do not count */
+  constructor(key: string | Uint8Array, server: string) {
+    this.#key = key
+    this.#server = server
+  }
+
+  /** The id that the client gets in place of the server's. */
+  bind(id: string, owner: string): string {
+    return `${id}.${this.#hash(id, owner).toString('base64url')}`
+  }
+
+  /** @returns the server's id; undefined for an id that was not bound to this owner */
+  read(bound: string, owner: string): string | undefined {
+    const end = bound.lastIndexOf('.')
+    const shown = Buffer.from(bound.slice(end + 1), 'base64url')
+    if (end < 0 || shown.length !== hashBytes) return undefined
+    const id = bound.slice(0, end)
+    // The spelling must be ours too: base64 has several for the same bytes.
+    return timingSafeEqual(shown, this.#hash(id, owner)) && this.bind(id, owner) === bound ? id : undefined
+  }
+
+  #hash(id: string, owner: string): Buffer {
+    // The first word keeps these hashes apart from others that are made with the same key.
+    return createHmac('sha256', this.#key).update(JSON.stringify(['session id', this.#server, owner, id])).digest()
+  }
+}
+
+const hashBytes = 32

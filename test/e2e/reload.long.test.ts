@@ -1,0 +1,60 @@
+import t, { type Test } from 'tap'
+import { call, gateway, initialize, lives, open, send, textOf, until } from './gateways.js'
+
+// Each waits for processes most of the time.
+t.jobs = 2
+
+const skip = process.platform !== 'linux' && 'stops processes'
+
+const stop = (t: Test, pid: number): void => {
+  process.kill(pid, 'SIGSTOP')
+  t.teardown(() => {
+    if (lives(pid)) process.kill(pid, 'SIGKILL')
+  })
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+t.test('a reload holds for the first session of a relay process that was beginning', { skip }, async t => {
+  const { url, relays, relay, write } = await gateway(t, ['one'])
+  const first = send(url('one'), {}, initialize)
+  await until(() => relays().length > 0)
+  const [pid = 0] = relays()
+  stop(t, pid)
+  write(['one'], {}, { tools: { echo: 'deny' } })
+  await until(() => /was read again/.test(relay.stderr()))
+  process.kill(pid, 'SIGCONT')
+  t.equal((await first).status, 200)
+  const session = await open(url('one'))
+  t.match(await send(url('one'), session, call(1, 'echo', { word: 'denied' })), { text: /echo|denied/ })
+  t.not(textOf(await send(url('one'), session, call(2, 'echo', { word: 'denied' }))), 'denied')
+})
+
+t.test('a relay process that hangs does not fail a reload: tokens and paths hold at once, its setup when it is replaced', {
+  skip,
+}, async t => {
+  const { url, relays, relay, write } = await gateway(t, ['victim', 'other'], [], {}, {
+    auth: { tokens: ['old-token-old-token'] },
+  })
+  const old = bearer('old-token-old-token')
+  const now = bearer('new-token-new-token')
+  t.equal((await send(url('victim'), old, initialize)).status, 200)
+  const [pid = 0] = relays()
+  t.equal((await send(url('other'), old, initialize)).status, 200)
+  stop(t, pid)
+  write(['victim', 'other', 'added'], { auth: { tokens: ['new-token-new-token'] } }, { tools: { echo: 'deny' } })
+  // Whenever this is asked, the new server is not offered under an old token.
+  await until(async () => {
+    const { status } = await send(url('added'), old, initialize)
+    t.not(status, 200)
+    return status === 401
+  })
+  t.equal((await send(url('other'), old, initialize)).status, 401)
+  t.equal((await send(url('added'), now, initialize)).status, 200)
+  t.equal((await send(url('other'), now, initialize)).status, 200)
+  const session = await open(url('victim'), now)
+  t.not(textOf(await send(url('victim'), session, call(1, 'echo', { word: 'denied' }))), 'denied')
+  await until(() => /was read again/.test(relay.stderr()))
+  t.notMatch(relay.stderr(), /not read again/)
+  t.match(relay.stderr(), /victim: the relay process \d+ has ended: it (?:did not take its new|gave no sign)/)
+})
