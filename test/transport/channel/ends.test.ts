@@ -23,7 +23,7 @@ t.test('of a response that is over only what to do when it was not read is kept'
       response.writeHead(200)
       response.end(Buffer.from('done'))
     },
-    calls: {}, vitals: () => ({ rss: 0, sessions: 0 }), closed: () => undefined,
+    calls: {}, closed: () => undefined,
   })
   let answered = 0
   const front = new Wire(near, {
