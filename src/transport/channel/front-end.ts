@@ -10,7 +10,6 @@ import { onceOver } from '../front/request.js'
 import { realTimers, type Timers } from '../timers.js'
 import { type Calls, Channel, type Message } from './calls.js'
 import type { OpenHead, ResponseHead } from './exchange.js'
-import type { Vitals } from './relay-end.js'
 import { type Kind, Wire } from './wire.js'
 
 /** An admitted request, for a relay process to serve. */
@@ -26,10 +25,8 @@ interface FrontEndOptions {
   readonly calls: Calls
   /** Limits the bodies of all requests, over all processes. */
   readonly bodies: Quota
-  readonly alive: (vitals: Vitals) => void
   /** A response has named a session. */
   readonly named: (session: string) => void
-  readonly closed: () => void
   readonly timers?: Timers
 }
 
@@ -48,7 +45,9 @@ export class FrontEnd<Theirs extends Calls> {
 
   constructor(stream: Duplex, options: FrontEndOptions) {
     this.#options = options
-    this.#wire = new Wire(stream, { frame: (...frame) => this.#frame(...frame), closed: options.closed })
+    this.#wire = new Wire(stream, {
+      frame: (...frame) => this.#frame(...frame), closed: () => this.calls.close(),
+    })
     this.calls = new Channel<Theirs>(
       message => this.#wire.send('note', 0, serialize(message)), options.calls, options.timers,
     )
@@ -57,10 +56,6 @@ export class FrontEnd<Theirs extends Calls> {
   /** Exchanges that are not over. */
   get inFlight(): number {
     return this.#open.size
-  }
-
-  ping(): void {
-    this.#wire.send('ping', 0)
   }
 
   handOver(admitted: Admitted): void {
@@ -78,7 +73,6 @@ export class FrontEnd<Theirs extends Calls> {
 
   /** The process is gone: answers its requests, and releases its places. */
   lose(): void {
-    this.calls.close()
     this.#wire.close()
     for (const exchange of this.#open.values()) exchange.lose()
     for (const number of [...this.#places.keys()]) this.#leave(number)
@@ -91,7 +85,6 @@ export class FrontEnd<Theirs extends Calls> {
   }
 
   #frame(kind: Kind, number: number, payload: Buffer): void {
-    if (kind === 'pong') return this.#options.alive(JSON.parse(payload.toString()) as Vitals)
     if (kind === 'note') return this.calls.onMessage(JSON.parse(payload.toString()) as Message)
     if (kind === 'leave') return this.#leave(number)
     this.#open.get(number)?.frame(kind, payload)
@@ -155,8 +148,7 @@ class HandedOver {
       case 'pending': return keysIn(payload).forEach(key => this.#pending.add(key))
       case 'answered': return keysIn(payload).forEach(key => this.#pending.delete(key))
       // The others are handled by `FrontEnd`, or are never sent to the front.
-      case 'open': case 'body': case 'bodyEnd': case 'gone': case 'leave': case 'ping':
-      case 'pong': case 'note': case 'taken':
+      case 'open': case 'body': case 'bodyEnd': case 'gone': case 'leave': case 'note': case 'taken':
     }
   }
 

@@ -11,11 +11,11 @@ import { atEndOfTurn, realTimers } from '../timers.js'
  *
  * A frame is a length (4 bytes), a kind (1), the number of its exchange (4) and its payload. From the front:
  *   open (head), body, bodyEnd, gone (the HTTP response is over; 1: the client got its head), taken (bytes of
- *   the response that its client took), ping
+ *   the response that its client took)
  * From the relay process:
  *   head, flush, piece, last, cut, continue (100 Continue), pending and answered (ids of requests), leave
  *   (the place of a request is free again: sent once for each request that has one, after its `gone` at the
- *   latest where no session has begun, else when that session is closed), pong
+ *   latest where no session has begun, else when that session is closed)
  * From both: note (`calls.ts`)
  * The payloads of `open` and `head` are JSON. They hold no MCP message.
  *
@@ -26,7 +26,7 @@ import { atEndOfTurn, realTimers } from '../timers.js'
  */
 export const kinds = [
   'open', 'body', 'bodyEnd', 'gone', 'head', 'flush', 'piece', 'last', 'cut', 'continue', 'pending',
-  'answered', 'leave', 'taken', 'ping', 'pong', 'note',
+  'answered', 'leave', 'taken', 'note',
 ] as const
 export type Kind = (typeof kinds)[number]
 

@@ -28,11 +28,10 @@ const front = async (t: Test, serve: (response: FrontResponse) => void) => {
   const [near, far] = duplexPair()
   const ignore = () => undefined
   const end = new FrontEnd(near, {
-    calls: {}, bodies: new Quota(() => 1e9), alive: ignore, named: ignore, closed: ignore,
+    calls: {}, bodies: new Quota(() => 1e9), named: ignore,
   })
   const relay = new RelayEnd(far, {
-    serve: (_, response) => serve(response), calls: {}, vitals: () => ({ rss: 0, sessions: 0 }),
-    closed: ignore,
+    serve: (_, response) => serve(response), calls: {}, closed: ignore,
   })
   let shared = 0
   const server = createServer((request, response) => {
@@ -145,7 +144,7 @@ t.test('a body that is refused for lack of room is never at its end: the server 
   const heard: Kind[] = []
   const wire = new Wire(far, { frame: kind => void heard.push(kind), closed: ignore })
   const end = new FrontEnd(near, {
-    calls: {}, bodies: new Quota(() => 1000), alive: ignore, named: ignore, closed: ignore,
+    calls: {}, bodies: new Quota(() => 1000), named: ignore,
   })
   const server = createServer((request, response) => {
     end.handOver({ request, response, arrival: new Arrival(request), place: undefined })

@@ -136,10 +136,10 @@ t.test('JSON of any value arrives as it was sent, whatever its length', async t 
     const [near, far] = [listening(), listening()]
     const told = [value, word.repeat(times)]
     near.wire.sendJson('note', 0, told)
-    near.wire.send('ping', 0)
+    near.wire.send('unread', 0)
     for (const piece of cut(await near.end.taken(), into)) far.end.push(piece)
     await new Promise(setImmediate)
-    deepEqual(far.heard.map(({ kind }) => kind), ['note', 'ping'])
+    deepEqual(far.heard.map(({ kind }) => kind), ['note', 'unread'])
     deepEqual(JSON.parse(far.heard[0]?.payload.toString() ?? ''), JSON.parse(JSON.stringify(told)))
   }), { numRuns: 100 })
   t.end()
@@ -192,9 +192,8 @@ t.test('of a response, at most a window is sent and not taken, and all of it arr
   await fc.assert(fc.asyncProperty(steps, async all => {
     const [near, far] = [listening(), new End()]
     let response: FrontResponse | undefined
-    const vitals = () => ({ rss: 0, sessions: 0 })
     const serve = (_: unknown, one: FrontResponse) => void (response = one)
-    const relay = new RelayEnd(far, { serve, calls: {}, vitals, closed: () => undefined })
+    const relay = new RelayEnd(far, { serve, calls: {}, closed: () => undefined })
     const pass = async () => {
       await far.feed(await near.end.taken())
       await near.end.feed(await far.taken())
@@ -247,7 +246,7 @@ t.test('a process that does not read gets no more of the bodies than a mebibyte,
   const far = listening()
   const nothing = () => undefined
   const front = new FrontEnd(near, {
-    calls: {}, bodies: new Quota(() => 1e9), alive: nothing, named: nothing, closed: nothing,
+    calls: {}, bodies: new Quota(() => 1e9), named: nothing,
   })
   const requests = Array.from({ length: 40 }, () => {
     const request = new IncomingMessage(new Socket())
