@@ -222,6 +222,33 @@ void t.test('login, --status and logout', async t => {
   }
 })
 
+void t.test('a client that the issuer has forgotten is registered anew, by the next relay and by login', async t => {
+  const [one, home] = [await RotatingIssuer.open(t), homeOf(t)]
+  const config = join(home.folder, 'customs.json')
+  writeFileSync(config, JSON.stringify({
+    version: 1, servers: { tickets: { url: one.url, auth: { loginMs: 2000 } } },
+  }))
+  const wrapped = async () => {
+    const relay = home.run(['wrap', '--config', config])
+    relay.send(initialize)
+    const answer = await relay.responseTo('1')
+    relay.closeInput()
+    await relay.exit
+    return answer
+  }
+  t.match(await wrapped(), '"serverInfo"')
+  one.revokeAll()
+  one.forgotten.add('client-1')
+  t.match(await wrapped(), '-31001')
+  t.match(await wrapped(), '"serverInfo"')
+  t.match(one.counts, { registrations: 2, logins: 2 })
+  one.revokeAll()
+  one.forgotten.add('client-2')
+  const login = home.run(['login', one.url])
+  t.equal((await login.exit).code, 0, login.stderr())
+  t.match(one.counts, { registrations: 3, logins: 3 })
+})
+
 void t.test('login --device gets tokens by a code', async t => {
   const [one, home] = [await openProtected(t, { configuration: { features: { deviceFlow: {
     enabled: true, mask: '****-****', charset: 'base-20', deviceInfo: () => ({}),
