@@ -415,6 +415,13 @@ void t.test('where clients are authenticated, each has a login of its own, which
     (JSON.parse(status.untaken.join('')) as { holder: object }[]).map(({ holder }) => JSON.stringify(holder)).sort(),
     [JSON.stringify({ iss: inward.url, sub: 'alice' }), '{"token":"alice"}'],
   )
+  const own = home.run(['login', one.url])
+  t.equal((await own.exit).code, 0, own.stderr())
+  t.equal(home.files().length, 3)
+  const logout = home.run(['logout', one.url])
+  await logout.exit
+  t.match(logout.stderr(), /Kept: 2 of clients of serve/)
+  t.equal(home.files().length, 2, 'the logins of others stay')
   const unknown = home.run(['login', '--config', config, '--server', 'tickets', '--token-name', 'carol'])
   t.equal((await unknown.exit).code, 2)
   const two = home.run(['login', '--subject', 'alice', '--token-name', 'alice', '--config', config, '--server', 'tickets'])
@@ -423,6 +430,9 @@ void t.test('where clients are authenticated, each has a login of its own, which
   const nobody = home.run(['login', '--subject', 'alice', one.url])
   t.equal((await nobody.exit).code, 2)
   t.match(nobody.stderr(), '--subject needs --config FILE with auth.issuer')
+  const everybody = home.run(['logout', '--all-subjects', one.url])
+  t.equal((await everybody.exit).code, 0)
+  t.same(home.files(), [])
   relay.child.kill('SIGTERM')
   await relay.exit
   t.match(home.written(), '"sub":"bob"')
