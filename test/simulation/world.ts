@@ -1,3 +1,4 @@
+import { processLedger } from '#core/memory.js'
 import type { Asked } from './book.js'
 import { Chance } from './chance.js'
 import { install, Owner, settled, VirtualClock } from './clock.js'
@@ -118,6 +119,8 @@ export abstract class World {
       for (const { act } of this.clock.takeImmediates()) act()
       await settled()
     }
+    // Sessions of processes that were killed never end.
+    processLedger.add(-processLedger.kept)
     this.#uninstall()
   }
 

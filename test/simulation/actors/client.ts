@@ -30,7 +30,9 @@ export interface ClientKind {
 export class ClientActor implements Actor {
   #id = 0
   readonly open: Open[] = []
-  session: { id: string; usedAt: number } | undefined
+  session: { readonly id: string; readonly begun: string; usedAt: number } | undefined
+  /** Requests for a session whose responses were on their way when this client left. */
+  readonly doubtful = new Set<string>()
   #isBeginning = false
   /** Ids of sessions that ended by its own doing. */
   isStopped = false
@@ -199,6 +201,8 @@ export class ClientActor implements Actor {
   }
 
   #leave(one: Open): void {
+    // Nobody can know whether what was sent was read.
+    if (one.kind === 'initialize' && one.http.near.unread > 0) this.doubtful.add(one.asked?.marker ?? '')
     one.http.leave()
     if (one.asked) {
       one.asked.isLoose = true
@@ -221,7 +225,7 @@ export class ClientActor implements Actor {
       if (this.session !== undefined && kind !== 'stream' && http.status === 200) this.session.usedAt = Math.max(this.session.usedAt, one.at)
       if (http.status !== undefined) this.#status(one, http.status)
       if (kind === 'initialize' && http.headers.has('mcp-session-id') && this.session === undefined && http.isOver)
-        this.#begun(http, one.at)
+        this.#begun(one)
       if (!http.isOver) continue
       this.open.splice(this.open.indexOf(one), 1)
       if (kind === 'initialize' && this.session === undefined) this.#isBeginning = false
@@ -229,9 +233,9 @@ export class ClientActor implements Actor {
     }
   }
 
-  #begun(http: HttpAsk, at: number): void {
+  #begun({ http, asked, at }: Open): void {
     const id = http.headers.get('mcp-session-id') ?? ''
-    this.session = { id, usedAt: at }
+    this.session = { id, begun: asked?.marker ?? '', usedAt: at }
     this.#post('notification', JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }), undefined)
   }
 
