@@ -86,6 +86,9 @@ export abstract class World {
   /** A server has received a request. */
   arrived?(one: { readonly asked: Asked | undefined; readonly message: { readonly method?: string } }): void
 
+  /** Whether the program has yet to see that a connection of the client is broken. */
+  isBreaking?(client: string): boolean
+
   /** @param near of this owner, @param far of that one */
   connect(
     name: string, near: readonly [Owner, Kind], far: readonly [Owner, Kind], address?: string,

@@ -177,7 +177,8 @@ export class StdioActor extends ServerActor {
   #changed(to: string, subscription: Message['id']): void {
     const order = (ServerActor.orders += 1)
     const marker = `changed${order}`
-    this.book.notices.push({ marker, kind: 'changed', to, order, isGot: false, isOff: false })
+    const isOff = this.world.isBreaking?.(this.client ?? '') === true
+    this.book.notices.push({ marker, kind: 'changed', to, order, isGot: false, isOff })
     this.#write({
       method: 'notifications/tools/list_changed',
       params: { _meta: {

@@ -186,6 +186,10 @@ export class Gateway extends World {
       this.violate('reload holds', `${asked.marker}: a call of the denied ${asked.tool} reaches its server`)
   }
 
+  override isBreaking(client: string): boolean {
+    return this.clients.some(one => one.name === client && one.isBreaking)
+  }
+
   sessionsLast(client: ClientActor): boolean {
     return this.operator?.hasChangedServers !== true && !this.relays.hasFailed &&
       !this.manners.dies && !client.kind.isModern
@@ -225,13 +229,15 @@ export class Gateway extends World {
 
   #checkAnswers(): void {
     for (const client of this.clients) {
-      for (const { http, asked, kind } of client.open) {
+      for (const { asked, kind } of client.open) {
         if (kind === 'stream') continue
         if (asked?.isCancelled === true && this.settings.servers.get('a') === 'stdio')
           this.violate('cancelled ends', `${asked.marker}: cancelled, and its response is open`)
-        else if (asked?.isLoose === false)
-          this.violate('one answer', `${asked.marker} (${asked.method}) has no answer (${http.status})`)
       }
+    }
+    for (const { marker, method, isLoose, isAnswered } of this.book.asked.values()) {
+      if (!isLoose && !isAnswered && method !== 'subscriptions/listen')
+        this.violate('one answer', `${marker} (${method}) has no answer`)
     }
     if (!this.relays.hasFailed) this.book.checkNotices(to => this.#hears(to))
   }
