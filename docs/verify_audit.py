@@ -86,8 +86,8 @@ def verify(files, key=None, head=None):
             record, text = parse(line)
             is_record = isinstance(record, dict) and isinstance(record.get("seq"), float) and all(
                 isinstance(record.get(name), str) for name in ("hash", "prev", "event", "time"))
-            if not is_record:
-                if text == "" and is_torn(line):  # a crash cut it short, if a checkpoint follows that opens the log again
+            if not is_record or line is whole:
+                if is_record or text == "" and is_torn(line):  # a crash cut it short, if a checkpoint follows that opens the log again
                     torn, zeros = torn or place, whole.endswith(b"\0")
                     continue
                 raise Damaged(f"{torn or place}: half-cut" if torn or text == "" else f"{place}: not a record")
@@ -97,7 +97,7 @@ def verify(files, key=None, head=None):
             follows = earlier or (record["seq"], record["prev"]) == (seq + 1, prev)
             if torn and not (follows and (event == "session/start" or checkpoint in ("start", "continuation"))):
                 raise Damaged(f"{torn}: half-cut")
-            if line is whole or not is_sealed(record, text):
+            if not is_sealed(record, text):
                 raise Damaged(f"{place}: changed")
             if not follows:
                 raise Damaged(f"{place}: does not follow the record before it")

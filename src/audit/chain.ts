@@ -73,8 +73,10 @@ export class Chain implements Audit {
     const isNew = ends.position.seq === 0 && (!(output instanceof LogFile) || output.isEmpty)
     this.#isStarted = isNew && key === undefined
     try {
-      this.#start(now)
+      this.#begin(now)
     } catch (failure) {
+      // A log that cannot begin is a mistake of the configuration.
+      if (isNew) throw failure
       this.#onFailure(failure, 0)
     }
     this.#timer = setInterval(() => this.#onTimer(), checkMs).unref()
@@ -113,7 +115,7 @@ export class Chain implements Audit {
       if (this.#batch.isOpen) this.#batch.flush()
       const now = this.#now()
       this.#checkAtEnd(now)
-      this.#start(now)
+      this.#begin(now)
       this.#recordLost(now)
       if (this.#batch.isOpen) this.#batch.flush()
       if (this.#position.seq > 0) this.#checkpoint({ reason: 'end' }, now)
@@ -143,7 +145,7 @@ export class Chain implements Audit {
     const now = this.#now()
     // After the process was suspended, a record may come before the timer fires.
     if (Math.abs(now.getTime() - this.#checkedAt) >= checkMs) this.#check(now)
-    this.#start(now)
+    this.#begin(now)
     this.#rotateIfDue(now)
     this.#recordLost(now)
     this.#addLine(nextLine(entry, this.#position, payloads, now), now, entry)
@@ -230,31 +232,29 @@ export class Chain implements Audit {
   }
 
   /**
-   * Whoever continues a log, or signs it, writes a checkpoint before anything else: a line that a crash cut
-   * short may stand before it (see `verify`).
+   * Writes what stands before anything else: a checkpoint `start` of whoever continues a log, or signs it (a
+   * line that a crash cut short may stand before it, see `verify`), and a `continuation` in each next file.
    */
-  #start(now: Date): void {
-    if (this.#isStarted) return
+  #begin(now: Date): void {
     const output = this.#output
-    const isFirst = output instanceof LogFile && output.isEmpty
+    const isEmpty = output instanceof LogFile && output.isEmpty && !(this.#batch.isOpen && this.#batch.bytes > 0)
+    if (this.#isStarted && !(isEmpty && this.#position.seq > 0)) return
     // The period of an empty file begins now.
-    if (isFirst) output.isDue(now, 0)
-    this.#checkpoint({ reason: 'start', log: isFirst ? this.#name : undefined }, now)
+    if (isEmpty) output.isDue(now, 0)
+    // The name of a log whose first record could not be written is none.
+    const log = this.#position.seq > 0 ? this.#name : undefined
+    this.#checkpoint({ reason: this.#isStarted ? 'continuation' : 'start', log }, now)
     this.#isStarted = true
   }
 
-  /** Begins the next file when this one is full. Any file but the first names the log that it continues. */
+  /** Begins the next file when this one is full. */
   #rotateIfDue(now: Date): void {
     const output = this.#output
-    if (!(output instanceof LogFile)) return
     const unwritten = this.#batch.isOpen ? this.#batch.bytes : 0
-    if (output.isDue(now, unwritten)) {
-      if (unwritten > 0) this.#write(this.#batch)
-      output.next(now, () => this.#checkpoint({ reason: 'rotation' }, now))
-    }
-    if (output.isEmpty && this.#position.seq > 0 && !(this.#batch.isOpen && this.#batch.bytes > 0)) {
-      this.#checkpoint({ reason: 'continuation', log: this.#name }, now)
-    }
+    if (!(output instanceof LogFile) || !output.isDue(now, unwritten)) return
+    if (unwritten > 0) this.#write(this.#batch)
+    output.next(now, () => this.#checkpoint({ reason: 'rotation' }, now))
+    this.#begin(now)
   }
 
   /** Without a key, no checkpoint is written at intervals and at the end. */
@@ -286,7 +286,7 @@ export class Chain implements Audit {
       const now = this.#now()
       this.#check(now)
       if (this.#lost > 0) {
-        this.#start(now)
+        this.#begin(now)
         this.#recordLost(now)
         this.#batch.flush()
       }

@@ -19,7 +19,7 @@ type Reason = (typeof reasons)[number]
 
 export interface Checkpoint {
   readonly reason: Reason
-  /** Where a file begins with it: the hash of the first record of the log, which names it. */
+  /** In a start or continuation: the hash of the first record of the log, which names it. */
   readonly log?: string | undefined
 }
 

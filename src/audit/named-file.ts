@@ -43,12 +43,13 @@ export const openNamed = async (wanted: string, rotation: Rotation): Promise<Ope
 const continueLog = (file: string, ownClaim: Claim, rotation: Rotation): Opened => {
   const descriptor = openSync(file, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT, 0o600)
   try {
-    const isEmpty = fstatSync(descriptor).size === 0
-    const ends = isEmpty ? { ...endsOfLast(file), cut: false } : endsOf(file)
+    const own = endsOf(file)
+    // The file may have no record yet, but a line of one.
+    const ends = own.position.seq > 0 ? own : { ...endsOfLast(file), cut: own.cut }
     // A cut line is ended here, so that the next record begins a line of its own.
     if (ends.cut) writeSync(descriptor, '\n')
     restrict(descriptor)
-    const output = new NamedFile({ file, descriptor }, ownClaim, rotation, isEmpty ? undefined : ends.time)
+    const output = new NamedFile({ file, descriptor }, ownClaim, rotation, own.time)
     return { output, ends, lost: lostRecordsIn(file) }
   } catch (cause) {
     closeSync(descriptor)
@@ -58,7 +59,7 @@ const continueLog = (file: string, ownClaim: Claim, rotation: Rotation): Opened 
 
 /** After an interrupted rotation or a removed file: the end of the file that has the last record. */
 const endsOfLast = (file: string): Ends =>
-  filesStamped(file).map(endsOf).sort((a, b) => a.position.seq - b.position.seq).at(-1) ?? noEnds
+  filesStamped(file).map(one => endsOf(one, false)).sort((a, b) => a.position.seq - b.position.seq).at(-1) ?? noEnds
 
 /** The file may have been created with a wider mode: others may not access it, the group may not write it. */
 const restrict = (descriptor: number): void => {
@@ -68,8 +69,8 @@ const restrict = (descriptor: number): void => {
   if (uid === process.getuid?.() && wanted !== (mode & 0o777)) fchmodSync(descriptor, wanted)
 }
 
-const endsOf = (file: string): Ends => {
-  const ends = readEnds(file)
+const endsOf = (file: string, heals = true): Ends => {
+  const ends = readEnds(file, heals)
   if (!ends) throw cannotAudit(file, 'it holds something else than an audit log')
   return ends
 }

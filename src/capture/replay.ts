@@ -203,7 +203,6 @@ class Replay {
         return undefined
       // Its response is an event of the capture.
       case 'share':
-      case 'pause':
       case 'hand':
       case 'observe':
       case 'abandon':

@@ -2,7 +2,7 @@ import type { Frame } from '#protocol/frame.js'
 import { member } from '#protocol/json.js'
 import { errorCode, type IdKey } from '#protocol/json-rpc.js'
 import { isCancellation } from '#protocol/message.js'
-import type { Effect, Exchange } from './event.js'
+import type { Effect, Event, Exchange } from './event.js'
 import type { Ledger } from './memory.js'
 import { errorFrame } from './refusal.js'
 import { parsedWeight } from './request.js'
@@ -24,8 +24,7 @@ interface Batch {
 }
 
 /** What the relay knows of the members. */
-export interface Members {
-  readonly ledger: Ledger
+export interface Stages {
   /** True while a member was not sent to the server. */
   isQueued(exchange: Exchange, frame: Frame): boolean
   /** True while the client waits for the response to a member. */
@@ -39,26 +38,35 @@ export interface Members {
  */
 export class Batches {
   readonly #open = new Set<Batch>()
-  readonly #relay: Members
+  readonly #ledger: Ledger
+  readonly #stages: Stages
 
-  constructor(relay: Members) {
-    this.#relay = relay
+  constructor(ledger: Ledger, stages: Stages) {
+    this.#ledger = ledger
+    this.#stages = stages
   }
 
-  open(exchange: Exchange, frame: Frame, members: readonly Frame[]): void {
+  /** @returns the members, each of which is to be judged */
+  open(exchange: Exchange, frame: Frame, given: readonly Frame[]): readonly Frame[] {
+    // Members share the headers of the batch's HTTP request, and so its protocol version.
+    const members = given.map(one => ({ ...one, envelope: { ...frame.envelope, ...one.envelope } }))
     const keys = members.flatMap(({ message }) => (message.kind === 'request' ? [message.key] : []))
     const batch: Batch = { exchange, frame, members, keys, passed: [], responses: [], weight: 0 }
     this.#open.add(batch)
     // Requests have entries of their own in the ledger.
     const others = members.filter(({ message }) => message.kind !== 'request')
     this.#weigh(batch, others.reduce((sum, one) => sum + parsedWeight(one), frame.bytes.length))
+    return members
   }
 
   /**
    * Holds members of batches back until all of a batch have a verdict, and responses until all have come.
-   * @param serverBatch the server's batch that is being handled
+   * @param event that had these effects
    */
-  gathered(effects: readonly Effect[], serverBatch?: Frame): readonly Effect[] {
+  gathered(effects: readonly Effect[], event: Event): readonly Effect[] {
+    const isServerBatch =
+      event.type === 'frame-received' && event.from === 'server' && event.frame.message.kind === 'batch'
+    const serverBatch = isServerBatch ? event.frame : undefined
     if (this.#open.size === 0 && serverBatch === undefined) return effects
     const done = effects.filter(
       effect => effect.type !== 'send' || ![...this.#open].some(batch => this.#keep(batch, effect)),
@@ -66,16 +74,16 @@ export class Batches {
     for (const batch of this.#open) {
       const { exchange, frame, members, keys, passed, responses } = batch
       if (passed !== undefined) {
-        if (members.some(one => this.#relay.isQueued(exchange, one))) continue
+        if (members.some(one => this.#stages.isQueued(exchange, one))) continue
         const sent = passed.filter(
-          ({ message }) => message.kind !== 'request' || this.#relay.isAwaiting(exchange, message.key),
+          ({ message }) => message.kind !== 'request' || this.#stages.isAwaiting(exchange, message.key),
         )
         batch.passed = undefined
         this.#weigh(batch, -batch.weight)
         if (sent.length > 0)
           done.push({ type: 'send', to: 'server', exchange, frame: joined(sent, frame), cause: 'client' })
       }
-      if (keys.some(key => this.#relay.isAwaiting(exchange, key))) continue
+      if (keys.some(key => this.#stages.isAwaiting(exchange, key))) continue
       this.#open.delete(batch)
       this.#weigh(batch, -batch.weight)
       if (responses.length > 0)
@@ -111,7 +119,7 @@ export class Batches {
   #keepResponse(batch: Batch, frame: Frame): boolean {
     const { message } = frame
     if ((message.kind !== 'result' && message.kind !== 'error') || !batch.keys.includes(message.key)) return false
-    if (this.#relay.ledger.hasRoom(frame.bytes.length)) {
+    if (this.#ledger.hasRoom(frame.bytes.length)) {
       // While a response waits for the others, only its bytes are kept.
       batch.responses.push({
         ...frame,
@@ -128,7 +136,7 @@ export class Batches {
   /** @param bytes negative to release */
   #weigh(batch: Batch, bytes: number): void {
     batch.weight += bytes
-    this.#relay.ledger.add(bytes)
+    this.#ledger.add(bytes)
   }
 }
 

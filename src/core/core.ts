@@ -39,7 +39,7 @@ export class Core {
     const { agreed } = options.shared ?? {}
     const terms = agreed && termsOf(agreed)
     if (terms !== undefined) this.handshake.adopt(terms)
-    this.order = new Order(this.ledger, this.output)
+    this.order = new Order(this.ledger)
     const { output, driver, order } = this
     this.shared = new Shared(options.shared, options.stateless, output, new Replies(driver, order))
     this.checks = new Checks(options, output, new Replies(driver, order))

@@ -122,8 +122,6 @@ export type Effect =
   | { readonly type: 'observe'; readonly operation: Operation }
   | { readonly type: 'start-timer'; readonly timer: Timer; readonly ms: number }
   | { readonly type: 'stop-timer'; readonly timer: Timer }
-  /** Too much waits on this exchange: the server must be paused there. @property isOver it may go on */
-  | { readonly type: 'pause'; readonly exchange: Exchange; readonly isOver: boolean }
   /** A part of the server's HTTP response, for the client. */
   | { readonly type: 'hand'; readonly exchange: Exchange; readonly event: HttpEvent }
   /**

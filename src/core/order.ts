@@ -1,4 +1,3 @@
-import type { Output } from './core.js'
 import type { Event, Exchange } from './event.js'
 import { type Driver, type Flow, Slot } from './flow.js'
 import { ChurnMap, type Ledger } from './memory.js'
@@ -7,22 +6,58 @@ import { parsedWeight } from './request.js'
 /** An event about one exchange. */
 type OnExchange = Extract<Event, { readonly exchange: Exchange }>
 
-/** An exchange with a message that waits. */
-interface Lane {
-  /** The number of waits that are not over; and of those among them that need an answer of the server. */
-  waits: number
-  asking: number
-  /** What the server sent after that message. */
-  readonly waiting: { readonly event: OnExchange; readonly weight: number }[]
-  bytes: number
-  isPaused: boolean
-}
-
 /** The weight of an event without a frame. */
 const smallEvent = 500
 
-/** Bytes that wait on an exchange above which the server is paused there. */
-const highWaterBytes = 1024 * 1024
+/** Events in the order of their arrival. Their memory is in the session's ledger. */
+export class Waiting {
+  readonly #ledger: Ledger
+  readonly #events: { readonly event: OnExchange; readonly weight: number }[] = []
+  /** In bytes. */
+  weight = 0
+
+  constructor(ledger: Ledger) {
+    this.#ledger = ledger
+  }
+
+  get isEmpty(): boolean {
+    return this.#events.length === 0
+  }
+
+  /** @returns false when there is no memory for a frame */
+  push(event: OnExchange): boolean {
+    const frame = event.type === 'frame-received' ? event.frame : undefined
+    const weight = frame === undefined ? smallEvent : frame.bytes.length + parsedWeight(frame)
+    if (frame !== undefined && !this.#ledger.hasRoom(weight)) return false
+    this.#events.push({ event, weight })
+    this.#weigh(weight)
+    return true
+  }
+
+  some(fits: (event: OnExchange) => boolean): boolean {
+    return this.#events.some(({ event }) => fits(event))
+  }
+
+  shift(): OnExchange | undefined {
+    return this.#took(this.#events.shift())
+  }
+
+  /** Takes the first event that fits. */
+  take(fits: (event: OnExchange) => boolean): OnExchange | undefined {
+    const at = this.#events.findIndex(({ event }) => fits(event))
+    return at < 0 ? undefined : this.#took(this.#events.splice(at, 1)[0])
+  }
+
+  #took(taken: { readonly event: OnExchange; readonly weight: number } | undefined): OnExchange | undefined {
+    this.#weigh(-(taken?.weight ?? 0))
+    return taken?.event
+  }
+
+  #weigh(bytes: number): void {
+    this.weight += bytes
+    this.#ledger.add(bytes)
+  }
+}
 
 /**
  * The order of what the server sends on an exchange: messages, lost requests, the head and the end of its
@@ -30,15 +65,14 @@ const highWaterBytes = 1024 * 1024
  * the same exchange is kept here. An exchange on which nothing waits has no entry.
  */
 export class Order {
-  readonly #lanes = new ChurnMap<Exchange, Lane>()
+  /** `holds`: the number of waits that are not over. */
+  readonly #lanes = new ChurnMap<Exchange, { holds: number; readonly waiting: Waiting }>()
   /** Exchanges on which an event may go on. */
   readonly #free: Exchange[] = []
   readonly #ledger: Ledger
-  readonly #output: Output
 
-  constructor(ledger: Ledger, output: Output) {
+  constructor(ledger: Ledger) {
     this.#ledger = ledger
-    this.#output = output
   }
 
   /** True when no message waits. */
@@ -50,82 +84,42 @@ export class Order {
     return this.#lanes.size > 0 && this.#lanes.has(exchange)
   }
 
-  /** True while a message of this exchange waits for an answer of the server. */
-  isAsking(exchange: Exchange): boolean {
-    return (this.#lanes.get(exchange)?.asking ?? 0) > 0
-  }
-
   /**
    * A message of this exchange waits, until `release`.
-   * @param isAsking it waits for an answer of the server, so that the server must not be paused
+   * @param isAsking it waits for an answer of the server, which may need an event that is kept
    */
   hold(exchange: Exchange, isAsking = false): void {
-    const lane = this.#lanes.get(exchange) ??
-      { waits: 0, asking: 0, waiting: [], bytes: 0, isPaused: false }
-    this.#lanes.set(exchange, lane)
-    lane.waits++
-    if (isAsking) {
-      lane.asking++
-      this.#free.push(exchange)
+    const lane = this.#lanes.get(exchange)
+    if (lane === undefined) this.#lanes.set(exchange, { holds: 1, waiting: new Waiting(this.#ledger) })
+    else {
+      lane.holds++
+      if (isAsking) this.#free.push(exchange)
     }
-    this.#pause(exchange, lane)
   }
 
-  /** @param wasAsking as in `hold` */
-  release(exchange: Exchange, wasAsking = false): void {
+  release(exchange: Exchange): void {
     const lane = this.#lanes.get(exchange)
-    if (lane === undefined) return
-    if (wasAsking) lane.asking--
-    this.#pause(exchange, lane)
-    if (--lane.waits > 0) return
-    if (lane.waiting.length === 0) this.#lanes.delete(exchange)
+    if (lane === undefined || --lane.holds > 0) return
+    if (lane.waiting.isEmpty) this.#lanes.delete(exchange)
     else this.#free.push(exchange)
   }
 
-  /** Keeps an event until nothing before it waits. @returns false when nothing waits now */
+  /** Keeps an event until nothing before it waits. @returns false when nothing waits, or without memory */
   keep(event: OnExchange): boolean {
-    const lane = this.#lanes.size > 0 ? this.#lanes.get(event.exchange) : undefined
-    if (lane === undefined) return false
-    const weight =
-      event.type === 'frame-received' ? event.frame.bytes.length + parsedWeight(event.frame) : smallEvent
-    lane.waiting.push({ event, weight })
-    this.#weigh(event.exchange, lane, weight)
-    return true
+    return this.#lanes.size > 0 && this.#lanes.get(event.exchange)?.waiting.push(event) === true
   }
 
-  /** Takes the next event that may go on. @param isNeeded whether the server may need it, to give its answer */
+  /** Takes the next event that may go on. @param isNeeded the server may need it to answer the relay */
   next(isNeeded: (event: OnExchange) => boolean): OnExchange | undefined {
     for (let exchange = this.#free[0]; exchange !== undefined; exchange = this.#free[0]) {
       const lane = this.#lanes.get(exchange)
-      const next = lane && taken(lane, isNeeded)
-      if (lane === undefined || next === undefined) {
-        this.#free.shift()
-        continue
-      }
-      this.#weigh(exchange, lane, -next.weight)
-      if (lane.waits === 0 && lane.waiting.length === 0) this.#lanes.delete(exchange)
-      return next.event
+      const event = lane?.holds === 0 ? lane.waiting.shift() : lane?.waiting.take(isNeeded)
+      if (lane?.holds === 0 && lane.waiting.isEmpty) this.#lanes.delete(exchange)
+      if (event !== undefined) return event
+      this.#free.shift()
     }
     return undefined
   }
-
-  #weigh(exchange: Exchange, lane: Lane, bytes: number): void {
-    lane.bytes += bytes
-    this.#ledger.add(bytes)
-    this.#pause(exchange, lane)
-  }
-
-  #pause(exchange: Exchange, lane: Lane): void {
-    const isPaused = lane.bytes > highWaterBytes && lane.asking === 0
-    if (isPaused !== lane.isPaused) this.#output.emit({ type: 'pause', exchange, isOver: !isPaused })
-    lane.isPaused = isPaused
-  }
-}
-
-const taken = ({ waits, asking, waiting }: Lane, isNeeded: (event: OnExchange) => boolean) => {
-  if (waits === 0) return waiting.shift()
-  const at = asking === 0 ? -1 : waiting.findIndex(({ event }) => isNeeded(event))
-  return at < 0 ? undefined : waiting.splice(at, 1)[0]
 }
 
 /** The replies that flows wait for, to numbered effects. Each wait holds its exchange. */

@@ -3,17 +3,17 @@ import { idOf, isCancellation, keyIn, keysOf, membersOf } from '#protocol/messag
 import { errorCode, type IdKey } from '#protocol/json-rpc.js'
 import { ServerResponses } from './server-responses.js'
 import { ClientRequests } from './client-requests.js'
-import { Batches, type Members } from './batches.js'
+import { Batches, type Stages } from './batches.js'
 import { Core } from './core.js'
 import { type Effect, type Event, type Exchange, type Side, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { RelayOptions } from './options.js'
+import { Waiting } from './order.js'
 import { eventOf } from './records.js'
 import { blocked, errorFrame, headerMismatch, isMismatch } from './refusal.js'
 import { ResponseMatching } from './response-matching.js'
 import { ServerFrames } from './server-frames.js'
 import { ServerRequests } from './server-requests.js'
-import { skipsQueue, StdioQueue } from './stdio-queue.js'
 import { ToolCalls } from './tool-calls.js'
 import { ToolLists } from './tool-lists.js'
 
@@ -29,10 +29,11 @@ export class Relay {
   readonly #matching: ResponseMatching
   readonly #serverRequests: ServerRequests
   readonly #serverFrames: ServerFrames
-  readonly #queue: StdioQueue
+  /** Stdio frames of the client that arrived after a queued request: the server gets them in order. */
+  readonly #queue: Waiting
   /** Made for the first batch. */
   #batches: Batches | undefined
-  readonly #members: Members
+  readonly #stages: Stages
   /** The end of the server and of the session, until nothing that came before them waits. */
   readonly #last: Event[] = []
   /** Why the session must end: an exception outside of a flow. From then on nothing of the server passes. */
@@ -41,7 +42,7 @@ export class Relay {
   constructor(options: RelayOptions) {
     const core = new Core(options)
     this.#core = core
-    this.#queue = new StdioQueue(core.ledger)
+    this.#queue = new Waiting(core.ledger)
     this.#lists = new ToolLists(core)
     const responses = (this.#responses = new ServerResponses(core, this.#lists))
     this.#requests = new ClientRequests(core, this.#lists, new ToolCalls(core, this.#lists), responses)
@@ -50,12 +51,11 @@ export class Relay {
     this.#serverFrames =
       new ServerFrames(core, this.#lists, responses, this.#matching, this.#serverRequests)
     const stageOf = (exchange: Exchange, key: IdKey) => this.#requests.stageOf(exchange, key)
-    this.#members = {
-      ledger: core.ledger,
-      isQueued: (exchange, frame) => this.#queue.has(frame) ||
+    this.#stages = {
+      isQueued: (exchange, frame) => this.#queue.some(event => 'frame' in event && event.frame === frame) ||
         (frame.message.kind === 'request' && stageOf(exchange, frame.message.key) === 'queued'),
       isAwaiting: (exchange, key) =>
-        (stageOf(exchange, key) ?? 'cancelled') !== 'cancelled' || this.#queue.hasRequest(key),
+        (stageOf(exchange, key) ?? 'cancelled') !== 'cancelled' || this.#queue.some(isRequest(key)),
     }
   }
 
@@ -63,12 +63,13 @@ export class Relay {
   handle(event: Event, now: number): readonly Effect[] {
     const { output } = this.#core
     output.now = now
-    const serverBatch = this.#receive(event)
+    for (const one of this.#members(event) ?? [event]) if (!this.#waits(one)) this.#step(one)
     // The server will not answer the relay's own requests any more.
     if (this.#last.length > 0) this.#lists.lost()
     for (let next = this.#next(); next !== undefined; next = this.#next()) this.#step(next)
+    this.#completeWithoutRequest(event)
     const effects = output.take()
-    return this.#batches === undefined ? effects : this.#batches.gathered(effects, serverBatch)
+    return this.#batches === undefined ? effects : this.#batches.gathered(effects, event)
   }
 
   /** True while client frames are queued: the server's input must stay open. */
@@ -86,7 +87,7 @@ export class Relay {
 
   /** True while the queue is above the high-water mark: the client's input must be paused. */
   get isAboveHighWater(): boolean {
-    return this.#queue.isAboveHighWater
+    return this.#queue.weight > highWaterBytes
   }
 
   /** The newest input schema of a tool; HTTP headers of a call are made from it. */
@@ -100,40 +101,15 @@ export class Relay {
     return this.#responses.results.outputSchemaFor(this.#requests.pending.find(exchange, key)?.called)
   }
 
-  /** Handles an event, or keeps it. @returns the server's batch that was taken apart */
-  #receive(event: Event): Frame | undefined {
-    if (event.type !== 'frame-received') {
-      this.#admit(event)
-      return undefined
-    }
-    const { from, exchange, frame } = event
-    const members = frame.message.kind === 'batch' ? this.#split(event, frame.message.members) : undefined
-    if (members === undefined) this.#admit(event)
-    else for (const one of members) this.#admit({ type: 'frame-received', from, exchange, frame: one })
-    if (from === 'client') this.#completeWithoutRequest(exchange, frame)
-    return members !== undefined && from === 'server' ? frame : undefined
-  }
-
-  #admit(event: Event): void {
-    if (!this.#waits(event)) this.#step(event)
-  }
-
-  #step(event: Event): void {
-    try {
-      this.#onEvent(event)
-    } catch (cause) {
-      this.#onException(event, cause)
-    }
-  }
-
   /** Keeps an event back that must not overtake an earlier one. @returns false when it can be handled now */
   #waits(event: Event): boolean {
     const { order } = this.#core
     switch (event.type) {
       case 'frame-received':
-        if (event.from === 'client') return this.#waitsInQueue(event.exchange, event.frame)
-        if (!order.isHeld(event.exchange)) return false
-        if (order.isAsking(event.exchange) && this.#isNeeded(event)) return false
+        if (event.from === 'client')
+          return event.exchange === stdioExchange && this.hasQueuedFrames && !skipsQueue(event.frame) &&
+            this.#queue.push(event)
+        if (!order.isHeld(event.exchange) || this.#isNeeded(event)) return false
         // No call that comes from now on is judged by the old list.
         if (isListChange(event.frame)) this.#lists.catalog.changed()
         return order.keep(event)
@@ -157,50 +133,47 @@ export class Relay {
     }
   }
 
-  #waitsInQueue(exchange: Exchange, frame: Frame): boolean {
-    if (exchange !== stdioExchange || !this.hasQueuedFrames || skipsQueue(frame)) return false
-    this.#queue.push(frame)
-    return true
-  }
-
   /**
-   * While a message waits for the relay's own listing, the responses to it do not wait for that message, nor
-   * do requests of the server: it may want their response first.
+   * While the relay lists, the responses to it do not wait, nor do requests of the server: it may want their
+   * response first.
    */
   readonly #isNeeded = (event: Event): boolean =>
-    event.type === 'frame-received' && (event.frame.message.kind === 'request' ||
+    this.#lists.isListing && event.type === 'frame-received' && (event.frame.message.kind === 'request' ||
       keysOf(event.frame).some(key => this.#lists.awaits(event.exchange, key)))
 
   /** The next event that waited and can be handled now. */
   #next(): Event | undefined {
     const { order } = this.#core
-    const next = order.next(this.#isNeeded)
-    if (next !== undefined) return next
-    const frame = this.#requests.queued === 0 ? this.#queue.shift() : undefined
-    if (frame !== undefined) return { type: 'frame-received', from: 'client', exchange: stdioExchange, frame }
-    return order.isEmpty ? this.#last.shift() : undefined
+    return order.next(this.#isNeeded) ?? (this.#requests.queued === 0 ? this.#queue.shift() : undefined) ??
+      (order.isEmpty ? this.#last.shift() : undefined)
   }
 
-  /** Takes a batch apart. @returns undefined when the batch is blocked as a whole */
-  #split(
-    { from, exchange, frame }: Extract<Event, { readonly type: 'frame-received' }>, members: readonly Frame[],
-  ): readonly Frame[] | undefined {
+  #step(event: Event): void {
+    try {
+      this.#onEvent(event)
+    } catch (cause) {
+      this.#onException(event, cause)
+    }
+  }
+
+  /** Takes a batch apart. @returns undefined for any other event, and for a batch that is blocked whole */
+  #members(event: Event): readonly Event[] | undefined {
+    if (event.type !== 'frame-received' || event.frame.message.kind !== 'batch') return undefined
+    const { from, exchange, frame } = event
     const findings = this.#frameFindings(from, exchange, frame)
     if (findings.isStop) return undefined
     this.#core.records.note('wire', from, findings)
-    const batches = (this.#batches ??= new Batches(this.#members))
-    if (from === 'server') return members
-    // Members share the headers of the batch's HTTP request, and so its protocol version.
-    const split = members.map(one => ({ ...one, envelope: { ...frame.envelope, ...one.envelope } }))
-    batches.open(exchange, frame, split)
-    return split
+    this.#batches ??= new Batches(this.#core.ledger, this.#stages)
+    const { members } = event.frame.message
+    return (from === 'server' ? members : this.#batches.open(exchange, frame, members))
+      .map(one => ({ ...event, frame: one }))
   }
 
   /** A message without a request has no response. If it waits, its flow completes the exchange. */
-  #completeWithoutRequest(exchange: Exchange, frame: Frame): void {
-    if (exchange === stdioExchange || this.#core.order.isHeld(exchange)) return
-    if (membersOf(frame).some(({ message }) => message.kind === 'request')) return
-    this.#core.output.complete(exchange)
+  #completeWithoutRequest(event: Event): void {
+    if (event.type !== 'frame-received' || event.from === 'server' || event.exchange === stdioExchange) return
+    if (membersOf(event.frame).some(({ message }) => message.kind === 'request')) return
+    if (!this.#core.order.isHeld(event.exchange)) this.#core.output.complete(event.exchange)
   }
 
   #onEvent(event: Event): void {
@@ -236,7 +209,7 @@ export class Relay {
         return this.#requests.serverGone(event.reason, event.isFailure === true)
       case 'session-ended':
         this.#requests.ended()
-        for (const unsent of this.#queue.takeAll()) this.#neverSent(unsent)
+        for (let one = this.#queue.shift(); one !== undefined; one = this.#queue.shift()) this.#neverSent(one)
         this.#core.records.write({
           event: 'session/end', from: 'relay', reason: this.#failure ?? event.reason,
           ...(this.#failure !== undefined && { verdict: 'block' }),
@@ -277,8 +250,9 @@ export class Relay {
     output.emit({ type: 'close', reason, cause })
   }
 
-  #neverSent(frame: Frame): void {
-    this.#requests.neverSent(stdioExchange, frame, this.#core.findings('client'))
+  #neverSent(event: Event): void {
+    if (event.type === 'frame-received')
+      this.#requests.neverSent(stdioExchange, event.frame, this.#core.findings('client'))
   }
 
   #fromClient(exchange: Exchange, frame: Frame): void {
@@ -304,7 +278,7 @@ export class Relay {
     if (key === undefined) return true
     // When two requests have the same id, a cancellation is for the first one.
     const isKnown = this.#requests.stageOf(exchange, key) !== undefined
-    const unsent = isKnown ? undefined : this.#queue.takeRequest(key)
+    const unsent = isKnown ? undefined : this.#queue.take(isRequest(key))
     if (unsent === undefined) return this.#requests.cancelled(exchange, key)
     this.#neverSent(unsent)
     return false
@@ -339,6 +313,17 @@ export class Relay {
     return findings
   }
 }
+
+/** Memory of queued stdio frames above which the client's input is paused, in bytes. */
+const highWaterBytes = 2 * 1024 * 1024
+
+/** Responses to the server, cancellations and pings skip the queue. */
+const skipsQueue = ({ message }: Frame): boolean =>
+  message.kind === 'result' || message.kind === 'error' || isCancellation(message) ||
+  (message.kind === 'request' && message.method === 'ping')
+
+const isRequest = (key: IdKey) => (event: Event): boolean =>
+  event.type === 'frame-received' && event.frame.message.kind === 'request' && event.frame.message.key === key
 
 const isListChange = ({ message }: Frame): boolean =>
   message.kind === 'notification' && message.method === 'notifications/tools/list_changed'

@@ -138,7 +138,7 @@ export class ResponseMatching {
       this.#requests.awaitResponse(request)
       this.#requests.arrived(request, arrived, findings)
     } finally {
-      order.release(exchange, true)
+      order.release(exchange)
     }
   }
 

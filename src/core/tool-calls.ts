@@ -214,7 +214,9 @@ export class ToolCalls {
   }
 
   /** The paths at which arguments break a schema. */
-  *#mismatches(value: JsonObject, schema: JsonObject, { exchange }: PendingRequest): Flow<ReadonlySet<string>> {
+  *#mismatches(
+    value: JsonObject, schema: JsonObject, { exchange }: PendingRequest,
+  ): Flow<ReadonlySet<string>> {
     const [checked = []] = yield* this.#core.checks.check(
       [{ kind: 'value', schema, value, path: '/params/arguments' }], exchange,
     )

@@ -123,7 +123,7 @@ export class ToolLists {
       called.generation = this.catalog.generationAt(output.now)
       return true
     } finally {
-      order.release(exchange, true)
+      order.release(exchange)
     }
   }
 
@@ -159,6 +159,11 @@ export class ToolLists {
   awaits(exchange: Exchange, key: IdKey): boolean {
     const own = this.#ownListing
     return own?.key === key && (!this.#core.options.stateless || own.request.exchange === exchange)
+  }
+
+  /** True while the relay lists by itself. */
+  get isListing(): boolean {
+    return this.#ownListing !== undefined
   }
 
   /** The response to the relay's own request. @param message undefined when the frame is unusable */

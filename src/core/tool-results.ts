@@ -115,7 +115,9 @@ export class ToolResults {
   }
 
   /** Validates the server's result by the operator's `resultSchema`. */
-  *#contract({ called, at, result }: ToolResult, { exchange, frame }: ResultFrame): Flow<Checked | undefined> {
+  *#contract(
+    { called, at, result }: ToolResult, { exchange, frame }: ResultFrame,
+  ): Flow<Checked | undefined> {
     const { options, checks } = this.#core
     const schema = options.tools.get(called?.name ?? '')?.resultSchema
     if (schema === undefined || actionOf(options.policy, 'result/contract') === 'off') return undefined

@@ -1,11 +1,11 @@
 import { type Exchange, type Side, stdioExchange } from '#core/event.js'
 import type { Transport } from '#transport/transport.js'
 
-/** A peer that does not read, or what waits in the core: the client's messages (`queue`), or the server's. */
-type Consumer = Side | 'queue' | 'order'
+/** A peer that does not read, or the full queue of the relay. */
+type Consumer = Side | 'queue'
 
-/** A client is full on one exchange, and so is the order of the server's messages; the others as a whole. */
-type ConsumerKey = Exchange | string
+/** A client is full on one exchange; the server and the queue are full as a whole. */
+type ConsumerKey = Exchange | Exclude<Consumer, 'client'>
 
 /** Backpressure: pauses the producer for a full consumer; for HTTP upstreams only the affected exchange. */
 export class Backpressure {
@@ -21,7 +21,7 @@ export class Backpressure {
   }
 
   pause(side: Side, consumer: Consumer, exchange: Exchange): void {
-    const pausedOn = this.#isPerExchange && (consumer === 'client' || consumer === 'order') ? exchange : stdioExchange
+    const pausedOn = this.#isPerExchange && consumer === 'client' ? exchange : stdioExchange
     // A client's HTTP request has one body, which was read: there is nothing to pause.
     if (side === 'client' && pausedOn !== stdioExchange) return
     const key = keyOf(consumer, exchange)
@@ -46,4 +46,4 @@ export class Backpressure {
 }
 
 const keyOf = (consumer: Consumer, exchange: Exchange): ConsumerKey =>
-  consumer === 'client' ? exchange : consumer === 'order' ? `order ${exchange.name}` : consumer
+  consumer === 'client' ? exchange : consumer

@@ -40,7 +40,7 @@ export class Effects {
 
   /** @param startedAt when the core began to handle the event */
   perform(effect: Effect, startedAt: number): void {
-    const { outbox, ends, backpressure, checks, shared, observer, dispatch } = this.#parts
+    const { outbox, ends, checks, shared, observer, dispatch } = this.#parts
     switch (effect.type) {
       case 'send':
         this.#reportTimeout(effect.frame)
@@ -69,10 +69,6 @@ export class Effects {
         return void this.#timers.delete(effect.timer)
       case 'abandon':
         return outbox.do(() => ends.server.abandon?.(effect.exchange, effect.key))
-      case 'pause':
-        return effect.isOver
-          ? backpressure.resume('order', effect.exchange)
-          : backpressure.pause('server', 'order', effect.exchange)
       case 'hand':
         return outbox.do(() => this.#hand(effect))
       case 'complete':

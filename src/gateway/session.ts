@@ -41,9 +41,7 @@ export class Session {
   readonly #ends: Readonly<Record<Side, Transport>>
   readonly #core: Relay
   readonly #shared: SharedSession | undefined
-  readonly #observer: Hooks['observer']
-  readonly #recorder: Hooks['recorder']
-  readonly #health: Hooks['health']
+  readonly #hooks: Hooks
   readonly #backpressure: Backpressure
   readonly #outbox = new Outbox(
     failure => this.#fail(failure, noAudit), cause => this.#fail(cause, brokenRelay),
@@ -72,9 +70,7 @@ export class Session {
     this.#core = core
     this.#checks = checks
     this.#shared = shared
-    this.#observer = hooks.observer
-    this.#recorder = hooks.recorder
-    this.#health = hooks.health
+    this.#hooks = hooks
     this.#backpressure = new Backpressure(this.#ends)
     this.#effects = new Effects({
       ...hooks, ends: this.#ends, outbox: this.#outbox, backpressure: this.#backpressure, checks, shared,
@@ -137,12 +133,12 @@ export class Session {
       case 'between':
       case 'stream-ended':
         if (event.type === 'head' && event.status >= 500)
-          this.#health?.failed('refusal', `the server answered with HTTP ${event.status}`)
+          this.#hooks.health?.failed('refusal', `the server answered with HTTP ${event.status}`)
         if (this.#shared !== undefined) this.#learn(event, this.#shared)
         return this.#dispatch(event)
       case 'lost': {
         const { exchange, key, reason, isElsewhere } = event
-        if (side === 'server' && isElsewhere !== true && this.#urgency === 0) this.#health?.failed('refusal', reason)
+        if (side === 'server' && isElsewhere !== true && this.#urgency === 0) this.#hooks.health?.failed('refusal', reason)
         return this.#dispatch({ type: 'request-lost', exchange, key, reason, isElsewhere })
       }
       case 'exchange-ended':
@@ -161,7 +157,7 @@ export class Session {
   }
 
   #clientFrame(exchange: Exchange, given: Frame): void {
-    const begun = this.#observer?.begun
+    const begun = this.#hooks.observer?.begun
     const frame = begun === undefined ? given : traced(given, begun)
     const headers = frame.envelope?.headers
     if (headers) {
@@ -170,15 +166,15 @@ export class Session {
     }
     this.#shared?.touch()
     if (frame.message.kind === 'request' && frame.message.method === 'initialize') this.#beginning = exchange
-    this.#observer?.moved?.('client', frame.bytes.length)
+    this.#hooks.observer?.moved?.('client', frame.bytes.length)
     this.#dispatch({ type: 'frame-received', from: 'client', exchange, frame })
   }
 
   #serverFrame(event: Extract<TransportEvent, { readonly type: 'frame' }>): void {
     const { exchange, frame, whole } = event
     if (this.#shared !== undefined) this.#learn(event, this.#shared)
-    if (frame.message.kind === 'result') this.#health?.answered()
-    this.#observer?.moved?.('server', frame.bytes.length)
+    if (frame.message.kind === 'result') this.#hooks.health?.answered()
+    this.#hooks.observer?.moved?.('server', frame.bytes.length)
     this.#dispatch({ type: 'frame-received', from: 'server', exchange, frame })
     if (whole === true) this.#dispatch({ type: 'whole', exchange })
   }
@@ -218,7 +214,7 @@ export class Session {
     if (this.#isFinished) return
     const startedAt = realTimers.now()
     const effects = this.#core.handle(event, startedAt)
-    this.#recorder?.handled(event, startedAt, effects)
+    this.#hooks.recorder?.handled(event, startedAt, effects)
     for (const effect of effects) {
       try {
         this.#effects.perform(effect, startedAt)
@@ -258,7 +254,7 @@ export class Session {
     this.#isFinished = true
     this.#effects.stopTimers()
     this.#grace?.()
-    this.#observer?.ended?.(this.#failure !== undefined)
+    this.#hooks.observer?.ended?.(this.#failure !== undefined)
     // The outbox may wait for records. A request that arrives meanwhile would have no session to judge it.
     this.#ends.client.leave?.()
     this.stop()

@@ -39,7 +39,7 @@ export class Upstreams {
         ...(passesAuthorization !== undefined && { passesAuthorization }),
         scopes: upstream.scopes,
         shared: upstream.shared,
-        scopesOf: tool => this.#current.get(name)?.scopesOf(tool) ?? [],
+        scopesOf: tool => (this.#current.get(name) ?? upstream).scopesOf(tool),
         open: opening => {
           const now = this.#current.get(name)
           if (now?.kind === upstream.kind) now.open(opening)

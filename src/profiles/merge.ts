@@ -1,6 +1,6 @@
 import {
-  each, isArray, isObject, isString, lengthOf, mapped, member, omit, type Json, type JsonArray, type JsonObject,
-  type Meter,
+  each, isArray, isObject, isString, lengthOf, mapped, member, omit, type Json, type JsonArray,
+  type JsonObject, type Meter,
 } from '#protocol/json.js'
 import { jsonSchemaKeywords } from '#protocol/json-schema.js'
 import { anySchema, type Rewriting } from './node.js'
@@ -143,52 +143,6 @@ export const copy = (schema: JsonObject, meter: Meter): Record<string, Json> =>
 
 export const elements = (array: JsonArray, meter: Meter): readonly Json[] =>
   [...each(array, meter)].map(([, element]) => element)
-
-/**
- * Merges alternative schemas of objects into one schema that accepts what at least one of them accepts.
- * @param alternatives makes one schema of those that the alternatives have for one member
- */
-export const mergedAlternatives = (
-  branches: readonly JsonObject[], { meter, rules }: Rewriting, alternatives: (schemas: readonly Json[]) => Json,
-): JsonObject => {
-  const namesOf = (branch: JsonObject) => [...each(propertiesOf(branch), meter)].map(([name]) => name)
-  const names = new Set(branches.flatMap(namesOf))
-  // Each schema is written once, although it may stand for many names.
-  const texts = new Map<Json, string>()
-  const textOf = (schema: Json): string => {
-    const text = texts.get(schema) ?? JSON.stringify(schema)
-    // Writing takes longer than a step for 64 bytes of text.
-    if (!texts.has(schema)) meter.pay(1 + (text.length >>> 3))
-    texts.set(schema, text)
-    return text
-  }
-  const properties = [...names].map((name): [string, Json] => {
-    meter.pay(4 * branches.length)
-    const schemas = branches.map(branch => schemaOfMember(branch, name, rules.isStrict === true))
-      .filter(schema => schema !== false)
-    return [name, alternatives([...new Map(schemas.map(one => [textOf(one), one])).values()])]
-  })
-  const [first, ...others] = branches.map(branch => requiredOf(branch, meter))
-  meter.pay((first?.length ?? 0) * others.length)
-  const sets = others.map(names => new Set(names))
-  const required = (first ?? []).filter(name => sets.every(names => names.has(name)))
-  const isClosed = branches.every(branch => member(branch, 'additionalProperties') === false)
-  return {
-    ...(properties.length > 0 && { properties: Object.fromEntries(properties) }),
-    ...(required.length > 0 && { required: [...required] }),
-    ...(isClosed && branches.every(branch => member(branch, 'patternProperties') === undefined) && {
-      additionalProperties: false,
-    }),
-  }
-}
-
-/** What a schema says of a member: false when it may not be there. */
-const schemaOfMember = (branch: JsonObject, name: string, isStrict: boolean): Json => {
-  const own = member(propertiesOf(branch), name)
-  if (own !== undefined || isStrict) return own ?? false
-  const isPatterned = member(branch, 'patternProperties') !== undefined
-  return isPatterned || (member(branch, 'additionalProperties') ?? true)
-}
 
 export const propertiesOf = (schema: JsonObject): JsonObject => {
   const properties = member(schema, 'properties')

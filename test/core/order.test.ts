@@ -246,18 +246,6 @@ t.test('the end of the server and of the session come after everything that came
   t.end()
 })
 
-t.test('above the high-water mark of an exchange the server is paused there', t => {
-  const script = called()
-  script.holdChecks = true
-  script.server(answer(1, {}), 'x')
-  const did = Array.from({ length: 4 }, () => script.server(notice('x'.repeat(400_000)), 'x')).flat()
-  t.same(did, [['pause', 'x']])
-  t.same(
-    script.release().map(([what]) => what).filter(what => what !== 'to client'), ['resume'], 'once it is below it',
-  )
-  t.end()
-})
-
 t.test('a list that changes behind a message that waits counts at once, and is announced in its place', t => {
   const script = called()
   script.holdChecks = true

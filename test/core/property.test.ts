@@ -327,7 +327,6 @@ class Play {
         case 'failed':
           throw effect.cause
         case 'share':
-        case 'pause':
         case 'hand':
         case 'end':
         case 'complete':

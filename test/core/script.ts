@@ -141,8 +141,6 @@ export class Script {
         }
         case 'end':
           return []
-        case 'pause':
-          return [[effect.isOver ? 'resume' : 'pause', effect.exchange.name]]
         case 'hand':
           return [['hand', effect.event.type]]
         case 'complete':

@@ -73,6 +73,11 @@ export interface Asked {
   readonly takesLogs: boolean
 }
 
+interface Response {
+  readonly result?: unknown
+  readonly error?: { readonly code: number; readonly message: string }
+}
+
 /** A notification of a server, and whether its client got it. */
 export interface Notice {
   readonly marker: string
@@ -113,7 +118,7 @@ export class Book {
   }
 
   /** A response to a request has arrived at its client. */
-  answered(asked: Asked, response: { readonly result?: unknown; readonly error?: { code: number; message: string } }): void {
+  answered(asked: Asked, response: Response): void {
     const { marker, given } = asked
     if (asked.isAnswered && !asked.isLoose && (this.isStrict || !this.isMuddled))
       this.#world.violate('one answer', `${marker} is answered twice`)

@@ -91,7 +91,7 @@ export class VirtualClock {
 const isBefore = (one: Timer, other: Timer): boolean =>
   one.at < other.at || (one.at === other.at && one.order < other.order)
 
-const real = { ...realTimers, setImmediate: globalThis.setImmediate, random: Math.random }
+const real = { timers: { ...realTimers }, setImmediate: globalThis.setImmediate, random: Math.random }
 
 /** Puts the clock in the place of the machine's. @returns puts the machine's back */
 export const install = (clock: VirtualClock, random: () => number): (() => void) => {
@@ -99,7 +99,7 @@ export const install = (clock: VirtualClock, random: () => number): (() => void)
   Object.assign(globalThis, { setImmediate: clock.immediate })
   Math.random = random
   return () => {
-    Object.assign(realTimers, { now: real.now, after: real.after, every: real.every })
+    Object.assign(realTimers, real.timers)
     Object.assign(globalThis, { setImmediate: real.setImmediate })
     Math.random = real.random
   }

@@ -16,7 +16,8 @@ export class End extends Duplex {
   #inbox: Buffer[] = []
   #inboxBytes = 0
   /** The write of the other end for which there was no room. */
-  #held: { readonly chunk: Buffer; at: number; readonly length: number; readonly done: () => void } | undefined
+  #held:
+    { readonly chunk: Buffer; at: number; readonly length: number; readonly done: () => void } | undefined
   #isEndComing = false
   #isCutComing = false
   #wants = true
@@ -65,7 +66,8 @@ export class End extends Duplex {
     const first = this.#inbox.shift() ?? Buffer.alloc(0)
     let bytes = first.length <= maxBytes ? first : first.subarray(0, maxBytes)
     if (bytes.length < first.length) this.#inbox.unshift(first.subarray(maxBytes))
-    else if (maxBytes === Infinity && this.#inbox.length > 0) bytes = Buffer.concat([first, ...this.#inbox.splice(0)])
+    else if (maxBytes === Infinity && this.#inbox.length > 0)
+      bytes = Buffer.concat([first, ...this.#inbox.splice(0)])
     this.#inboxBytes -= bytes.length
     this.#takeHeld()
     // As the kernel does, each read gives memory of its own.

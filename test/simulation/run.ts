@@ -4,8 +4,11 @@ import { SessionWorld } from './worlds/session.js'
 import type { Step, Violation, World } from './world.js'
 
 /** The worlds by name. */
-export const worlds = { gateway: Gateway, session: SessionWorld } satisfies Record<string, new (seed: number) => World>
+export const worlds =
+  { gateway: Gateway, session: SessionWorld } satisfies Record<string, new (seed: number) => World>
 export type WorldName = keyof typeof worlds
+
+export const isWorld = (name: string): name is WorldName => Object.hasOwn(worlds, name)
 
 export interface History {
   readonly seed: number
@@ -25,6 +28,7 @@ export const warmUp = async (): Promise<void> => {
     import('#telemetry/observing.js'), import('#commands/serve/relay-process.js'), import('#commands/serve/gateway.js'),
   ])
   for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) await play('gateway', seed)
+  await play('session', 1)
 }
 
 /**

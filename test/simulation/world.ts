@@ -67,7 +67,7 @@ export abstract class World {
       ['server out', isAuto(0.7)], ['channel', isAuto(0.5)], ['event', isAuto(0.6)],
     ])
     this.#keepsTurns = this.setting.is(0.3)
-    this.pace = this.setting.pick([0.7, 0.7, 0.7, 3, 8])
+    this.pace = this.setting.pick([0.7, 0.7, 0.7, 2, 5])
     End.freed = name => this.violate('own bytes', `the memory of bytes is freed before they are sent: ${name}`)
     const random = new Chance(seed ^ 0x5bd1e995)
     this.#uninstall = install(this.clock, () => random.next())
@@ -83,10 +83,12 @@ export abstract class World {
   abstract checkAtRest(): Promise<void>
 
   /** A server has received a request. */
-  arrived(_: { readonly asked: Asked | undefined; readonly message: { readonly method?: string } }): void {}
+  arrived?(one: { readonly asked: Asked | undefined; readonly message: { readonly method?: string } }): void
 
   /** @param near of this owner, @param far of that one */
-  connect(name: string, near: readonly [Owner, Kind], far: readonly [Owner, Kind], address?: string): [End, End] {
+  connect(
+    name: string, near: readonly [Owner, Kind], far: readonly [Owner, Kind], address?: string,
+  ): [End, End] {
     const ends: [End, End] =
       [new End(`${name} <`, near[0], true, address), new End(`${name} >`, far[0], true, address)]
     pair(...ends)

@@ -50,11 +50,14 @@ const chainsIn = (parts: readonly Part[]): readonly (readonly string[])[] => {
     .map(chain => chain.map(({ file }) => file))
 }
 
-/** Undefined when the file has no line, its first line is no record, or it is a pipe. */
+/** Undefined when it has none behind lines that a crash cut short, or is a pipe. */
 export const firstRecord = (file: string): ReadRecord | undefined => {
   // What is read of a pipe is gone: nothing would be left to verify.
   if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) return undefined
-  for (const { bytes } of linesOf(file)) return readLine(bytes).record
+  for (const { bytes } of linesOf(file)) {
+    const { record, torn } = readLine(bytes)
+    if (record !== undefined || torn === undefined) return record
+  }
   return undefined
 }
 

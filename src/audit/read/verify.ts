@@ -97,11 +97,12 @@ export class Verifier {
   take({ file, number, whole }: RawLine, { record, wrong, torn }: ReadLine): void {
     const reason = wrong ?? (whole ? undefined : 'half-cut: its line end is missing')
     const problem = (why: string): Problem => ({ file, line: number, reason: why })
-    if (record === undefined) {
+    // A record without its line end is a torn line too: who continued the log knew nothing of it.
+    if (record === undefined || !whole) {
       const unusable = problem(reason ?? 'not a record')
       // A power loss leaves zeros without a line end; the next start writes the line end, and its records.
       this.#lastTorn = whole ? undefined : torn
-      if (torn !== undefined) {
+      if (torn !== undefined || record !== undefined) {
         this.#torn += 1
         this.#firstTorn ??= unusable
       } else {

@@ -190,6 +190,16 @@ export class IssuerClient {
     ), ({ processDeviceCodeResponse }, response) => processDeviceCodeResponse(server, this.#client, response))
   }
 
+  /** Asks about a token of another client (RFC 7662). */
+  introspect(token: string): Promise<OAuth.IntrospectionResponse> {
+    const { server } = this.#options
+    return this.#asking(async (module, auth, options) => module.processIntrospectionResponse(
+      server, this.#client, await module.introspectionRequest(server, this.#client, auth, token, {
+        ...options, additionalParameters: { token_type_hint: 'access_token' },
+      }),
+    ))
+  }
+
   /** Revokes a token, where the issuer can (RFC 7009). @returns whether it did */
   async revoke(token: string): Promise<boolean> {
     const { server } = this.#options

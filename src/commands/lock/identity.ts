@@ -5,9 +5,8 @@ import { homedir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { isBroughtAlong } from '#config/trusted-package.js'
 import type { ProcessServer, ServerConfiguration } from '#config/configuration.js'
-import { isSame } from '#lock/comparison.js'
 import {
-  isObject, isString, type Json, type JsonObject, member, parseJson,
+  equal, isObject, isString, type Json, type JsonObject, member, parseJson,
 } from '#protocol/unmetered.js'
 import { isLauncher, type Subject, subjectOf } from '../server/subject.js'
 import { processEnvironment, targetOf } from '../server/upstream.js'
@@ -83,7 +82,7 @@ const isSameWithoutIntegrity = (one: Json, other: Json): boolean => {
 /** The current identity, to be accepted: an unknown package keeps what was known before. */
 export const settledIdentity = (accepted: JsonObject, now: JsonObject): JsonObject => {
   const [known, its] = [member(accepted, 'package'), member(now, 'package')]
-  if (!isSame(member(accepted, 'command'), member(now, 'command')) || !isObject(known)) return now
+  if (!equal(member(accepted, 'command'), member(now, 'command')) || !isObject(known)) return now
   return its === undefined || (isSameWithoutIntegrity(its, known) && member(known, 'integrity') !== undefined)
     ? { ...now, package: known }
     : now

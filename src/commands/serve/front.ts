@@ -33,7 +33,7 @@ export const frontSettingsFor = (log: Log): ((setup: Setup) => Promise<FrontSett
     const settings = JSON.stringify(issuer)
     if (issuer === undefined) known = undefined
     else if (settings !== known?.settings) {
-      known = { settings, authority: new Issuer(issuer, { warn: message => log.warn(message) }) }
+      known = { settings, authority: issuerFor(issuer, log) }
     }
     return known?.authority
   }
@@ -48,6 +48,10 @@ export const frontSettingsFor = (log: Log): ((setup: Setup) => Promise<FrontSett
     return { ...common, ...allowed, authority: site, site }
   }
 }
+
+const issuerFor = (issuer: NonNullable<Configuration['issuer']>, log: Log): Issuer => new Issuer(issuer, {
+  warn: message => log.warn(message), told: message => log.info(message),
+})
 
 /** Makes the facades of the servers. One whose settings stay is kept, with its registration at the issuer. */
 const facadesFor = (log: Log) => {

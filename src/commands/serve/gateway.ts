@@ -1,9 +1,10 @@
 import type { Log } from '#audit/log.js'
-import type { Follower } from '#audit/sink.js'
+import type { Audit, Follower } from '#audit/sink.js'
 import type { Capture } from '#capture/capture.js'
 import {
   asksForTokens, type Configuration, type ProcessServer, type RemoteServer,
 } from '#config/configuration.js'
+import { messageOf } from '#errors.js'
 import { CallRates } from '#core/call-rates.js'
 import { type ServerHealth, wellIn } from '#gateway/health.js'
 import { type Connector, Upstream, Upstreams } from '#gateway/upstreams.js'
@@ -13,6 +14,7 @@ import { connectionTo, http } from '#telemetry/place.js'
 import { Endpoints, type Refused } from '#transport/front/front.js'
 import { canStart } from '#transport/process/spawn.js'
 import { machine } from '#transport/machine.js'
+import type { Credentials } from '#transport/upstream/guarded.js'
 import { SharedServer } from '#transport/one-process/server.js'
 import { stderrWritten } from '#transport/stdio/stderr.js'
 import type { SharedFlags } from '../flags.js'
@@ -67,7 +69,8 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
   })
   const capture = await captureOf(flags, configuration)
   const state = configuration.state && await openState(configuration.state, log, metrics, lifetime)
-  const parts: Parts = { state, audits, telemetry, rulings: new Map(), metrics, log, capture }
+  const credentials = () => credentialsOf(configuration)
+  const parts: Parts = { credentials, state, audits, telemetry, rulings: new Map(), metrics, log, capture }
   const upstreams = new Upstreams(await upstreamsOf(setup, parts))
   const { refused, flush } = refusalsTo({ audits, metrics, log, nameAt: path => upstreams.nameAt(path) })
   const endpoints = new Endpoints({
@@ -111,6 +114,8 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
 
 /** The parts that survive a reload. */
 interface Parts {
+  /** By the current configuration. */
+  readonly credentials: () => Credentials
   readonly audits: Audits
   readonly telemetry: Telemetry
   readonly metrics: Metrics
@@ -119,6 +124,11 @@ interface Parts {
   readonly state: State | undefined
   /** By the server's name. */
   readonly rulings: Map<string, CurrentRuling>
+}
+
+const credentialsOf = (configuration: Configuration): Credentials => {
+  if (configuration.facade !== undefined) return 'exchanged'
+  return asksForTokens(configuration) ? 'of the relay' : 'of the server'
 }
 
 /** One object for running and later sessions: a tool that is denied on reload is denied to both. */
@@ -157,7 +167,7 @@ const upstreamOf = async (
     { server: name, toClient: http, toServer: connectionTo('url' in server ? server.url : undefined) }
   const health = healthOf(server, { audit, log, metrics })
   const connector = await ('url' in server
-    ? remote(server, configuration, isAlone, message => log.warn(`${name}: ${message}`))
+    ? remote(server, configuration, isAlone, parts, audit)
     : local(server, configuration.limits, (reason, hasStarted, lines) => {
       log.warn(`${name}: ${reason}`)
       health.ended(reason, hasStarted, lines)
@@ -221,26 +231,40 @@ const local = (server: ProcessServer, limits: FrameLimits, ended: ServerHealth['
 /** The HTTP client is loaded only for a remote server. @param isAlone no other server is offered beside it */
 const remote = async (
   server: RemoteServer, configuration: Configuration, isAlone: boolean,
-  warn: (message: string) => void,
+  { credentials, log, metrics }: Parts, audit: Pick<Audit, 'write'>,
 ): Promise<Connector> => {
-  const [{ HttpUpstream }, { AuthorizedUpstream }, { httpServer }] = await Promise.all([
+  const [{ HttpUpstream }, { AuthorizedUpstream }, { GuardedUpstream }, { httpServer }] = await Promise.all([
     import('#transport/upstream/pool.js'),
     import('#transport/upstream/authorized.js'),
+    import('#transport/upstream/guarded.js'),
     import('#transport/upstream/forward.js'),
   ])
   const { limits } = configuration
-  const logins = await loginsOf(server, configuration, warn)
+  const logins = await loginsOf(server, configuration, message => log.warn(`${server.name}: ${message}`))
   const url = new URL(server.url)
   const upstream = machine.httpServer?.(url) ?? new HttpUpstream(url, tlsOf(server))
   const { headers, name } = server
   const passHeaders = new Set(server.passHeaders?.map(header => header.toLowerCase()))
   const cookiePath = isAlone ? undefined : `/${name}/`
+  const refused = (reason: string): void => {
+    log.warn(`${name}: ${reason}`)
+    try {
+      audit.write({
+        event: 'http/refused', from: 'server', server: name, session: '', client: undefined, peer: undefined,
+        revision: undefined, verdict: 'block', findings: [], reason,
+      })
+    } catch (failure) {
+      metrics.auditFailed()
+      log.warn(messageOf(failure))
+    }
+  }
   return {
     kind: 'http',
     connect: ({ peer }) => {
-      const requests = logins ? new AuthorizedUpstream(upstream, logins.of(peer.subject), true) : upstream
+      const asked = logins ? new AuthorizedUpstream(upstream, logins.of(peer.subject), true) : upstream
+      const guarded = new GuardedUpstream(asked, credentials, refused)
       return inputSchemaOf =>
-        httpServer({ upstream: requests, headers, limits, inputSchemaOf, cookiePath, passHeaders })
+        httpServer({ upstream: guarded, headers, limits, inputSchemaOf, cookiePath, passHeaders })
     },
     ready: () => upstream.reachable(),
     close: async () => {

@@ -10,8 +10,7 @@ import { onceOver } from '../front/request.js'
 import { realTimers, type Timers } from '../timers.js'
 import { type Calls, Channel, type Message } from './calls.js'
 import type { OpenHead, ResponseHead } from './exchange.js'
-import type { Vitals } from './relay-end.js'
-import { type Kind, windowBytes, Wire } from './wire.js'
+import { type Kind, Wire } from './wire.js'
 
 /** An admitted request, for a relay process to serve. */
 export interface Admitted {
@@ -26,10 +25,8 @@ interface FrontEndOptions {
   readonly calls: Calls
   /** Limits the bodies of all requests, over all processes. */
   readonly bodies: Quota
-  readonly alive: (vitals: Vitals) => void
   /** A response has named a session. */
   readonly named: (session: string) => void
-  readonly closed: () => void
   readonly timers?: Timers
 }
 
@@ -48,7 +45,9 @@ export class FrontEnd<Theirs extends Calls> {
 
   constructor(stream: Duplex, options: FrontEndOptions) {
     this.#options = options
-    this.#wire = new Wire(stream, { frame: (...frame) => this.#frame(...frame), closed: options.closed })
+    this.#wire = new Wire(stream, {
+      frame: (...frame) => this.#frame(...frame), closed: () => this.calls.close(),
+    })
     this.calls = new Channel<Theirs>(
       message => this.#wire.send('note', 0, serialize(message)), options.calls, options.timers,
     )
@@ -57,10 +56,6 @@ export class FrontEnd<Theirs extends Calls> {
   /** Exchanges that are not over. */
   get inFlight(): number {
     return this.#open.size
-  }
-
-  ping(): void {
-    this.#wire.send('ping', 0)
   }
 
   handOver(admitted: Admitted): void {
@@ -78,7 +73,6 @@ export class FrontEnd<Theirs extends Calls> {
 
   /** The process is gone: answers its requests, and releases its places. */
   lose(): void {
-    this.calls.close()
     this.#wire.close()
     for (const exchange of this.#open.values()) exchange.lose()
     for (const number of [...this.#places.keys()]) this.#leave(number)
@@ -91,7 +85,6 @@ export class FrontEnd<Theirs extends Calls> {
   }
 
   #frame(kind: Kind, number: number, payload: Buffer): void {
-    if (kind === 'pong') return this.#options.alive(JSON.parse(payload.toString()) as Vitals)
     if (kind === 'note') return this.calls.onMessage(JSON.parse(payload.toString()) as Message)
     if (kind === 'leave') return this.#leave(number)
     this.#open.get(number)?.frame(kind, payload)
@@ -106,8 +99,6 @@ class HandedOver {
   readonly #response: ServerResponse
   readonly #named: FrontEndOptions['named']
   readonly #share: Share
-  /** How many more bytes of the body may be sent. */
-  #room = windowBytes
   /** Bytes of the response that the client took, not yet reported to the relay process. */
   #taken = 0
   /** Ids of requests that need a response. */
@@ -117,6 +108,8 @@ class HandedOver {
   #isStream = false
   /** The socket is corked until the end of the turn. */
   #isCorked = false
+  /** The body is not read until the process reads again. */
+  #isWaiting = false
   /** The response ends with a complete event. */
   #isBetweenEvents = true
 
@@ -137,7 +130,8 @@ class HandedOver {
     }
     wire.sendJson('open', number, head)
     request.on('data', this.#body)
-    request.once('end', () => wire.send('bodyEnd', number))
+    this.#waitForRoom()
+    request.once('end', this.#bodyEnd)
   }
 
   /** Handles a frame of the relay process. */
@@ -153,10 +147,8 @@ class HandedOver {
       case 'continue': return this.#response.writeContinue()
       case 'pending': return keysIn(payload).forEach(key => this.#pending.add(key))
       case 'answered': return keysIn(payload).forEach(key => this.#pending.delete(key))
-      case 'taken': return this.#more(payload.readUInt32LE(0))
       // The others are handled by `FrontEnd`, or are never sent to the front.
-      case 'open': case 'body': case 'bodyEnd': case 'gone': case 'leave': case 'ping':
-      case 'pong': case 'note':
+      case 'open': case 'body': case 'bodyEnd': case 'gone': case 'leave': case 'note': case 'taken':
     }
   }
 
@@ -170,7 +162,7 @@ class HandedOver {
   lose(): void {
     // The client has not read all of it yet.
     if (this.#isWhole) return
-    this.#request.off('data', this.#body)
+    this.#ignoreBody()
     const keys = [...this.#pending]
     if (!this.#response.headersSent) refuse(this.#request, this.#response, lost, realTimers, keys)
     else if (!this.#isStream || !this.#isBetweenEvents) this.#response.destroy()
@@ -179,19 +171,31 @@ class HandedOver {
 
   readonly #body = (chunk: Buffer): void => {
     if (!this.#share.take(chunk.length)) {
-      this.#request.off('data', this.#body)
+      this.#ignoreBody()
       refuse(this.#request, this.#response, noRoom, realTimers)
       return
     }
     this.#wire.send('body', this.#number, chunk)
-    this.#room -= chunk.length
-    if (this.#room <= 0) this.#request.pause()
+    this.#waitForRoom()
   }
 
-  /** The relay process has taken so many bytes of the body. */
-  #more(bytes: number): void {
-    this.#room += bytes
-    if (this.#room > 0) this.#request.resume()
+  readonly #bodyEnd = (): void => this.#wire.send('bodyEnd', this.#number)
+
+  /** Of a body that is not sent whole, the end is not sent either: the server must not get a part of it. */
+  #ignoreBody(): void {
+    this.#request.off('data', this.#body)
+    this.#request.off('end', this.#bodyEnd)
+  }
+
+  /** Bodies wait in the sockets of their clients while the process does not read. */
+  #waitForRoom(): void {
+    if (!this.#wire.isFull || this.#isWaiting) return
+    this.#isWaiting = true
+    this.#request.pause()
+    this.#wire.onceFree(() => {
+      this.#isWaiting = false
+      this.#request.resume()
+    })
   }
 
   #head([status, raw, set]: ResponseHead): void {

@@ -10,27 +10,27 @@ import { atEndOfTurn, realTimers } from '../timers.js'
  * channel (`relay-end.ts`, `exchange.ts`); `front-end.ts` connects them with Node's.
  *
  * A frame is a length (4 bytes), a kind (1), the number of its exchange (4) and its payload. From the front:
- *   open (head), body, bodyEnd, gone (the HTTP response is over; 1: the client got its head)
+ *   open (head), body, bodyEnd, gone (the HTTP response is over; 1: the client got its head), taken (bytes of
+ *   the response that its client took)
  * From the relay process:
- *   head, flush, piece, last, cut, continue (100 Continue), pending and answered (ids of requests), leave (the
- *   place of a request is free again: sent once for each request that has one, after its `gone` at the latest
- *   where no session has begun, else when that session is closed)
- * From both:
- *   taken (bytes of the exchange that were passed on), ping and pong, note (`calls.ts`)
+ *   head, flush, piece, last, cut, continue (100 Continue), pending and answered (ids of requests), leave
+ *   (the place of a request is free again: sent once for each request that has one, after its `gone` at the
+ *   latest where no session has begun, else when that session is closed)
+ * From both: note (`calls.ts`)
  * The payloads of `open` and `head` are JSON. They hold no MCP message.
  *
- * Frames of one turn of the event loop are written together. Bodies are passed on in parts as they come.
- * Backpressure belongs to an exchange: in each direction, at most `windowBytes` of its body
- * are sent and not yet taken; the sender keeps the rest. So a slow client delays neither other clients nor
- * heartbeats.
+ * Frames of one turn of the event loop are written together. Bodies are passed on in parts as they come. Of a
+ * response, at most `windowBytes` are sent and not yet taken; the relay process keeps the rest: a slow client
+ * delays neither other clients nor heartbeats. Of requests, a relay process reads all that was sent, within
+ * the quota for bodies; while it does not read, they stay in the sockets of their clients.
  */
 export const kinds = [
   'open', 'body', 'bodyEnd', 'gone', 'head', 'flush', 'piece', 'last', 'cut', 'continue', 'pending',
-  'answered', 'leave', 'taken', 'ping', 'pong', 'note',
+  'answered', 'leave', 'taken', 'note',
 ] as const
 export type Kind = (typeof kinds)[number]
 
-/** Bytes of one body that may be sent in one direction and not yet taken. */
+/** Bytes of one response that may be sent and not yet taken. */
 export const windowBytes = 256 * 1024
 
 const headBytes = 9
@@ -38,6 +38,8 @@ const headBytes = 9
 const maxBytes = 64 * 1024 * 1024
 /** Frames of one turn with fewer bytes than this are joined, and written at once. */
 const joinedBytes = 64 * 1024
+/** With more bytes than this that the other process has not read, bodies wait. */
+const fullBytes = 1024 * 1024
 /** Longest delay of frames that are not urgent, in milliseconds. */
 const lateMs = 2
 
@@ -59,6 +61,7 @@ export class Wire {
   /** Heads and payloads of frames that are not written yet. */
   #queue: Buffer[] = []
   #queuedBytes = 0
+  readonly #stalled: (() => void)[] = []
   #isDue = false
   #timer: (() => void) | undefined
   #closed = false
@@ -74,6 +77,9 @@ export class Wire {
     this.#stream = stream
     this.#events = events
     stream.on('data', (chunk: Buffer) => this.#read(chunk))
+    stream.on('drain', () => {
+      for (const act of this.#stalled.splice(0)) act()
+    })
     stream.on('error', () => this.close())
     stream.on('close', () => this.close())
     stream.on('end', () => this.close())
@@ -130,6 +136,16 @@ export class Wire {
     this.#stream.cork()
     for (const one of queue) this.#stream.write(one)
     this.#stream.uncork()
+  }
+
+  /** The other process does not read. */
+  get isFull(): boolean {
+    return this.#stream.writableLength + this.#queuedBytes > fullBytes
+  }
+
+  /** @param act called when everything was written; never when the channel is closed before */
+  onceFree(act: () => void): void {
+    this.#stalled.push(act)
   }
 
   close(): void {

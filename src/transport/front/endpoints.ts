@@ -110,8 +110,7 @@ export class Endpoints implements Backend {
   offer(endpoints: ReadonlyMap<string, Endpoint>): void {
     for (const [path, router] of this.#routers) {
       if (endpoints.has(path)) continue
-      router.retire()
-      if (router.sessions().length === 0) this.#routers.delete(path)
+      router.retire(() => this.#routers.delete(path))
     }
     for (const [path, endpoint] of endpoints) {
       const router = this.#routers.get(path)

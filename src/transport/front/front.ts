@@ -91,7 +91,7 @@ export class HttpFront {
       // A token of an issuer is not checked again while the issuer stays: it was checked when the request
       // arrived, a short time ago or at the beginning of a stream.
       const isKnown = arrival.subject?.issuer !== undefined && this.#gate.authority === authority
-      const access = isKnown ? {} : this.#gate.checkToken(req.headers, arrival.path)
+      const access = isKnown ? {} : this.#gate.checkToken(req.headers, arrival.path, clientOf(arrival))
       if (this.#gate.checkNames(req) || access instanceof Promise || 'status' in access) response.destroy()
     }
   }
@@ -175,10 +175,20 @@ export class HttpFront {
     const refused = this.#admit(request, response, arrival)
     if (refused === 'answered') return
     if (refused) return this.#refuse(request, response, arrival, refused)
-    const checked = this.#gate.checkToken(request.headers, arrival.path)
+    this.#checkToken(request, response, arrival)
+  }
+
+  #checkToken(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
+    const gate = this.#gate
+    const checked = gate.checkToken(request.headers, arrival.path, clientOf(arrival))
     if (!(checked instanceof Promise)) return this.#enter(request, response, arrival, checked)
     void checked.then(access => {
-      if (!hasLeft(response)) this.#enter(request, response, arrival, access)
+      if (hasLeft(response)) return
+      if (this.#gate === gate) return this.#enter(request, response, arrival, access)
+      // A reload has replaced the settings meanwhile: nothing enters that the new ones forbid.
+      const refused = this.#gate.checkNames(request)
+      if (refused) this.#refuse(request, response, arrival, refused)
+      else this.#checkToken(request, response, arrival)
     })
   }
 

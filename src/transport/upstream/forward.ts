@@ -16,6 +16,7 @@ import {
   bodyKind, cursor, readJson, readMessages, unexpectedBody, type BodyReading, type Cursor,
   type EventWithoutMessage,
 } from './messages.js'
+import { RefusedByServer } from './guarded.js'
 import { discard, failureOf, type HttpReply, type HttpRequests } from './pool.js'
 
 export interface HttpServerOptions extends HeadSettings {
@@ -136,7 +137,8 @@ class HttpServer extends HttpSide {
     } catch (error) {
       reason = failureOf(error)
       session = undefined
-      if (isClientFrame && !expectsResponse) this.#reportUnreachable(exchange)
+      const isOver = !expectsResponse || error instanceof RefusedByServer
+      if (isClientFrame && isOver) this.#reportFailure(exchange, error)
     }
     const isElsewhere = session !== undefined && !call.isAnswered
     call.elsewhere = isElsewhere ? session : undefined
@@ -265,10 +267,10 @@ class HttpServer extends HttpSide {
       const reply = await this.#options.upstream.request({ method, headers, signal })
       if (method === 'GET' && bodyKind(reply) !== 'sse' && reply.status < 400) {
         discard(reply)
-        this.#reportUnreachable(exchange)
+        this.#reportFailure(exchange)
       } else await this.#readBare(exchange, reply, position, opened.latch)
-    } catch {
-      this.#reportUnreachable(exchange)
+    } catch (error) {
+      this.#reportFailure(exchange, error)
     }
     delete opened.controller
     // A client that has an event id can ask for what is missing.
@@ -302,8 +304,9 @@ class HttpServer extends HttpSide {
   }
 
   /** Status 502 for a client whose request the core does not track. Ignored after a head. */
-  #reportUnreachable(exchange: Exchange): void {
-    this.#report({ type: 'head', exchange, status: 502, headers: new Map() })
+  #reportFailure(exchange: Exchange, error?: unknown): void {
+    const head = error instanceof RefusedByServer ? error.head : { status: 502, headers: new Map() }
+    this.#report({ type: 'head', exchange, ...head })
   }
 
   #reportBetween(exchange: Exchange, { lines }: EventWithoutMessage): void {

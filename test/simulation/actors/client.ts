@@ -58,16 +58,18 @@ export class ClientActor implements Actor {
       actions.push({ label: `${this.name} ${what}`, weight, act })
     if (!isReady && !this.#isBeginning) add('begins', 3, () => this.begin())
     const pending = this.open.filter(({ asked }) => asked !== undefined)
-    if (isReady && pending.length < 3) {
+    // Where much time passes, clients come and go.
+    const isBrief = this.world.pace > 1
+    if (isReady && pending.length < (isBrief ? 1 : 3)) {
       add('lists', 0.7, () => this.#ask('tools/list', undefined))
       for (const tool of ['t0', 't1']) add(`calls ${tool}`, 1.5, chance => this.#ask('tools/call', tool, chance.next()))
     }
     if (isReady && !this.hasStream) {
-      if (isModern) add('subscribes', 0.7, () => this.#ask('subscriptions/listen', undefined))
-      else add('opens a stream', 0.7, () => this.#bare('GET'))
+      if (isModern) add('subscribes', isBrief ? 0.1 : 0.7, () => this.#ask('subscriptions/listen', undefined))
+      else add('opens a stream', isBrief ? 0.1 : 0.7, () => this.#bare('GET'))
     }
     if (!isModern && this.session !== undefined) {
-      add('ends its session', this.world.pace > 1 ? 0.4 : 0.05, () => this.#bare('DELETE'))
+      add('ends its session', isBrief ? 1 : 0.05, () => this.#bare('DELETE'))
       for (const { asked } of pending) {
         if (asked?.method === 'tools/call' && !asked.isCancelled)
           add(`cancels ${asked.marker}`, 0.15, () => this.#cancel(asked))
@@ -114,7 +116,8 @@ export class ClientActor implements Actor {
     const marker = `${this.name}-${id}`
     const takesLogs = this.kind.isModern && this.kind.logs && method === 'tools/call' && chance > 0.5
     const asked: Asked = {
-      marker, client: this.name, id, method, tool, sent: this.book.step, sentAt: this.world.clock.time, arrivedAt: undefined, tools: undefined, session: undefined,
+      marker, client: this.name, id, method, tool, sent: this.book.step, sentAt: this.world.clock.time,
+      arrivedAt: undefined, tools: undefined, session: undefined,
       given: [], isAnswered: false, isCancelled: false, isLoose: false, takesLogs,
     }
     this.world.place(asked, this)
@@ -188,7 +191,10 @@ export class ClientActor implements Actor {
     const http: HttpAsk = new HttpAsk(
       this.world, this.world.listener(), name, question, this.address, text => this.#hear(text, one),
     )
-    const one: Open = { http, asked, kind, begun: this.world.steps.length, at: this.world.clock.time, token: this.kind.authorization }
+    const one: Open = {
+      http, asked, kind, begun: this.world.steps.length, at: this.world.clock.time,
+      token: this.kind.authorization,
+    }
     this.open.push(one)
   }
 
@@ -241,7 +247,7 @@ export class ClientActor implements Actor {
   }
 
   #over({ http, asked, kind }: Open): void {
-    if (http.isCut && asked !== undefined && !this.world.isConnected(this)) {
+    if (http.isCut && asked !== undefined && !this.world.isWhole) {
       asked.isLoose = true
       this.book.dismiss(asked.marker)
     }
@@ -249,7 +255,7 @@ export class ClientActor implements Actor {
       this.#dismissStream()
       if (asked) this.book.dismiss(asked.marker)
     }
-    if (http.isCut && asked?.isLoose === false && this.world.isConnected(this))
+    if (http.isCut && asked?.isLoose === false && this.world.isWhole)
       this.world.violate('whole response', `${asked.marker}: its response is cut`)
     // A response with 202 ends before the answer, which comes on another stream.
     if (!http.isCut && asked?.isLoose === false && !asked.isAnswered && kind !== 'stream' && http.status !== 202)

@@ -78,7 +78,9 @@ export class DirectClient implements Actor {
   readonly #waiting = new Map<number, Asked>()
   #isReady: boolean
 
-  constructor(readonly name: string, readonly world: SessionWorld, readonly isModern: boolean, readonly leaves: boolean) {
+  constructor(
+    readonly name: string, readonly world: SessionWorld, readonly isModern: boolean, readonly leaves: boolean,
+  ) {
     this.#isReady = isModern
     this.#id = Number(name.slice(1)) * 1000
   }

@@ -84,8 +84,9 @@ export abstract class ServerActor implements Actor {
 
   protected abstract sessionOf(one: Received): string
 
-  protected isAllowed(_: Received, __: string): boolean {
-    return true
+  /** Whether whoever asks may use the tool. */
+  protected isAllowed(one: Received, tool: string): boolean {
+    return one.message.method !== undefined && tool !== ''
   }
 
   abstract readonly isRunning: boolean
@@ -116,12 +117,12 @@ export abstract class ServerActor implements Actor {
       asked.arrivedAt = this.world.clock.time
       if (asked.arrivedAt - asked.sentAt >= listMs) this.tools.blind(asked.session, asked.arrivedAt + listMs)
     }
-    this.arrived(received)
-    this.world.arrived(received)
+    this.arrived?.(received)
+    this.world.arrived?.(received)
     return received
   }
 
-  protected arrived(_: Received): void {}
+  protected arrived?(one: Received): void
 
   protected close(one: Received): void {
     const at = this.open.indexOf(one)
@@ -141,7 +142,7 @@ export abstract class ServerActor implements Actor {
       if (method === 'tools/list' && manners.isThreaded && one.snapshot === undefined) {
         actions.push({ label: `${of}: looks`, weight: 2, act: () => this.#look(one) })
       } else if (method === 'subscriptions/listen') this.#subscription(one, of, actions)
-      else actions.push({ label: `${of}: answers`, weight: 2, act: chance => this.#answerNow(one, chance) })
+      else actions.push({ label: `${of}: answers`, weight: this.world.pace > 1 ? 6 : 2, act: chance => this.#answerNow(one, chance) })
       if (manners.forgets) actions.push({ label: `${of}: forgets`, weight: 0.1, act: () => this.#forget(one) })
       if (manners.logs && method === 'tools/call') {
         actions.push({ label: `${of}: logs`, weight: 0.5, act: () => this.#log(one) })

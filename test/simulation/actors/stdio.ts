@@ -1,11 +1,10 @@
 import { EventEmitter } from 'node:events'
 import type { ServerChild } from '#transport/process/spawn.js'
 import { listMs, Tools, type Book } from '../book.js'
-import type { Chance } from '../chance.js'
 import { Owner } from '../clock.js'
 import type { End } from '../pipe.js'
 import type { Action, World } from '../world.js'
-import { garbled, type Manners, metaOf, type Message, type Received, ServerActor } from './server.js'
+import { garbled, type Manners, type Message, type Received, ServerActor } from './server.js'
 
 /** A process with pipes, as its parent sees it. */
 class Child extends EventEmitter {
@@ -196,7 +195,7 @@ export class Processes {
 
   constructor(readonly world: World, readonly book: Book, readonly manners: (name: string) => Manners) {}
 
-  start(name: string, parent: Owner, _: Chance): StdioActor {
+  start(name: string, parent: Owner): StdioActor {
     this.#last += 1
     const actor = new StdioActor(name, this.#last, parent, this.world, this.book, this.manners(name))
     this.all.push(actor)
@@ -215,5 +214,3 @@ export class Processes {
     return true
   }
 }
-
-export { metaOf }

@@ -29,7 +29,8 @@ class Exchange {
 
   begin(status: number, headers: Record<string, string>): ResponseBody {
     const body = new ResponseBody({
-      paused: false, pause: () => undefined, resume: () => undefined, abort: (error: Error) => this.cut(error),
+      paused: false, pause: () => undefined, resume: () => undefined,
+      abort: (error: Error) => this.cut(error),
     } as unknown as ConstructorParameters<typeof ResponseBody>[0])
     this.body = body
     this.resolve({ status, headers: headersOf(headers), body })
@@ -166,7 +167,8 @@ export class HttpActor extends ServerActor {
       }
       return this.world.soon(`${this.name} answers ${one.name} elsewhere`, exchange.owner, later)
     }
-    if (exchange.body === undefined && !this.manners.eventIds && chance.is(0.5)) return this.#reply(exchange, 200, text)
+    const isJson = exchange.body === undefined && !this.manners.eventIds && chance.is(0.5)
+    if (isJson) return this.#reply(exchange, 200, text)
     exchange.stream()
     this.#event(exchange, text)
     exchange.end()

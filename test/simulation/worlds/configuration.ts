@@ -3,7 +3,10 @@ import { usual } from '#config/configuration.js'
 import { listMs } from '../book.js'
 import { presetPolicy } from '#rules/index.js'
 
-type Setup = { readonly configuration: Configuration; readonly servers: readonly object[]; readonly isOnly?: boolean }
+interface Setup {
+  readonly configuration: Configuration
+  readonly servers: readonly object[]
+}
 
 export interface Settings {
   readonly servers: ReadonlyMap<string, 'stdio' | 'http'>
@@ -19,7 +22,8 @@ export interface Settings {
 /** A setup as the operator's file would give it. */
 export const setupOf = (settings: Settings): Setup & { readonly servers: never } => {
   const { servers, tokens, denied, policy, hasState, idleMs, maxProcesses, bufferedBytes } = settings
-  const tools = new Map(denied.map(name => [name, { denied: true, outputSchema: undefined, annotations: undefined }]))
+  const setting = { denied: true, outputSchema: undefined, annotations: undefined }
+  const tools = new Map(denied.map(name => [name, setting]))
   const common = { policy: undefined, rules: new Map(), tools, lock: undefined }
   const configured = [...servers].map(([name, kind]): ProcessServer | RemoteServer => (kind === 'stdio'
     ? { name, ...common, command: ['/bin/true', name], env: new Map(), inheritEnv: [], cwd: undefined }
@@ -38,6 +42,7 @@ export const setupOf = (settings: Settings): Setup & { readonly servers: never }
   const resolved = presetPolicy(policy, { purpose: 'relay', locked: false })
   return {
     configuration,
-    servers: configured.map(server => ({ server, policy: resolved, trusted: true, accepted: undefined })) as never,
+    servers: configured.map(server =>
+      ({ server, policy: resolved, trusted: true, accepted: undefined })) as never,
   }
 }

@@ -66,7 +66,8 @@ export class Gateway extends World {
     this.settings = {
       servers: new Map([['a', chance.is(0.55) ? 'stdio' : 'http']]),
       tokens: asksTokens ? accessTokens : [], denied: [], policy: chance.is(0.85) ? 'standard' : 'observe',
-      hasState: chance.is(0.3), idleMs: this.pace > 1 ? chance.pick([1000, 3000, 20_000]) : 20_000, maxProcesses: 3, bufferedBytes: 400_000,
+      hasState: chance.is(0.3), idleMs: this.pace > 1 ? chance.pick([1000, 3000, 20_000]) : 20_000,
+      maxProcesses: 3, bufferedBytes: 400_000,
     }
     this.book.isStrict = this.settings.policy === 'standard'
     this.processes = new Processes(this, this.book, () => this.manners)
@@ -90,14 +91,13 @@ export class Gateway extends World {
 
   async open(): Promise<void> {
     if (this.#isWeighed) this.#bytesBefore = buffersAfterGc()
-    const chance = this.setting
     Object.assign(machine, {
       listen: (server: Server) => {
         this.#server = server
         return 'http://simulation'
       },
       spawnGroup: ({ command }: { command: readonly string[] }) =>
-        this.processes.start(command[1] ?? '', this.relays.acting, chance).process,
+        this.processes.start(command[1] ?? '', this.relays.acting).process,
       signalGroup: (pid: number, signal: NodeJS.Signals | 0) => this.processes.signal(pid, signal),
       spawnRelay: () => this.relays.start(),
       httpServer: (url: URL) => this.upstreamOf(url.hostname.split('.')[0] ?? '').upstream(url, () => this.relays.acting),
@@ -172,23 +172,25 @@ export class Gateway extends World {
       asked.session = client.session?.id ?? `${isModern ? 'modern' : 'legacy'} ${authorization}`
       return
     }
-    const process = this.processes.running.find(one => (isModern ? one.client === undefined : one.client === client.name))
+    const wanted = isModern ? undefined : client.name
+    const process = this.processes.running.find(one => one.client === wanted)
     asked.tools = process?.tools
     asked.session = process?.name
   }
 
-  override arrived({ asked, message }: Parameters<World['arrived']>[0]): void {
+  override arrived({ asked, message }: Parameters<NonNullable<World['arrived']>>[0]): void {
     if (message.method !== 'tools/call' || asked === undefined || !this.book.isStrict) return
     if (this.operator?.isDenied(asked.tool ?? '', asked.sent) === true)
       this.violate('reload holds', `${asked.marker}: a call of the denied ${asked.tool} reaches its server`)
   }
 
   sessionsLast(client: ClientActor): boolean {
-    return this.operator?.hasChangedServers !== true && this.relays.hasFailed === false &&
-      !this.manners.dies && client.kind.isModern === false
+    return this.operator?.hasChangedServers !== true && !this.relays.hasFailed &&
+      !this.manners.dies && !client.kind.isModern
   }
 
-  isConnected(_: ClientActor): boolean {
+  /** No client is cut off on purpose. */
+  get isWhole(): boolean {
     return this.operator?.hasRevoked !== true && !this.relays.hasFailed
   }
 

@@ -98,12 +98,14 @@ export class SessionWorld extends World {
     super(seed)
     const chance = this.setting
     this.isGroup = chance.is(0.5)
-    this.#manners = { ...mannersBy(chance), changes: chance.is(0.85), dies: false, isLong: false, isNoisy: false }
+    this.#manners =
+      { ...mannersBy(chance), changes: chance.is(0.85), dies: false, isLong: false, isNoisy: false }
     this.#recordsLate = chance.is(0.3)
     this.book.isStrict = true
     this.server = new DirectServer('s', this, this.book, this.#manners)
     this.clientSide = new Side(
-      (exchange, frame) => this.#toClient(exchange, frame), exchange => this.clients.forEach(one => one.over(exchange)),
+      (exchange, frame) => this.#toClient(exchange, frame),
+      exchange => this.clients.forEach(one => one.over(exchange)),
     )
     this.serverSide = new Side(
       (exchange, frame) => this.server.hears(exchange, frame), exchange => this.server.shut(exchange),

@@ -21,7 +21,7 @@ t.test('nothing is kept of a response that is over', async t => {
       response.writeHead(200)
       response.end(Buffer.from('done'))
     },
-    calls: {}, vitals: () => ({ rss: 0, sessions: 0 }), closed: () => undefined,
+    calls: {}, closed: () => undefined,
   })
   let answered = 0
   const front = new Wire(near, {

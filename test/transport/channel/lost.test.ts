@@ -1,36 +1,43 @@
 import { once } from 'node:events'
-import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
+import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
+import { ChannelResponse } from '#transport/channel/exchange.js'
 import { FrontEnd } from '#transport/channel/front-end.js'
 import { RelayEnd } from '#transport/channel/relay-end.js'
+import { Wire, type Kind } from '#transport/channel/wire.js'
 import { Arrival } from '#transport/front/arrival.js'
 import { Quota } from '#transport/front/quota.js'
 import type { FrontResponse } from '#transport/front/request.js'
 import { duplexPair } from '../../duplex.js'
 
-/** A front whose relay process is lost when told. */
-const front = async (t: Test, serve: (response: FrontResponse) => void) => {
-  const [near, far] = duplexPair()
-  const nothing = () => undefined
-  const end = new FrontEnd(near, {
-    calls: {}, bodies: new Quota(() => 1e9), alive: nothing, named: nothing, closed: nothing,
-  })
-  const relay = new RelayEnd(far, {
-    serve: (_, response) => serve(response), calls: {}, vitals: () => ({ rss: 0, sessions: 0 }),
-    closed: nothing,
-  })
-  let shared = 0
-  const server = createServer((request, response) => {
-    end.handOver({ request, response, arrival: new Arrival(request), place: () => (shared += 1) })
-  })
+const nothing = Buffer.alloc(0)
+
+const portOf = async (t: Test, server: Server): Promise<number> => {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {
     server.closeAllConnections()
     server.close()
   })
-  const { port } = server.address() as AddressInfo
+  return (server.address() as AddressInfo).port
+}
+
+/** A front whose relay process is lost when told. */
+const front = async (t: Test, serve: (response: FrontResponse) => void) => {
+  const [near, far] = duplexPair()
+  const ignore = () => undefined
+  const end = new FrontEnd(near, {
+    calls: {}, bodies: new Quota(() => 1e9), named: ignore,
+  })
+  const relay = new RelayEnd(far, {
+    serve: (_, response) => serve(response), calls: {}, closed: ignore,
+  })
+  let shared = 0
+  const server = createServer((request, response) => {
+    end.handOver({ request, response, arrival: new Arrival(request), place: () => (shared += 1) })
+  })
+  const port = await portOf(t, server)
   const ask = async (): Promise<IncomingMessage> => {
     const request = httpRequest({ port, method: 'POST', agent: false })
     request.end()
@@ -66,30 +73,24 @@ const idsIn = (text: string): readonly string[] =>
   [...text.matchAll(/"id":("[^"]*"|\w+)/g)].map(([, id = '']) => id)
 
 t.test('a response that came whole is not cut when its relay process is lost, however slowly it is read', async t => {
-  let written = 0
-  const state = { isEnded: false }
+  const bytes = 16 * 1024 * 1024
+  const state = { isSent: false }
   const { end, ask } = await front(t, response => {
     response.writeHead(200)
-    let still = 0
-    const fill = () => {
-      // Until the client's socket is full, and the front holds the rest.
-      if (response.writableLength < 128 * 1024) {
-        still = 0
-        written += 64 * 1024
-        response.write(Buffer.alloc(64 * 1024, 'x'))
-      } else still += 1
-      if (still < 50) return setImmediate(fill)
-      response.end()
-      state.isEnded = true
-    }
-    fill()
+    response.end(Buffer.alloc(bytes, 'x'))
+    if (response instanceof ChannelResponse) response.once('finish', () => (state.isSent = true))
   })
   const response = await ask()
-  response.pause()
-  while (!state.isEnded) await turns(1)
+  let read = 0
+  // The client reads until the relay process has sent all: the front holds the last part.
+  while (!state.isSent) {
+    read += ((response.read() ?? nothing) as Buffer).length
+    await turns(1)
+  }
   await turns(5)
+  t.ok(read < bytes)
   end.lose()
-  t.equal(await lengthOf(response), written)
+  t.equal(read + await lengthOf(response), bytes)
 })
 
 t.test('a response of which a part did not come is cut', async t => {
@@ -135,4 +136,27 @@ t.test('a place is free when its relay process is lost', async t => {
   end.lose()
   t.match(await textOf(await asked), /"id":1/)
   t.equal(places(), 1)
+})
+
+t.test('a body that is refused for lack of room is never at its end: the server gets no part of it', async t => {
+  const [near, far] = duplexPair()
+  const ignore = () => undefined
+  const heard: Kind[] = []
+  const wire = new Wire(far, { frame: kind => void heard.push(kind), closed: ignore })
+  const end = new FrontEnd(near, {
+    calls: {}, bodies: new Quota(() => 1000), named: ignore,
+  })
+  const server = createServer((request, response) => {
+    end.handOver({ request, response, arrival: new Arrival(request), place: undefined })
+  })
+  const request = httpRequest({ port: await portOf(t, server), method: 'POST', agent: false })
+  request.write('x'.repeat(500))
+  while (!heard.includes('body')) await turns(1)
+  request.end('x'.repeat(800))
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  t.equal(response.statusCode, 503)
+  await textOf(response)
+  while (!heard.includes('gone')) await turns(1)
+  t.same(heard, ['open', 'body', 'gone'])
+  wire.close()
 })

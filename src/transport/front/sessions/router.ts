@@ -96,11 +96,9 @@ interface AgreedElsewhere {
 /** Finds or begins the sessions of the requests at one path. */
 export class SessionRouter {
   readonly #path: string
-  #endpoint: Endpoint | undefined
-  #name: string
-  /** The kind of the server at the newest endpoint. */
-  #kind: Endpoint['server']
-  #passesAuthorization: boolean | undefined
+  #endpoint: Endpoint
+  /** Called after the last session of a retired endpoint; undefined: new sessions may begin. */
+  #emptied: (() => void) | undefined
   /**
    * The number of endpoints so far. It is part of a group's name, so that no request joins the session of a
    * server that was replaced.
@@ -116,9 +114,6 @@ export class SessionRouter {
   ) {
     this.#path = path
     this.#endpoint = endpoint
-    this.#name = endpoint.name ?? path
-    this.#kind = endpoint.server
-    this.#passesAuthorization = endpoint.passesAuthorization
     this.#settings = settings
     this.#processes = processes
     const max = () => settings().maxSessions
@@ -127,25 +122,28 @@ export class SessionRouter {
 
   /** True when the server speaks stdio: the front then chooses session ids and statuses. */
   get isStdio(): boolean {
-    return this.#kind === 'stdio'
+    return this.#endpoint.server === 'stdio'
   }
 
   /** New sessions, and requests without a session, go to this endpoint from now on. */
   replace(endpoint: Endpoint): void {
-    const other = endpoint.server !== this.#kind
+    const other = endpoint.server !== this.#endpoint.server
     for (const session of this.#sessions.all()) {
       if (other || (session.kind === 'stateless' && session.idle)) session.end('the server was replaced')
     }
     this.#endpoint = endpoint
-    this.#name = endpoint.name ?? this.#path
-    this.#kind = endpoint.server
-    this.#passesAuthorization = endpoint.passesAuthorization
+    this.#emptied = undefined
     this.#generation++
   }
 
-  /** Takes no new sessions. */
-  retire(): void {
-    this.#endpoint = undefined
+  /** Takes no new sessions. Requests of running ones still need the scopes of the endpoint. */
+  retire(emptied: () => void): void {
+    this.#emptied = emptied
+    this.#tellEmptied()
+  }
+
+  #tellEmptied(): void {
+    if (this.#emptied !== undefined && this.#sessions.all().length === 0) this.#emptied()
   }
 
   sessions(): readonly FrontSession[] {
@@ -176,7 +174,7 @@ export class SessionRouter {
   }
 
   get #ids(): BoundIds {
-    return new BoundIds(this.#settings().sessionKey, this.#name)
+    return new BoundIds(this.#settings().sessionKey, this.#endpoint.name ?? this.#path)
   }
 
   /** The session to which a request belongs by its headers, if that session exists here. */
@@ -195,9 +193,9 @@ export class SessionRouter {
 
   /** The scopes that a token needs for a request. @param frame its message, once it was read */
   scopesFor(frame?: Frame): readonly string[] {
-    const { scopes = [] } = this.#endpoint ?? {}
-    if (frame === undefined || this.#endpoint?.scopesOf === undefined) return scopes
-    return [...scopes, ...calledTools(frame).flatMap(tool => this.#endpoint?.scopesOf?.(tool) ?? [])]
+    const { scopes = [] } = this.#endpoint
+    if (frame === undefined || this.#endpoint.scopesOf === undefined) return scopes
+    return [...scopes, ...calledTools(frame).flatMap(tool => this.#endpoint.scopesOf?.(tool) ?? [])]
   }
 
   /**
@@ -206,9 +204,10 @@ export class SessionRouter {
   askReplicas(arrival: Arrival): Promise<Refusal | AgreedElsewhere> | undefined {
     const { sessionId, modern } = arrival
     if (this.isStdio || modern || sessionId === undefined || this.sessionOf(arrival)) return undefined
+    if (this.#emptied !== undefined) return undefined
     const owner = this.#ownerOf(arrival)
-    return this.#endpoint?.shared?.(sessionId, owner, 'session').ask({ kind: 'find', part: 'session', name: '' })
-      .then(agreed => {
+    return this.#endpoint.shared?.(sessionId, owner, 'session')
+      .ask({ kind: 'find', part: 'session', name: '' }).then(agreed => {
         if (agreed === 'others') return refusals.noSession
         // The owner of the session is unknown, so the request is refused.
         if (agreed === 'unreachable' && owner !== '') return refusals.noState
@@ -218,7 +217,7 @@ export class SessionRouter {
 
   /** The request's headers as the server may see them. */
   headersFor(arrival: Arrival): ReadonlyMap<string, string> {
-    return arrival.headers(!this.isStdio, this.#passesAuthorization ?? !this.#settings().ownAuthorization)
+    return arrival.headers(!this.isStdio, this.#endpoint.passesAuthorization ?? !this.#settings().ownAuthorization)
   }
 
   /**
@@ -287,7 +286,7 @@ export class SessionRouter {
   }
 
   get #cannotOpen(): Refusal {
-    return this.#endpoint ? refusals.manySessions : refusals.retired
+    return this.#emptied === undefined ? refusals.manySessions : refusals.retired
   }
 
   /** @param joined the session began elsewhere: see `NewSession` */
@@ -296,7 +295,7 @@ export class SessionRouter {
     joined?: AgreedElsewhere,
   ): FrontSession | undefined {
     const endpoint = this.#endpoint
-    if (!endpoint) return undefined
+    if (this.#emptied !== undefined) return undefined
     const client = clientOf(arrival)
     const id = kind === 'own' ? this.#settings().newSessionId() : undefined
     const generation = this.#generation
@@ -318,7 +317,10 @@ export class SessionRouter {
       },
       named: name => this.#sessions.name(session, idName(name)),
       gone: () => void shared?.ask({ kind: 'forget', part: 'session', name: '' }),
-      ended: () => this.#sessions.remove(session),
+      ended: () => {
+        this.#sessions.remove(session)
+        this.#tellEmptied()
+      },
     })
     if (!this.#sessions.add(session, client, kind === 'stateless')) return undefined
     if (kind === 'own' && !this.#reserveProcess(session, arrival, client)) return undefined

@@ -1,34 +1,8 @@
-import { isArray, isObject, type Json } from '#protocol/unmetered.js'
-import { costOfMembers, costOfName, nameKey, type Budget } from './budget.js'
+import { costOfMembers, isArray, isObject, type Json } from '#protocol/unmetered.js'
+import { costOfName, nameKey, type Budget } from './budget.js'
 
 /** Deeper than any value that the relay forwards: a limit for values from the library's callers. */
 const deepest = 1024
-
-/**
- * Whether two JSON values are equal (2020-12 core, 4.2.2); ends at the first difference.
- * @param known the value from the schema: its members are looked up in the other, which may have very many
- */
-export const equal = (known: Json, other: Json, budget: Budget): boolean => {
-  budget.spend(3)
-  if (typeof known === 'string') {
-    budget.spend(known.length >> 6)
-    return known === other
-  }
-  if (isArray(known)) {
-    if (!isArray(other) || known.length !== other.length) return false
-    return known.every((item, index) => equal(item, other[index] ?? null, budget))
-  }
-  if (!isObject(known)) return known === other
-  if (!isObject(other)) return false
-  const keys = Object.keys(known)
-  budget.spend(costOfMembers(keys.length))
-  for (const key of keys) {
-    if (!Object.hasOwn(other, key) || !equal(known[key] ?? null, other[key] ?? null, budget)) return false
-  }
-  const { length } = Object.keys(other)
-  budget.spend(costOfMembers(length))
-  return keys.length === length
-}
 
 /** A text that equal values have in common, whatever the order of members. */
 const textOf = (value: Json, budget: Budget, depth: number): string => {
