@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { setImmediate } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { Batches } from '../dist/core/batches.js'
+import { Relay } from '../dist/core/relay.js'
 import { exchangeNamed, stdioExchange } from '../dist/core/event.js'
 import { parseFrame } from '../dist/protocol/parse.js'
 import { presetPolicy, rules } from '../dist/rules/index.js'
@@ -60,7 +60,7 @@ const made = length => Array.from({ length }, () => ({ from: pick(['client', 'se
 const throughRelay = (stateless, script) => {
   const exchanges = stateless ? [exchangeNamed('a'), exchangeNamed('b'), exchangeNamed('c')] : [stdioExchange, stdioExchange, stdioExchange]
   const policy = presetPolicy('standard', { purpose: 'relay', locked: false })
-  const relay = new Batches({ server: 's', session: 's', nonce: 'n', stateless, policy, rules, trusted: false, tools: new Map(), listMs: 1000, requestMs: 0, maxTools: 5000, intent: false, checkNow: () => [] })
+  const relay = new Relay({ server: 's', session: 's', nonce: 'n', stateless, policy, rules, trusted: false, tools: new Map(), listMs: 1000, requestMs: 0, maxTools: 5000, intent: false, checkNow: () => [] })
   const left = []
   const happens = event => {
     for (const effect of relay.handle(event, 0)) {

@@ -14,6 +14,7 @@ const load = name => import(new URL(`schema/${name}.js`, dist))
 const [{ createSchemaChecker }, { Budget, stepsPerMs }, { read }] = await Promise.all(['index', 'budget', 'read/read'].map(load))
 // Editions before this one had the verdict in a file of its own.
 const { verdict } = await load('evaluate').catch(() => load('verdict'))
+const [{ fit }, { profiles }, { Meter }] = await Promise.all(['profiles/fit', 'profiles/index', 'protocol/json'].map(name => import(new URL(`${name}.js`, dist))))
 const limits = { schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 100 }
 
 const scale = Number(process.env.SCALE ?? 1)
@@ -231,6 +232,17 @@ const compare = (kind, what, index, prepare, work) => {
   return least.result
 }
 
+/** A step of a meter is 2.5 steps of a budget. */
+const stepsOfFitting = (tool, profile) => {
+  const meter = new Meter(undefined, 1_000_000)
+  try {
+    fit(tool, profile, meter)
+  } catch {
+    // Spent.
+  }
+  return Math.ceil(2.5 * (1_000_000 - meter.left))
+}
+
 const heaps = []
 await ask({ kind: 'value', schema: { pattern: '^((a+)+)\\1!$' }, value: 'a'.repeat(60), path: '' })
 const names = Object.keys(kinds).filter(name => name.includes(process.argv[6] ?? ''))
@@ -246,6 +258,11 @@ for (let index = -100; index < count; index++) {
   if (reading?.schema !== undefined) {
     const again = () => read(JSON.parse(JSON.stringify(schema)), limits.subschemas, new Budget(limits.validationMs * stepsPerMs), 300)
     compare(kind, 'the value', index, again, (one, budget) => verdict(one, value, budget, 300))
+  }
+  if (reading?.schema !== undefined) {
+    compare(kind, 'the profiles', index, () => ({ name: 'a', inputSchema: { type: 'object', properties: { a: schema } } }), (tool, budget) => {
+      for (const profile of profiles.filter(({ name }) => /openai|gemini|copilot/.test(name))) budget.spend(stepsOfFitting(tool, profile))
+    })
   }
   for (const subject of index % (10 * scale) > 0 || failures.length > before ? [] : [{ kind: 'schema', schema, path: '' }, { kind: 'value', schema, value, path: '' }]) {
     const { answer, turn, verdict } = await best(subject)

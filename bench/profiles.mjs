@@ -9,7 +9,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
-import { Batches } from '../dist/core/batches.js'
+import { Relay } from '../dist/core/relay.js'
 import { defaultLimits } from '../dist/config/configuration.js'
 import { fit } from '../dist/profiles/fit.js'
 import { profiles } from '../dist/profiles/index.js'
@@ -133,7 +133,7 @@ const cost = async () => {
   const limits = { messageBytes: 1 << 24, depth: 128 }
   const exchange = { name: 'stdio', context: '' }
   const listing = async shapes => {
-    const relay = new Batches({
+    const relay = new Relay({
       server: 's', session: 's', nonce: 'n', stateless: false, policy: presetPolicy('standard', { purpose: 'relay', locked: false }), rules,
       trusted: true, tools: new Map(), listMs: 1000, requestMs: 0, maxTools: 5000, intent: false, shapes,
       checkNow: subject => { const now = checker.check(subject); return now instanceof Promise ? undefined : now },

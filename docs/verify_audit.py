@@ -3,7 +3,7 @@
 
 usage: verify_audit.py [--key PUBLIC_KEY.pem] [--head HASH] FILE...    (the files of one log, oldest first)
 """
-import argparse, base64, decimal, hashlib, json, math, re, sys
+import argparse, base64, decimal, hashlib, json, math, os, re, sys
 
 
 class Damaged(Exception):
@@ -86,18 +86,18 @@ def verify(files, key=None, head=None):
             record, text = parse(line)
             is_record = isinstance(record, dict) and isinstance(record.get("seq"), float) and all(
                 isinstance(record.get(name), str) for name in ("hash", "prev", "event", "time"))
-            if not is_record:
-                if text == "" and is_torn(line):  # a crash cut it short, if the next record opens the log again
+            if not is_record or line is whole:
+                if is_record or text == "" and is_torn(line):  # a crash cut it short, if a checkpoint follows that opens the log again
                     torn, zeros = torn or place, whole.endswith(b"\0")
                     continue
                 raise Damaged(f"{torn or place}: half-cut" if torn or text == "" else f"{place}: not a record")
             reason, event = record.get("reason"), own_event(record)
             checkpoint = reason if event == "audit/checkpoint" else None
-            earlier = count == 0 and checkpoint == "continuation" and record["seq"] > 1  # older files were removed
+            earlier = count == 0 and checkpoint and "log" in record and record["seq"] > 1  # older files were removed
             follows = earlier or (record["seq"], record["prev"]) == (seq + 1, prev)
             if torn and not (follows and (event == "session/start" or checkpoint in ("start", "continuation"))):
                 raise Damaged(f"{torn}: half-cut")
-            if line is whole or not is_sealed(record, text):
+            if not is_sealed(record, text):
                 raise Damaged(f"{place}: changed")
             if not follows:
                 raise Damaged(f"{place}: does not follow the record before it")
@@ -113,7 +113,7 @@ def verify(files, key=None, head=None):
             head_found = head_found or prev == head
     if torn and not zeros:
         raise Damaged(f"{torn}: half-cut")
-    if count == 0 and not torn:
+    if count == 0 and not torn and not any(os.path.exists(file + ".lost") for file in files):
         raise Damaged(f"{files[0]}:1: the file is empty")
     if not signed or not head_found:
         raise Damaged("the head is not there" if signed else "nothing is signed")

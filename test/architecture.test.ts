@@ -222,8 +222,6 @@ const unmetered = new Map([
   ['auth/client/store.ts', 'a file of our own'],
   ['claim.ts', 'a file of our own'],
   ['auth/facade/clients.ts', 'a registration, of 64 KB at most'],
-  ['auth/facade/seals.ts', 'JSON that this relay has sealed'],
-  ['auth/facade/consents.ts', 'JSON that this relay has sealed'],
   ['auth/facade/answers.ts', 'JSON of our own'],
   ['auth/facade/login.ts', 'a token of the issuer, of 512 KB at most'],
   ['auth/issuer-keys.ts', 'a document of 512 KB at most'],

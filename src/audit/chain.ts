@@ -47,6 +47,8 @@ export class Chain implements Audit {
   #recordsSinceCheckpoint = 0
   #checkpointAt: number
   #checkedAt: number
+  /** Whether the checkpoint `start` is written. It is the first record of whoever continues a log. */
+  #isStarted: boolean
   /** Records that could not be written and that no `audit/lost` record counts yet. */
   #lost: number
   #isFailing = false
@@ -68,9 +70,14 @@ export class Chain implements Audit {
     this.#name = ends.log
     const now = this.#now()
     this.#checkpointAt = this.#checkedAt = now.getTime()
-    if (key) {
-      this.#rotateIfDue(now)
-      this.#checkpoint({ reason: 'start' }, now)
+    const isNew = ends.position.seq === 0 && (!(output instanceof LogFile) || output.isEmpty)
+    this.#isStarted = isNew && key === undefined
+    try {
+      this.#begin(now)
+    } catch (failure) {
+      // A log that cannot begin is a mistake of the configuration.
+      if (isNew) throw failure
+      this.#onFailure(failure, 0)
     }
     this.#timer = setInterval(() => this.#onTimer(), checkMs).unref()
   }
@@ -107,7 +114,8 @@ export class Chain implements Audit {
     try {
       if (this.#batch.isOpen) this.#batch.flush()
       const now = this.#now()
-      this.#check(now)
+      this.#checkAtEnd(now)
+      this.#begin(now)
       this.#recordLost(now)
       if (this.#batch.isOpen) this.#batch.flush()
       if (this.#position.seq > 0) this.#checkpoint({ reason: 'end' }, now)
@@ -122,11 +130,22 @@ export class Chain implements Audit {
     }
   }
 
+  /** The last chance to count lost records: where the file was moved away, another one begins. */
+  #checkAtEnd(now: Date): void {
+    try {
+      this.#check(now)
+    } catch (failure) {
+      if (this.#lost === 0 || !(this.#output instanceof LogFile) || !this.#output.beginAgain()) throw failure
+      this.#isStarted = false
+    }
+  }
+
   #add(entry: Entry, payloads: Payloads): Flush {
     if (this.#isClosed) throw cannotAudit(this.file, 'it is closed')
     const now = this.#now()
     // After the process was suspended, a record may come before the timer fires.
     if (Math.abs(now.getTime() - this.#checkedAt) >= checkMs) this.#check(now)
+    this.#begin(now)
     this.#rotateIfDue(now)
     this.#recordLost(now)
     this.#addLine(nextLine(entry, this.#position, payloads, now), now, entry)
@@ -212,24 +231,36 @@ export class Chain implements Audit {
     this.#batch.lost += lost
   }
 
-  /** Begins the next file when this one is full. Any file but the first names the log that it continues. */
-  #rotateIfDue(now: Date): void {
+  /**
+   * Writes what stands before anything else: a checkpoint `start` of whoever continues a log, or signs it (a
+   * line that a crash cut short may stand before it, see `verify`), and a `continuation` in each next file.
+   */
+  #begin(now: Date): void {
     const output = this.#output
-    if (!(output instanceof LogFile)) return
-    const unwritten = this.#batch.isOpen ? this.#batch.bytes : 0
-    if (output.isDue(now, unwritten)) {
-      if (unwritten > 0) this.#write(this.#batch)
-      output.next(now, () => this.#checkpoint({ reason: 'rotation' }, now))
-    }
-    if (output.isEmpty && this.#position.seq > 0 && !(this.#batch.isOpen && this.#batch.bytes > 0)) {
-      this.#checkpoint({ reason: 'continuation', log: this.#name }, now)
-    }
+    const isEmpty = output instanceof LogFile && output.isEmpty && !(this.#batch.isOpen && this.#batch.bytes > 0)
+    if (this.#isStarted && !(isEmpty && this.#position.seq > 0)) return
+    // The period of an empty file begins now.
+    if (isEmpty) output.isDue(now, 0)
+    // The name of a log whose first record could not be written is none.
+    const log = this.#position.seq > 0 ? this.#name : undefined
+    this.#checkpoint({ reason: this.#isStarted ? 'continuation' : 'start', log }, now)
+    this.#isStarted = true
   }
 
-  /** Without a key, a checkpoint is written only where one file ends and the next begins. */
+  /** Begins the next file when this one is full. */
+  #rotateIfDue(now: Date): void {
+    const output = this.#output
+    const unwritten = this.#batch.isOpen ? this.#batch.bytes : 0
+    if (!(output instanceof LogFile) || !output.isDue(now, unwritten)) return
+    if (unwritten > 0) this.#write(this.#batch)
+    output.next(now, () => this.#checkpoint({ reason: 'rotation' }, now))
+    this.#begin(now)
+  }
+
+  /** Without a key, no checkpoint is written at intervals and at the end. */
   #checkpoint(checkpoint: Checkpoint, now: Date): void {
     const { reason } = checkpoint
-    if (this.#key || reason === 'rotation' || reason === 'continuation') {
+    if (this.#key || (reason !== 'interval' && reason !== 'end')) {
       this.#addLine(checkpointLine(checkpoint, this.#position, now, this.#key), now)
     }
     if (this.#batch.isOpen) this.#write(this.#batch)
@@ -255,6 +286,7 @@ export class Chain implements Audit {
       const now = this.#now()
       this.#check(now)
       if (this.#lost > 0) {
+        this.#begin(now)
         this.#recordLost(now)
         this.#batch.flush()
       }

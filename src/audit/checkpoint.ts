@@ -10,16 +10,16 @@ const checkpointEvent = 'audit/checkpoint'
 export const lossEvent = 'audit/lost'
 
 /**
- * Why a checkpoint is written: a relay opens the log (`start`), time or records have passed (`interval`), a
- * file ends (`rotation`), the next one begins (`continuation`), or the log is closed (`end`). Without a
- * signing key, only the checkpoints of rotation and continuation are written.
+ * Why a checkpoint is written: a relay continues or signs a log (`start`), time or records have passed
+ * (`interval`), a file ends (`rotation`), the next one begins (`continuation`), or the log is closed (`end`).
+ * Without a signing key, none is written at intervals and at the end.
  */
 const reasons = ['start', 'interval', 'rotation', 'continuation', 'end'] as const
 type Reason = (typeof reasons)[number]
 
 export interface Checkpoint {
   readonly reason: Reason
-  /** In a continuation: the hash of the first record of the log, which names it. */
+  /** In a start or continuation: the hash of the first record of the log, which names it. */
   readonly log?: string | undefined
 }
 

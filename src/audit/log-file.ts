@@ -1,4 +1,6 @@
-import { closeSync, rmSync, statfsSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  type BigIntStats, closeSync, fstatSync, openSync, rmSync, statfsSync, statSync, truncateSync, writeFileSync,
+} from 'node:fs'
 import { reasonOf } from '#errors.js'
 import type { Claim } from '#claim.js'
 import { cannotAudit, Output } from './output.js'
@@ -52,15 +54,18 @@ export abstract class LogFile extends Output {
     super(file, descriptor)
     this.#rotation = rotation
     this.#claim = claim
-    const { identity, size } = stateOf(file)
+    const { identity, size } = openedState(descriptor)
     this.#identity = identity
     this.#size = size
     this.#period = this.#periodOf(time)
   }
 
   override close(): void {
-    super.close()
-    this.#claim?.release()
+    try {
+      super.close()
+    } finally {
+      this.#claim?.release()
+    }
   }
 
   get isEmpty(): boolean {
@@ -133,14 +138,38 @@ export abstract class LogFile extends Output {
     try {
       end()
     } finally {
-      closeSync(this.descriptor)
-      this.file = next.file
-      this.descriptor = next.descriptor
-      this.#identity = stateOf(next.file).identity
-      this.#size = 0
+      this.#continueIn(next)
       this.#period = this.#periodOf(isoTime(now))
     }
     this.removeOldest()
+  }
+
+  /**
+   * Begins another file where nothing has the name of this one any more.
+   * @returns false when something has, or no file can be begun
+   */
+  beginAgain(): boolean {
+    try {
+      this.#continueIn({ file: this.file, descriptor: openEmpty(this.file) })
+      this.#damage = undefined
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  #continueIn({ file, descriptor }: OpenedFile): void {
+    const before = this.descriptor
+    this.file = file
+    this.descriptor = descriptor
+    const { identity, size } = openedState(descriptor)
+    this.#identity = identity
+    this.#size = size
+    try {
+      closeSync(before)
+    } catch {
+      // What was written to it was reported as written; the descriptor is free in any case.
+    }
   }
 
   protected removeOldest(): void {
@@ -155,7 +184,7 @@ export abstract class LogFile extends Output {
   /** Whether no process writes the log of this file any more. @param modified in milliseconds since 1970 */
   protected abstract isEnded(file: string, modified: number): boolean
 
-  /** Creates the next file, empty. When it throws, every file is as it was before. */
+  /** Creates the next file, empty. When it throws, the current file stays current, whatever its name is. */
   protected abstract createNext(now: Date): OpenedFile
 
   /** Shows other processes that the writer lives. @returns why this process may no longer write the file */
@@ -179,8 +208,17 @@ export abstract class LogFile extends Output {
   }
 }
 
-const stateOf = (file: string): { readonly identity: string; readonly size: number } => {
-  // On some systems, inode numbers do not fit a double.
-  const { dev, ino, size } = statSync(file, { bigint: true })
-  return { identity: `${dev} ${ino}`, size: Number(size) }
+/** Opens a file for append, or creates it. @throws Error when it is not empty */
+export const openEmpty = (file: string): number => {
+  const descriptor = openSync(file, 'a', 0o600)
+  if (fstatSync(descriptor).size === 0) return descriptor
+  closeSync(descriptor)
+  throw new Error('the next file is there already')
 }
+
+// On some systems, inode numbers do not fit a double.
+const stateOf = (file: string) => identified(statSync(file, { bigint: true }))
+const openedState = (descriptor: number) => identified(fstatSync(descriptor, { bigint: true }))
+
+const identified = ({ dev, ino, size }: BigIntStats): { readonly identity: string; readonly size: number } =>
+  ({ identity: `${dev} ${ino}`, size: Number(size) })

@@ -2,7 +2,7 @@ import {
   closeSync, constants, existsSync, fchmodSync, fstatSync, openSync, renameSync, statSync, writeSync,
 } from 'node:fs'
 import { Claimed, Unclaimable, claim, type Claim } from '#claim.js'
-import { LogFile, type OpenedFile, type Rotation } from './log-file.js'
+import { LogFile, openEmpty, type OpenedFile, type Rotation } from './log-file.js'
 import { cannotAudit, Output } from './output.js'
 import { filesStamped, lostRecordsIn, settle, stamped } from './place.js'
 import { noEnds, readEnds, type Ends } from './read/ends.js'
@@ -43,12 +43,13 @@ export const openNamed = async (wanted: string, rotation: Rotation): Promise<Ope
 const continueLog = (file: string, ownClaim: Claim, rotation: Rotation): Opened => {
   const descriptor = openSync(file, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT, 0o600)
   try {
-    const isEmpty = fstatSync(descriptor).size === 0
-    const ends = isEmpty ? { ...endsOfLast(file), cut: false } : endsOf(file)
+    const own = endsOf(file)
+    // The file may have no record yet, but a line of one.
+    const ends = own.position.seq > 0 ? own : { ...endsOfLast(file), cut: own.cut }
     // A cut line is ended here, so that the next record begins a line of its own.
     if (ends.cut) writeSync(descriptor, '\n')
     restrict(descriptor)
-    const output = new NamedFile({ file, descriptor }, ownClaim, rotation, isEmpty ? undefined : ends.time)
+    const output = new NamedFile({ file, descriptor }, ownClaim, rotation, own.time)
     return { output, ends, lost: lostRecordsIn(file) }
   } catch (cause) {
     closeSync(descriptor)
@@ -58,7 +59,7 @@ const continueLog = (file: string, ownClaim: Claim, rotation: Rotation): Opened 
 
 /** After an interrupted rotation or a removed file: the end of the file that has the last record. */
 const endsOfLast = (file: string): Ends =>
-  filesStamped(file).map(endsOf).sort((a, b) => a.position.seq - b.position.seq).at(-1) ?? noEnds
+  filesStamped(file).map(one => endsOf(one, false)).sort((a, b) => a.position.seq - b.position.seq).at(-1) ?? noEnds
 
 /** The file may have been created with a wider mode: others may not access it, the group may not write it. */
 const restrict = (descriptor: number): void => {
@@ -68,21 +69,24 @@ const restrict = (descriptor: number): void => {
   if (uid === process.getuid?.() && wanted !== (mode & 0o777)) fchmodSync(descriptor, wanted)
 }
 
-const endsOf = (file: string): Ends => {
-  const ends = readEnds(file)
+const endsOf = (file: string, heals = true): Ends => {
+  const ends = readEnds(file, heals)
   if (!ends) throw cannotAudit(file, 'it holds something else than an audit log')
   return ends
 }
 
 /** `audit.ndjson`: the current file keeps this name; a file before it is renamed with its time. */
 class NamedFile extends LogFile {
+  readonly #name: string
+
   constructor(opened: OpenedFile, ownClaim: Claim, rotation: Rotation, time?: string) {
     super(opened, rotation, time, ownClaim)
+    this.#name = opened.file
     this.removeOldest()
   }
 
   protected override otherFiles(): readonly string[] {
-    return filesStamped(this.file)
+    return filesStamped(this.#name).filter(file => file !== this.file)
   }
 
   /** The claim on the name covers these files as well: no other process writes them. */
@@ -91,20 +95,24 @@ class NamedFile extends LogFile {
   }
 
   protected override createNext(now: Date): OpenedFile {
-    const { file } = this
+    const name = this.#name
     const { mode } = fstatSync(this.descriptor)
-    let time = now.getTime()
-    while (existsSync(stamped(file, new Date(time)))) time++
-    const old = stamped(file, new Date(time))
-    renameSync(file, old)
+    if (this.file === name) {
+      let time = now.getTime()
+      while (existsSync(stamped(name, new Date(time)))) time++
+      const old = stamped(name, new Date(time))
+      renameSync(name, old)
+      // Should no next file begin, this one goes on under its new name.
+      this.file = old
+    }
+    const descriptor = openEmpty(name)
     try {
-      const descriptor = openSync(file, 'ax', 0o600)
       // Everyone who may read the log may read the next file too.
       fchmodSync(descriptor, mode & 0o777)
-      return { file, descriptor }
     } catch (cause) {
-      renameSync(old, file)
+      closeSync(descriptor)
       throw cause
     }
+    return { file: name, descriptor }
   }
 }

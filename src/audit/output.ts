@@ -52,7 +52,12 @@ export class Output {
   }
 
   close(): void {
-    if (this.file !== undefined) closeSync(this.descriptor)
+    if (this.file === undefined) return
+    try {
+      closeSync(this.descriptor)
+    } catch (cause) {
+      throw cannotAudit(this.file, reasonOf(cause), cause)
+    }
   }
 
   #takeBack(length: number): void {

@@ -63,7 +63,7 @@ export const redactedPath = (path: string, declared?: Declared): string =>
 
 /** The message of a finding, in which texts of the peer are quoted. */
 export const redactedMessage = (message: string, declared?: Declared): string =>
-  withoutCredentials(message.replace(/"(?:[^"\\]|\\[^])*"?/g, part => {
+  withoutCredentials(message.replace(/"[^"\\]*(?:\\[^][^"\\]*)*"?/g, part => {
     const text = part.slice(1, -1)
     return isMemberName(text, declared) ? part : redactedText(text, declared)
   }))
@@ -161,7 +161,7 @@ export const isSecretName = (name: string): boolean => {
 
 /** `password=`, `"token": `, `--api-key `: a name, and what stands before the value. */
 const assignment = /(?<![\w.-])([\w.-]+)[\\"'`\]]{0,4}(?:[ \t]{0,8}(=>|:=|={1,3}|:)[ \t]{0,8}|[ \t])/g
-const quoted = /\\*(?:"(?:[^"\\]|\\[^])*"?|'[^']*'?|`[^`]*`?)/y
+const quoted = /\\*(?:"[^"\\]*(?:\\[^][^"\\]*)*"?|'[^']*'?|`[^`]*`?)/y
 const run = /[^\s"'`&<>]+/y
 const line = /[^\r\n]+/y
 

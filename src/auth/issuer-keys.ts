@@ -1,16 +1,18 @@
-import type * as Jose from 'jose'
-import { isObject, isString } from '#protocol/json.js'
-import { isArray, member } from '#protocol/unmetered.js'
+import type { createRemoteJWKSet } from 'jose'
+import { isArray, isObject, isString, member, parseJson } from '#protocol/unmetered.js'
 import { metadataUrls } from '#transport/http/well-known.js'
-import { documentFailure, fetchJson, isAtPrivateAddress } from '#transport/upstream/document.js'
+import { documentFailure, guardedFetch, isAtPrivateAddress } from '#transport/upstream/document.js'
+import type { Json } from '#protocol/json.js'
 
 /** Keys are fetched again after the first time; if that fails, they stay valid until the second. */
 const keysMs = 10 * 60_000
 const oldKeysMs = 60 * 60_000
 /** Least time between two fetches, in milliseconds: tokens with unknown keys must not flood the issuer. */
 const betweenMs = 2000
+/** Longest time for all documents, each of which has its own limit, in milliseconds. */
+const timeoutMs = 20_000
 
-type KeySet = ReturnType<typeof Jose.createLocalJWKSet>
+type KeySet = ReturnType<typeof createRemoteJWKSet>
 
 interface KeysOptions {
   readonly issuer: string
@@ -18,65 +20,48 @@ interface KeysOptions {
   readonly jwks: string | undefined
 }
 
-/** Fetches the issuer's keys, and remembers them. */
+/** The issuer's keys, which jose fetches, and remembers, through the guards of this relay. */
 export class IssuerKeys {
   readonly #options: KeysOptions
   readonly #now: () => number
   #keys: KeySet | undefined
-  #fetchedAt = -Infinity
   #triedAt = -Infinity
-  #fetching: Promise<void> | undefined
 
   constructor(options: KeysOptions, now: () => number) {
     this.#options = options
     this.#now = now
   }
 
-  /**
-   * Old keys are used while new ones are fetched: an issuer that hangs must not delay the checks.
-   * @throws Error where there are none
-   */
+  /** Old keys are used while new ones are fetched: an issuer that hangs must not delay the checks. */
   async current(): Promise<KeySet> {
-    const age = this.#now() - this.#fetchedAt
-    if (age > oldKeysMs) await this.#fetch()
-    else if (age > keysMs) this.#fetch().catch(() => undefined)
-    if (this.#keys === undefined) throw new Error('the issuer\'s keys are not known')
+    const { createRemoteJWKSet, customFetch } = await import('jose')
+    this.#keys ??= createRemoteJWKSet(new URL(this.#options.issuer), {
+      cacheMaxAge: oldKeysMs, cooldownDuration: betweenMs, timeoutDuration: timeoutMs,
+      [customFetch]: () => this.#fetch(),
+    })
+    const isOld = this.#keys.jwks() !== undefined && this.#now() - this.#triedAt > keysMs
+    if (isOld) this.#keys.reload().catch(() => undefined)
     return this.#keys
   }
 
-  /** @returns false when it is too early to fetch them again */
-  async renew(): Promise<boolean> {
-    if (this.#fetching === undefined && this.#now() - this.#triedAt < betweenMs) return false
-    await this.#fetch()
-    return true
-  }
-
-  /** One fetch at a time, for all who wait. */
-  #fetch(): Promise<void> {
-    if (this.#fetching === undefined && this.#now() - this.#triedAt < betweenMs) {
-      return Promise.reject(new Error('the issuer\'s keys could not be fetched a moment ago'))
+  async #fetch(): Promise<Response> {
+    if (this.#now() - this.#triedAt < betweenMs) {
+      throw new Error('the issuer\'s keys could not be fetched a moment ago')
     }
     this.#triedAt = this.#now()
-    this.#fetching ??= this.#load().finally(() => (this.#fetching = undefined))
-    return this.#fetching
-  }
-
-  async #load(): Promise<void> {
     const { jwks } = this.#options
     const [url, mayBePrivate] = jwks === undefined ? await this.#discovered() : [new URL(jwks), true]
-    const { status, body } = await fetched(url, { mayBePrivate })
+    const { status, body } = await documentAt(url, mayBePrivate)
     const keys = isObject(body) ? member(body, 'keys') : undefined
     if (status !== 200 || !isArray(keys)) throw new Error(`${url.href}: holds no keys (HTTP ${status})`)
-    const { createLocalJWKSet } = await import('jose')
-    this.#keys = createLocalJWKSet({ keys: keys.filter(isJwk) })
-    this.#fetchedAt = this.#now()
+    return Response.json({ keys: keys.filter(key => isObject(key) && isString(member(key, 'kty'))) })
   }
 
   /** The URL of the keys, by the issuer's metadata (2026-07-28, authorization server discovery). */
   async #discovered(): Promise<readonly [url: URL, mayBePrivate: boolean]> {
     const { issuer } = this.#options
     for (const url of metadataUrls(new URL(issuer))) {
-      const { status, body } = await fetched(url, { mayBePrivate: true })
+      const { status, body } = await documentAt(url, true)
       if (status !== 200 || !isObject(body)) continue
       // A document of another issuer (RFC 8414, section 3.3).
       if (member(body, 'issuer') !== issuer) throw new Error(`${url.href}: is of another issuer`)
@@ -89,12 +74,14 @@ export class IssuerKeys {
   }
 }
 
-const isJwk = (value: unknown): value is Jose.JWK => isObject(value) && isString(member(value, 'kty'))
-
-/** Fetches a document of the issuer. @throws Error that tells the operator which one */
-export const fetched: typeof fetchJson = async (url, request) => {
+/** @param mayBePrivate the operator has named the URL, or its owner is there @throws Error that names it */
+const documentAt = async (
+  url: URL, mayBePrivate: boolean,
+): Promise<{ readonly status: number; readonly body: Json | undefined }> => {
   try {
-    return await fetchJson(url, request)
+    const fetch = guardedFetch({ mayBePrivate })
+    const response = await fetch(url.href, { method: 'GET', headers: { accept: 'application/json' } })
+    return { status: response.status, body: parseJson(await response.text()) }
   } catch (error) {
     throw new Error(documentFailure(url, error), { cause: error })
   }

@@ -1,12 +1,17 @@
 import { hash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions, JWTVerifyResult } from 'jose'
 import { messageOf } from '#errors.js'
-import { isObject, isString } from '#protocol/json.js'
+import { isString } from '#protocol/json.js'
+import { quote } from '#protocol/quote.js'
 import { member } from '#protocol/unmetered.js'
 import type { Authority, Claims, ProtectedResource, Unverified } from '#transport/front/authority.js'
+import { Quota } from '#transport/front/quota.js'
 import { scopesIn } from '#transport/http/challenge.js'
 import { unverifiedClaims } from '#transport/http/jwt.js'
-import { fetched, IssuerKeys } from './issuer-keys.js'
+import { guardedFetch } from '#transport/upstream/document.js'
+import { IssuerClient } from './client/requests.js'
+import { IssuerKeys } from './issuer-keys.js'
 
 // Loaded with the first token.
 const jose = () => import('jose')
@@ -23,6 +28,8 @@ export interface IssuerSettings extends ProtectedResource {
 interface IssuerOptions {
   /** Tells the operator why tokens cannot be checked. */
   readonly warn: (message: string) => void
+  /** Tells the operator why a token was refused. */
+  readonly told?: (message: string) => void
   readonly now?: () => number
 }
 
@@ -38,8 +45,11 @@ const rememberMs = 60_000
 const refusedMs = 5000
 /** Of either kind. */
 const maxRemembered = 10_000
-/** Most questions to the issuer at a time: made-up tokens must not flood it. */
+/** Most questions to the issuer at a time: made-up tokens must not flood it, nor take all places. */
 const maxIntrospections = 32
+/** A token waits for a place, in milliseconds. */
+const longestWaitMs = 3000
+const waitMs = 20
 /** Least time between two warnings, in milliseconds. */
 const warnMs = 5000
 
@@ -47,6 +57,7 @@ const warnMs = 5000
 export class Issuer implements Authority {
   readonly #settings: IssuerSettings
   readonly #warn: (message: string) => void
+  readonly #told: (message: string) => void
   readonly #now: () => number
   readonly #keys: IssuerKeys
   /** By a hash of the token, the oldest first. */
@@ -54,12 +65,13 @@ export class Issuer implements Authority {
   /** Those that the issuer has refused, and until when that counts. */
   readonly #refused = new Map<string, number>()
   readonly #checking = new Map<string, Promise<Claims | Unverified>>()
-  #introspections = 0
+  readonly #places = new Quota(() => maxIntrospections)
   #warnedAt = -Infinity
 
-  constructor(settings: IssuerSettings, { warn, now = Date.now }: IssuerOptions) {
+  constructor(settings: IssuerSettings, { warn, told = () => undefined, now = Date.now }: IssuerOptions) {
     this.#settings = settings
     this.#warn = warn
+    this.#told = told
     this.#now = now
     this.#keys = new IssuerKeys(settings, now)
   }
@@ -68,7 +80,7 @@ export class Issuer implements Authority {
     return this.#settings
   }
 
-  check(token: string): Claims | Promise<Claims | Unverified> {
+  check(token: string, _: string, client = ''): Claims | Promise<Claims | Unverified> {
     const key = hash('sha256', token, 'base64url')
     const known = this.#known.get(key)
     if (known !== undefined && this.#now() < known.until) return known.claims
@@ -76,26 +88,34 @@ export class Issuer implements Authority {
     if (this.#now() < (this.#refused.get(key) ?? 0)) return Promise.resolve('invalid')
     // One check of a token, for all requests that wait for it.
     const checking = this.#checking.get(key)
-      ?? this.#verify(token, key).finally(() => this.#checking.delete(key))
+      ?? this.#verify(token, key, client).finally(() => this.#checking.delete(key))
     this.#checking.set(key, checking)
     return checking
   }
 
-  async #verify(token: string, key: string): Promise<Claims | Unverified> {
+  /** The audience that was expected and given. */
+  refused({ audience: given, subject: { subject = '' } }: Claims, expected: readonly string[]): void {
+    const [ours, theirs] = [expected, given].map(list => list.map(quote).join(', '))
+    this.#told(`auth: a token of ${quote(subject)} was refused: its audience is ${theirs}, not ${ours}`)
+  }
+
+  async #verify(token: string, key: string, client: string): Promise<Claims | Unverified> {
+    const unverified = unverifiedClaims(token)
     try {
-      const isJwt = unverifiedClaims(token) !== undefined
-      const found = isJwt ? await this.#payloadOf(token) : await this.#introspected(token)
-      const claims = found && claimsOf(found, this.#settings.issuer)
-      if (found === undefined || claims === undefined) {
-        // A JWT may be valid in a moment, with a new key.
-        if (!isJwt) remember(this.#refused, key, this.#now() + refusedMs)
-        return 'invalid'
-      }
-      const expires = found.get('exp')
-      const expiry = typeof expires === 'number' ? expires * 1000 : Infinity
-      remember(this.#known, key, { claims, until: Math.min(this.#now() + rememberMs, expiry) })
+      const found = await (unverified ? this.#payloadOf(token) : this.#introspected(token, client))
+      const claims = claimsOf(found, this.#settings.issuer)
+      const { until = Infinity } = claims
+      remember(this.#known, key, { claims, until: Math.min(this.#now() + rememberMs, until) })
       return claims
     } catch (error) {
+      if (error instanceof Refusal) {
+        const issuer = member(unverified, 'iss')
+        this.#told(`auth: a token was refused: ${error.message} (issuer ${quote(this.#settings.issuer)}` +
+          `${isString(issuer) ? `, the token says ${quote(issuer)}` : ''})`)
+        // A JWT may be valid in a moment, with a new key.
+        if (unverified === undefined) remember(this.#refused, key, this.#now() + refusedMs)
+        return 'invalid'
+      }
       if (this.#now() - this.#warnedAt >= warnMs) {
         this.#warnedAt = this.#now()
         this.#warn(`auth: no token can be checked: ${messageOf(error)}`)
@@ -104,61 +124,49 @@ export class Issuer implements Authority {
     }
   }
 
-  /** @returns undefined for a token that is not valid @throws Error where the keys cannot be fetched */
-  async #payloadOf(token: string): Promise<Payload | undefined> {
+  /** @throws Refusal for a token that is not valid, Error where the keys cannot be fetched */
+  async #payloadOf(token: string): Promise<Payload> {
     const { issuer } = this.#settings
     const { errors } = await jose()
-    const options = {
-      algorithms, issuer, clockTolerance: leewaySeconds, requiredClaims: ['exp', 'aud', 'sub'],
-      currentDate: new Date(this.#now()),
-    }
-    const verify = async (): Promise<Payload | 'unknown key' | undefined> => {
-      const keys = await this.#keys.current()
-      try {
-        return new Map(Object.entries(await verified(token, keys, options)))
-      } catch (error) {
-        if (error instanceof errors.JWKSNoMatchingKey) return 'unknown key'
-        if (error instanceof errors.JOSEError || error instanceof TypeError) return undefined
-        throw error
-      }
-    }
-    const first = await verify()
-    if (first !== 'unknown key') return first
-    // The issuer may have a new key.
-    const second = (await this.#keys.renew()) ? await verify() : undefined
-    return second === 'unknown key' ? undefined : second
-  }
-
-  async #introspected(token: string): Promise<Payload | undefined> {
-    const { introspection } = this.#settings
-    if (introspection === undefined) return undefined
-    if (this.#introspections >= maxIntrospections) throw new Error('too many tokens are being checked')
-    this.#introspections += 1
+    const keys = await this.#keys.current()
     try {
-      return await this.#asked(token, introspection)
-    } finally {
-      this.#introspections -= 1
+      return new Map(Object.entries(await verified(token, keys, {
+        algorithms, issuer, clockTolerance: leewaySeconds, requiredClaims: ['exp', 'aud', 'sub'],
+        currentDate: new Date(this.#now()),
+      })))
+    } catch (error) {
+      if (error instanceof errors.JOSEError || error instanceof TypeError) throw new Refusal(error.message)
+      throw error
     }
   }
 
-  async #asked(
-    token: string, { url, clientId, clientSecret }: NonNullable<IssuerSettings['introspection']>,
-  ): Promise<Payload | undefined> {
-    const user = [clientId, clientSecret].map(encodeURIComponent).join(':')
-    const { status, body } = await fetched(new URL(url), {
-      mayBePrivate: true,
-      form: new URLSearchParams({ token, token_type_hint: 'access_token' }),
-      authorization: `Basic ${Buffer.from(user).toString('base64')}`,
-    })
-    if (status !== 200 || !isObject(body)) throw new Error(`${url}: answers with HTTP ${status}`)
-    if (member(body, 'active') !== true) return undefined
-    const issuer = member(body, 'iss')
-    if (issuer !== undefined && issuer !== this.#settings.issuer) return undefined
-    const expires = member(body, 'exp')
-    if (typeof expires === 'number' && expires * 1000 <= this.#now()) return undefined
-    return new Map(claimNames.map(name => [name, member(body, name)]))
+  /** @throws as `#payloadOf` */
+  async #introspected(token: string, client: string): Promise<Payload> {
+    const { introspection, issuer } = this.#settings
+    if (introspection === undefined) throw new Refusal('it is no JWT, and auth.introspection is not set')
+    // A place becomes free soon: each question to the issuer has an end.
+    for (let waited = 0; !this.#places.reserve(client); waited += waitMs) {
+      if (waited >= longestWaitMs) throw new Error('too many tokens are being checked')
+      await pause(waitMs)
+    }
+    try {
+      const { url, clientId: id, clientSecret: secret } = introspection
+      const body = await new IssuerClient({
+        server: { issuer, introspection_endpoint: url }, client: { issuer, id, secret },
+        fetch: guardedFetch({ mayBePrivate: true }),
+      }).introspect(token)
+      if (!body.active) throw new Refusal('the issuer says that it is not active')
+      if (body.iss !== undefined && body.iss !== issuer) throw new Refusal('it is of another issuer')
+      if (body.exp !== undefined && body.exp * 1000 <= this.#now()) throw new Refusal('it has expired')
+      return new Map(Object.entries(body))
+    } finally {
+      this.#places.release(client)
+    }
   }
 }
+
+/** Why a token is not valid. */
+class Refusal extends Error {}
 
 const remember = <Value>(known: Map<string, Value>, key: string, value: Value): void => {
   if (known.size >= maxRemembered) known.delete(known.keys().next().value ?? '')
@@ -204,27 +212,28 @@ const verified = async (
 /** The claims of a token, by their names. */
 type Payload = ReadonlyMap<string, unknown>
 
-const claimNames = ['iss', 'sub', 'aud', 'exp', 'client_id', 'azp', 'scope', 'scp', 'cnf']
-
 /** Most scopes of a token that count. */
 const maxScopes = 200
 
-/** @returns undefined for a token that names nobody, or that is bound to a key */
-const claimsOf = (payload: Payload, issuer: string): Claims | undefined => {
+/** @throws Refusal for a token that names nobody, or that is bound to a key */
+const claimsOf = (payload: Payload, issuer: string): Claims => {
   const text = (name: string): string | undefined => {
     const value = payload.get(name)
     return isString(value) && value !== '' ? value : undefined
   }
   const [subject, client] = [text('sub'), text('client_id') ?? text('azp')]
   // A `sub` of another kind would make one subject of many users.
-  if (subject === undefined && (payload.get('sub') !== undefined || client === undefined)) return undefined
-  // Whoever sends such a token as a bearer token has no proof of the key (RFC 9449, section 7.1).
-  const confirmation = payload.get('cnf')
-  if (isObject(confirmation) && member(confirmation, 'jkt') !== undefined) return undefined
-  const [audience, scopes, older] = ['aud', 'scope', 'scp'].map(name => payload.get(name))
+  if (subject === undefined && (payload.get('sub') !== undefined || client === undefined)) {
+    throw new Refusal('it names nobody (sub, client_id)')
+  }
+  // Whoever sends such a token as a bearer token has shown no proof of its key or certificate (RFC 7800, RFC
+  // 8705, RFC 9449, section 7.1).
+  if (payload.get('cnf') !== undefined) throw new Refusal('it is bound to a key (cnf), and no proof came')
+  const [audience, scopes, older, expires] = ['aud', 'scope', 'scp', 'exp'].map(name => payload.get(name))
   return {
     // `scp` is what Microsoft's and Okta's issuers write in place of `scope`.
     subject: { issuer, subject, client, scopes: [...words(scopes), ...words(older)].slice(0, maxScopes) },
+    until: typeof expires === 'number' ? expires * 1000 : undefined,
     audience: isString(audience) ? [audience] : Array.isArray(audience) ? audience.filter(isString) : [],
   }
 }

@@ -168,7 +168,6 @@ const events = {
   'request-lost': fields({
     type: oneOf('request-lost'), exchange: text, key, reason: text, isElsewhere: maybe(flag),
   }),
-  'undelivered': fields({ type: oneOf('undelivered'), key }),
   'exchange-ended': fields({ type: oneOf('exchange-ended'), exchange: text }),
   'server-gone': fields({ type: oneOf('server-gone'), reason: text }),
   'session-ended': fields({ type: oneOf('session-ended'), reason: text }),

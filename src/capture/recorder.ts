@@ -1,4 +1,4 @@
-import type { Effect, Entry, Event } from '#core/event.js'
+import type { DecidedEvent, Effect, Entry, Event } from '#core/event.js'
 import type { Accepted } from '#core/accepted.js'
 import type { RelayOptions } from '#core/options.js'
 import { isString, unmetered } from '#protocol/unmetered.js'
@@ -55,6 +55,7 @@ export class Recorder {
 
   /** @param now by the core's clock */
   handled(event: Event, now: number, effects: readonly Effect[]): void {
+    if (!isDecided(event)) return
     const number = this.#number++
     if (event.type === 'frame-received') this.#numbers.set(event.frame.bytes, number)
     const checks = effects.flatMap(effect => (effect.type === 'check' ? [effect.check] : []))
@@ -79,7 +80,7 @@ export class Recorder {
     return rulingOf(this.#options)
   }
 
-  #happened(event: Event): CapturedEvent {
+  #happened(event: DecidedEvent): CapturedEvent {
     if (event.type === 'checked') return { type: event.type, check: event.check }
     const redaction = this.#redaction
     const exchange = 'exchange' in event ? event.exchange.name : ''
@@ -88,8 +89,6 @@ export class Recorder {
         return { type: event.type, from: event.from, exchange, frame: capturedFrame(event.frame, redaction) }
       case 'request-lost':
         return { ...event, exchange, key: keyIn(event.key, redaction), reason: redaction.text(event.reason) }
-      case 'undelivered':
-        return { ...event, key: keyIn(event.key, redaction) }
       case 'server-gone':
       case 'session-ended':
         return { ...event, reason: redaction.text(event.reason) }
@@ -109,6 +108,10 @@ export class Recorder {
     return { to, exchange, ...textOf(frame, this.#redaction) }
   }
 }
+
+const undecided: ReadonlySet<Event['type']> = new Set<Event['type']>(['head', 'between', 'stream-ended', 'whole'])
+
+const isDecided = (event: Event): event is DecidedEvent => !undecided.has(event.type)
 
 const partsOf = ({ policy, tools, names, shapes }: RelayOptions): readonly unknown[] =>
   [policy, tools, names, shapes]

@@ -3,7 +3,7 @@ import { digestOf } from '#canonical.js'
 import type { Checked, SchemaChecker, Subject } from '#core/check.js'
 import { type Effect, type Event, NamedExchanges, type Side, type Timer } from '#core/event.js'
 import type { RelayOptions } from '#core/options.js'
-import { Batches } from '#core/batches.js'
+import { Relay } from '#core/relay.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
 import { keysOf, membersOf } from '#protocol/message.js'
@@ -67,7 +67,7 @@ export const replayed =
  * the request is reported as lost, because the capture has no response to it.
  */
 class Replay {
-  readonly #relay: Batches
+  readonly #relay: Relay
   readonly #judgement: ReplaySettings
   readonly #redaction
   readonly #exchanges = new NamedExchanges()
@@ -105,7 +105,7 @@ class Replay {
     } = judgement
     this.#ruling = judgement.ruling(settings)
     const ruling = () => this.#ruling
-    this.#relay = new Batches({
+    this.#relay = new Relay({
       shared: shared && { ...shared, digestOf },
       server, session, nonce, stateless, joined, trusted, accepted, rules, listMs, requestMs, maxTools,
       maxFindings, intent, minRevision,
@@ -154,7 +154,6 @@ class Replay {
       case 'exchange-ended':
         return { ...event, exchange: this.#exchanges.of(event.exchange) }
       case 'shared':
-      case 'undelivered':
       case 'server-gone':
       case 'session-ended':
         return event
@@ -204,12 +203,13 @@ class Replay {
         return undefined
       // Its response is an event of the capture.
       case 'share':
-      case 'hold':
+      case 'hand':
       case 'observe':
       case 'abandon':
       case 'complete':
       case 'failed':
       case 'close':
+      case 'end':
         return undefined
     }
   }

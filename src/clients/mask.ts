@@ -12,7 +12,7 @@ export const maskedEntry = (document: Document, entry: Member): string => {
       inside.map(one => ({ ...one, from: one.from - from, to: one.to - from })),
     )
   })
-  return masked.map(text => text.replace(/\s+$/, '')).join('\n')
+  return masked.map(text => text.trimEnd()).join('\n')
 }
 
 /** Keys of tables whose values are all masked. */

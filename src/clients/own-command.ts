@@ -116,7 +116,13 @@ export const innermost = (own: OwnCommand): OwnCommand => (own.inner ? innermost
 /** True when a shell or another program starts us: `install` cannot tell its words from ours. */
 export const startsUsIndirectly = (words: readonly string[], { isOurs }: Recognizer): boolean =>
   words.some((word, index) =>
-    (words[index + 1] === 'wrap' && isUs(word, isOurs)) || /\bmcp-customs\b.*\swrap\s/.test(word))
+    (words[index + 1] === 'wrap' && isUs(word, isOurs)) || namesUs(word))
+
+/** In two steps: one expression would search the rest of the text once for each of our names in it. */
+const namesUs = (word: string): boolean => {
+  const at = word.search(/\bmcp-customs\b/)
+  return at >= 0 && /\swrap\s/.test(word.slice(at))
+}
 
 const isUs = (word: string, isOurs: Recognizer['isOurs']): boolean =>
   isOurPackage(word) || isOurFile(word, isOurs)

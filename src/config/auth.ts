@@ -4,7 +4,7 @@ import { readServerUrl } from './address.js'
 import { checked } from './check.js'
 import {
   asksForTokens, type Configuration, type FacadeConfiguration, type IssuerConfiguration,
-  type ServerConfiguration, type StateConfiguration,
+  type ServerConfiguration,
 } from './configuration.js'
 import { readText } from './file.js'
 import { isTokens } from './generated/checks.js'
@@ -55,14 +55,12 @@ export const readFacade = ({ facade, issuer, audience }: WrittenAuth): FacadeCon
 export const refuseContradictions = (
   { clients, servers: ofServers = {} }: Written.ConfigurationFile,
   { tokens, issuer, facade }: Pick<Configuration, 'tokens' | 'issuer' | 'facade'>,
-  servers: ReadonlyMap<string, ServerConfiguration>, state: StateConfiguration | undefined,
+  servers: ReadonlyMap<string, ServerConfiguration>,
 ): void => {
   if (facade !== undefined && issuer !== undefined)
     fail(['auth', 'facade'], 'stands beside issuer: give one of them')
   if (issuer === undefined && facade === undefined) servers.forEach(refuseScopes)
   if (asksForTokens({ tokens, issuer, facade })) servers.forEach(refusePassthrough)
-  if (facade !== undefined && state !== undefined)
-    fail(['auth', 'facade'], 'goes not with state: only the replica at which a user logged in knows the login')
   if (facade !== undefined)
     servers.forEach((server, name) => refuseBesideFacade(server, name, tokens.length > 0))
   refuseMatches(clients, ['clients'], tokens, issuer)

@@ -68,7 +68,7 @@ const merged = async (
     ...read.map(([name, server]) => [name, withClients(server, clients)] as const),
   ])
   const state = written.state === undefined ? base.state : readState(written.state)
-  refuseContradictions(written, { tokens, issuer, facade }, servers, state)
+  refuseContradictions(written, { tokens, issuer, facade }, servers)
   return freeze({
     file: base.file,
     listen: address,

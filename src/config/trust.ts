@@ -119,7 +119,7 @@ const isBelow = (text: string, prefix: string): boolean => {
   const url = readUrl(text)
   const root = trustedPrefix(prefix)
   if (url === undefined || root === undefined || url.origin !== root.origin) return false
-  const path = root.pathname.replace(/\/+$/, '')
+  const path = root.pathname.replace(/(?<!\/)\/+$/, '')
   return url.pathname === path || url.pathname.startsWith(`${path}/`)
 }
 

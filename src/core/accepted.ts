@@ -42,7 +42,7 @@ export interface AcceptedOffer {
   readonly definitions: Readonly<Record<AcceptedPart, ReadonlyMap<string, Json>>>
   /** The JSON text of a definition, with all digits of its numbers. */
   readonly textOf: (part: AcceptedPart, name: string) => string | undefined
-  /** @param sent parsed by `exactly` @returns undefined when nothing differs */
+  /** @param sent parsed by `exactResult` @returns undefined when nothing differs */
   readonly drift: (
     part: AcceptedPart, name: string, sent: Json | undefined, meter: Meter,
   ) => Drift | undefined
@@ -58,8 +58,8 @@ export interface Accepted {
   readonly program?: Drift | undefined
   /** Judges calls by the lock alone, without asking the server for its tools. */
   readonly isFrozen: boolean
-  /** Parses a message with all digits of its numbers; undefined when doubles hold all of them. */
-  readonly exactly: (bytes: Buffer) => Json | undefined
+  /** The result of a message with all digits of its numbers; undefined when doubles hold all of them. */
+  readonly exactResult: (bytes: Buffer) => JsonObject | undefined
   /** The action for each class of change. */
   readonly actions: Readonly<Record<string, string>>
   /** The text of the lock file. */
@@ -74,13 +74,9 @@ export const acceptedFor = (
 /** The result, parsed with all digits of its numbers where the lock needs them. */
 export const exactResult = (
   { options: { accepted } }: Core, { bytes }: Frame, result: JsonObject,
-): JsonObject => {
-  const message = accepted?.exactly(bytes)
-  const exact = isObject(message) ? member(message, 'result') : undefined
-  return isObject(exact) ? exact : result
-}
+): JsonObject => accepted?.exactResult(bytes) ?? result
 
-/** Compares the server's definition with the lock. @param sent parsed by `exactly` @param at in the frame */
+/** Compares a definition with the lock. @param sent parsed by `exactResult` @param at in the frame */
 export const judgeDrift = (
   core: Core, offer: AcceptedOffer | undefined, part: AcceptedPart, name: string | undefined,
   sent: Json | undefined, at: Path, findings: Findings,
@@ -107,8 +103,20 @@ const lists: ReadonlyMap<
 /** Meter steps for an element of a list. */
 const perElement = 64
 
-/** The members of serverInfo that people and models read. */
+/**
+ * The members of serverInfo for people and models. Name and version change with releases: they are not
+ * locked.
+ */
 const aboutMembers = ['title', 'description', 'websiteUrl', 'icons'] as const
+
+/** These members of serverInfo; undefined if it has none of them. */
+export const aboutServer = (serverInfo: Json | undefined): JsonObject | undefined => {
+  const about = aboutMembers.flatMap((key): [string, Json][] => {
+    const value = isObject(serverInfo) ? member(serverInfo, key) : undefined
+    return value === undefined ? [] : [[key, value]]
+  })
+  return about.length === 0 ? undefined : Object.fromEntries(about)
+}
 
 /** Compares prompts, resources, server info and instructions with the lock. */
 export class Drifts {
@@ -190,17 +198,7 @@ export class Drifts {
 
   /** The client sees the accepted info whatever the action is: serverInfo cannot be removed. */
   #serverInfo(offer: AcceptedOffer, { info, path }: ServerInfo, findings: Findings): Edit[] {
-    const sent = aboutMembers.flatMap((key): [string, Json][] => {
-      const value = member(info, key)
-      return value === undefined ? [] : [[key, value]]
-    })
-    if (
-      judgeDrift(
-        this.#core, offer, 'serverInfo', '', sent.length === 0 ? undefined : Object.fromEntries(sent), path,
-        findings,
-      ) === 'same'
-    )
-      return []
+    if (judgeDrift(this.#core, offer, 'serverInfo', '', aboutServer(info), path, findings) === 'same') return []
     const accepted = offer.definitions.serverInfo.get('')
     return aboutMembers.map((key): Edit => {
       const value = isObject(accepted) ? member(accepted, key) : undefined

@@ -1,19 +1,25 @@
 import type { Json, JsonObject } from '#protocol/json.js'
 import type { Output } from './core.js'
 import type { Exchange } from './event.js'
-import { type Driver, type Flow, Slot } from './flow.js'
-import { ChurnMap } from './memory.js'
+import type { Flow } from './flow.js'
 import type { RelayOptions } from './options.js'
+import type { Replies } from './order.js'
 
-/** A check for `schema/`: pure data, so that the engine may run in another thread. */
+/** A check for `schema/`. */
 export type Subject =
   /** Whether this schema is usable: checked when a tool is listed. */
   | { readonly kind: 'schema'; readonly schema: Json; readonly path: string }
-  /** Whether the value matches the schema. */
-  | {
-    readonly kind: 'value'; readonly schema: JsonObject | boolean; readonly value: Json
-    readonly path: string
-  }
+  | ValueSubject
+
+/** Whether the value matches the schema. */
+export interface ValueSubject {
+  readonly kind: 'value'
+  readonly schema: JsonObject | boolean
+  readonly value: Json
+  readonly path: string
+  /** The JSON text of the value, where the frame has it, so that another thread can check the value. */
+  readonly text?: () => Buffer | undefined
+}
 
 export interface SchemaProblem {
   /**
@@ -54,14 +60,12 @@ export interface SchemaLimits {
 export class Checks {
   readonly #checkNow: RelayOptions['checkNow']
   readonly #output: Output
-  readonly #driver: Driver
-  readonly #waiting = new ChurnMap<number, Slot<readonly Checked[]>>()
-  #last = 0
+  readonly #replies: Replies<readonly Checked[]>
 
-  constructor({ checkNow }: RelayOptions, output: Output, driver: Driver) {
+  constructor({ checkNow }: RelayOptions, output: Output, replies: Replies<readonly Checked[]>) {
     this.#checkNow = checkNow
     this.#output = output
-    this.#driver = driver
+    this.#replies = replies
   }
 
   /** One result for each subject, at once for cheap checks. @param exchange of the judged message */
@@ -79,17 +83,11 @@ export class Checks {
   }
 
   done(check: number, results: readonly Checked[]): void {
-    const slot = this.#waiting.get(check)
-    this.#waiting.delete(check)
-    if (slot !== undefined) this.#driver.fill(slot, results)
+    this.#replies.arrived(check, results)
   }
 
-  *#wait(subjects: readonly Subject[], exchange: Exchange): Flow<readonly Checked[]> {
-    const check = ++this.#last
-    const slot = new Slot<readonly Checked[]>()
-    this.#waiting.set(check, slot)
-    this.#output.emit({ type: 'check', check, subjects, exchange })
-    return yield* slot.value()
+  #wait(subjects: readonly Subject[], exchange: Exchange): Flow<readonly Checked[]> {
+    return this.#replies.to(check => this.#output.emit({ type: 'check', check, subjects }), exchange)
   }
 }
 

@@ -114,11 +114,6 @@ export class ClientRequests {
     return true
   }
 
-  /** The client may not have received a response, and can ask for it again on a resumed stream. */
-  undelivered(key: IdKey): void {
-    this.given.refresh(key)
-  }
-
   timerFired(timer: string): void {
     const request = this.#timers.get(timer)
     if (request === undefined) return

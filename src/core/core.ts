@@ -8,6 +8,7 @@ import { actionOf, Findings, type Policy } from './findings.js'
 import { type Ledger, processLedger } from './memory.js'
 import type { RelayOptions } from './options.js'
 import { type Mending, mendingFor, type Mends } from './mend.js'
+import { Order, Replies } from './order.js'
 import { Records } from './records.js'
 import type { Power, Powers, Problem, Rule, RuleName, Subjects } from './rule.js'
 import { Shared, termsOf } from './shared.js'
@@ -22,6 +23,7 @@ export class Core {
   readonly output = new Output()
   readonly driver = new Driver()
   readonly ledger: Ledger
+  readonly order: Order
   readonly checks: Checks
   readonly shared: Shared
   readonly records: Records
@@ -37,8 +39,10 @@ export class Core {
     const { agreed } = options.shared ?? {}
     const terms = agreed && termsOf(agreed)
     if (terms !== undefined) this.handshake.adopt(terms)
-    this.shared = new Shared(options.shared, options.stateless, this.output, this.driver)
-    this.checks = new Checks(options, this.output, this.driver)
+    this.order = new Order(this.ledger)
+    const { output, driver, order } = this
+    this.shared = new Shared(options.shared, options.stateless, output, new Replies(driver, order))
+    this.checks = new Checks(options, output, new Replies(driver, order))
     this.records = new Records(options, this.output, this.handshake)
     this.#mending = mendingFor(options.rules, options.policy)
   }
@@ -165,6 +169,16 @@ export class Output {
 
   emit(effect: Effect): void {
     this.#effects.push(effect)
+  }
+
+  /** Completes an exchange, unless the event that is being handled sent the client a message on it. */
+  complete(exchange: Exchange): void {
+    const sent = this.#effects.flatMap(effect => {
+      if (effect.type === 'complete') return effect.exchange === exchange ? 'client' : []
+      return effect.type === 'send' && effect.exchange === exchange ? effect.to : []
+    })
+    if (sent.includes('client')) return
+    this.emit({ type: 'complete', exchange, ...(sent.includes('server') && { isAtServer: true }) })
   }
 
   take(): readonly Effect[] {

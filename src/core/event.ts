@@ -1,4 +1,4 @@
-import type { Frame, Trace } from '#protocol/frame.js'
+import type { Frame, ResponseHead, Trace } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
 import type { Tool } from './catalog.js'
 import type { Checked, Subject } from './check.js'
@@ -49,14 +49,37 @@ export type Event =
     readonly type: 'request-lost'; readonly exchange: Exchange; readonly key: IdKey
     readonly reason: string; readonly isElsewhere?: boolean | undefined
   }
-  /** The response to this request may not have reached the client. */
-  | { readonly type: 'undelivered'; readonly key: IdKey }
   /** The client closed the exchange, and reads no more responses on it. */
   | { readonly type: 'exchange-ended'; readonly exchange: Exchange }
+  | HttpEvent
+  /** The frame before was the complete HTTP response, without `head` or `stream-ended`. */
+  | { readonly type: 'whole'; readonly exchange: Exchange }
   /** @property isFailure true when the relay failed, and not the server */
   | { readonly type: 'server-gone'; readonly reason: string; readonly isFailure?: boolean }
   /** The client is gone, or the relay is stopping: the session is over. */
   | { readonly type: 'session-ended'; readonly reason: string }
+
+/** The events that the core decides about. The others only keep their place among them. */
+export type DecidedEvent = Exclude<Event, HttpEvent | { readonly type: 'whole' }>
+
+/** The part of an HTTP server's response that is no message. It keeps its place among the messages. */
+export type HttpEvent =
+  /**
+   * The server's HTTP response has begun (server-facing): its status and end-to-end headers, without those
+   * about the length or the encoding of its body. Reported before its frames, unless no response may pass:
+   * then the client's transport chooses the status.
+   */
+  | {
+    readonly type: 'head'; readonly exchange: Exchange; readonly status: number
+    readonly headers: ResponseHead['headers']
+  }
+  /** An event without a message (`id` and `retry`) or a comment, encoded anew. */
+  | { readonly type: 'between'; readonly exchange: Exchange; readonly lines: string }
+  /**
+   * The server's HTTP response is over (server-facing).
+   * @property resumable the client can fetch the rest with `Last-Event-ID`: unanswered requests are not lost
+   */
+  | { readonly type: 'stream-ended'; readonly exchange: Exchange; readonly resumable: boolean }
 
 /** The same with the exchange's name in its place, for captures and embedders. */
 export type Named<One> = One extends { readonly exchange: Exchange }
@@ -90,27 +113,21 @@ export type Effect =
   }
   /** The client gave up this request: the transport need not wait for the response. */
   | { readonly type: 'abandon'; readonly exchange: Exchange; readonly key: IdKey }
-  /** To be followed by `checked`. @property exchange of the judged message, whose end must not overtake it */
-  | {
-    readonly type: 'check'; readonly check: number; readonly subjects: readonly Subject[]
-    readonly exchange: Exchange
-  }
+  /** To be followed by `checked`. */
+  | { readonly type: 'check'; readonly check: number; readonly subjects: readonly Subject[] }
   /** A question to the shared state. @property share undefined: no `shared` has to follow */
-  | {
-    readonly type: 'share'; readonly share: number | undefined; readonly ask: SharedAsk
-    readonly exchange: Exchange
-  }
-  /** The end of the exchange must not overtake a response that waits for a list. @property hold names it */
-  | { readonly type: 'hold'; readonly hold: object; readonly exchange: Exchange; readonly isOver: boolean }
+  | { readonly type: 'share'; readonly share: number | undefined; readonly ask: SharedAsk }
   | { readonly type: 'audit'; readonly entry: Entry }
   /** A client request is over; only with the option `observed`. */
   | { readonly type: 'observe'; readonly operation: Operation }
   | { readonly type: 'start-timer'; readonly timer: Timer; readonly ms: number }
   | { readonly type: 'stop-timer'; readonly timer: Timer }
+  /** A part of the server's HTTP response, for the client. */
+  | { readonly type: 'hand'; readonly exchange: Exchange; readonly event: HttpEvent }
   /**
-   * No response follows on this exchange.
-   * @property failed why its message, without an id, had no effect
-   * @property isAtServer its request was cancelled; a server over HTTP ends the response by itself
+   * No message follows on this exchange.
+   * @property failed its message, without an id, had no effect
+   * @property isAtServer the server has its message: a server over HTTP ends the response by itself
    */
   | {
     readonly type: 'complete'; readonly exchange: Exchange; readonly failed?: true
@@ -120,6 +137,8 @@ export type Effect =
   | { readonly type: 'failed'; readonly cause: unknown }
   /** The core failed: all requests got an error, and the session must end. @property cause the exception */
   | { readonly type: 'close'; readonly reason: string; readonly cause: unknown }
+  /** The session is over. */
+  | { readonly type: 'end'; readonly reason: string }
 
 /**
  * What happened to a server. `exit`: its process ended by itself; `refusal`: it could not be started or

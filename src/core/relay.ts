@@ -3,24 +3,23 @@ import { idOf, isCancellation, keyIn, keysOf, membersOf } from '#protocol/messag
 import { errorCode, type IdKey } from '#protocol/json-rpc.js'
 import { ServerResponses } from './server-responses.js'
 import { ClientRequests } from './client-requests.js'
+import { Batches, type Stages } from './batches.js'
 import { Core } from './core.js'
 import { type Effect, type Event, type Exchange, type Side, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { RelayOptions } from './options.js'
+import { Waiting } from './order.js'
 import { eventOf } from './records.js'
 import { blocked, errorFrame, headerMismatch, isMismatch } from './refusal.js'
 import { ResponseMatching } from './response-matching.js'
 import { ServerFrames } from './server-frames.js'
-import type { Ledger } from './memory.js'
 import { ServerRequests } from './server-requests.js'
-import { skipsQueue, StdioQueue } from './stdio-queue.js'
 import { ToolCalls } from './tool-calls.js'
 import { ToolLists } from './tool-lists.js'
 
 /**
  * Decides about every frame, in both directions and on every transport, and makes every message that the
- * relay itself sends. It does no IO: it takes events and returns effects, in order. It handles single
- * messages; `Batches` takes batches apart before it.
+ * relay itself sends. It does no IO: it takes events and returns effects, in order.
  */
 export class Relay {
   readonly #core: Core
@@ -30,14 +29,20 @@ export class Relay {
   readonly #matching: ResponseMatching
   readonly #serverRequests: ServerRequests
   readonly #serverFrames: ServerFrames
-  readonly #queue: StdioQueue
-  /** The reason why the session ended, set when an exception outside of a flow (flow.ts) ended it. */
+  /** Stdio frames of the client that arrived after a queued request: the server gets them in order. */
+  readonly #queue: Waiting
+  /** Made for the first batch. */
+  #batches: Batches | undefined
+  readonly #stages: Stages
+  /** The end of the server and of the session, until nothing that came before them waits. */
+  readonly #last: Event[] = []
+  /** Why the session must end: an exception outside of a flow. From then on nothing of the server passes. */
   #failure: string | undefined
 
   constructor(options: RelayOptions) {
     const core = new Core(options)
     this.#core = core
-    this.#queue = new StdioQueue(core.ledger)
+    this.#queue = new Waiting(core.ledger)
     this.#lists = new ToolLists(core)
     const responses = (this.#responses = new ServerResponses(core, this.#lists))
     this.#requests = new ClientRequests(core, this.#lists, new ToolCalls(core, this.#lists), responses)
@@ -45,37 +50,26 @@ export class Relay {
     this.#serverRequests = new ServerRequests(core, (...message) => responses.judgeUnsolicited(...message))
     this.#serverFrames =
       new ServerFrames(core, this.#lists, responses, this.#matching, this.#serverRequests)
+    const stageOf = (exchange: Exchange, key: IdKey) => this.#requests.stageOf(exchange, key)
+    this.#stages = {
+      isQueued: (exchange, frame) => this.#queue.some(event => 'frame' in event && event.frame === frame) ||
+        (frame.message.kind === 'request' && stageOf(exchange, frame.message.key) === 'queued'),
+      isAwaiting: (exchange, key) =>
+        (stageOf(exchange, key) ?? 'cancelled') !== 'cancelled' || this.#queue.some(isRequest(key)),
+    }
   }
 
   /** @param now a monotonic clock, in milliseconds */
   handle(event: Event, now: number): readonly Effect[] {
     const { output } = this.#core
     output.now = now
-    if (this.#failure !== undefined) return this.#afterFailure(event, this.#failure)
-    try {
-      this.#onEvent(event)
-      this.#openQueue()
-    } catch (cause) {
-      this.#onException(event, cause)
-    }
-    return output.take()
-  }
-
-  /** Judges a batch as a whole. @returns effects, and whether the members may be handled */
-  admitBatch(
-    from: Side, exchange: Exchange, frame: Frame, now: number,
-  ): { readonly isAdmitted: boolean; readonly effects: readonly Effect[] } {
-    const { output, records } = this.#core
-    output.now = now
-    const findings = this.#frameFindings(from, exchange, frame)
-    if (!findings.isStop) records.note('wire', from, findings)
-    else if (from === 'client') this.#refuse(exchange, frame, findings)
-    else this.#serverFrames.block(exchange, frame, findings)
-    return { isAdmitted: !findings.isStop, effects: output.take() }
-  }
-
-  get ledger(): Ledger {
-    return this.#core.ledger
+    for (const one of this.#members(event) ?? [event]) if (!this.#waits(one)) this.#step(one)
+    // The server will not answer the relay's own requests any more.
+    if (this.#last.length > 0) this.#lists.lost()
+    for (let next = this.#next(); next !== undefined; next = this.#next()) this.#step(next)
+    this.#completeWithoutRequest(event)
+    const effects = output.take()
+    return this.#batches === undefined ? effects : this.#batches.gathered(effects, event)
   }
 
   /** True while client frames are queued: the server's input must stay open. */
@@ -93,21 +87,7 @@ export class Relay {
 
   /** True while the queue is above the high-water mark: the client's input must be paused. */
   get isAboveHighWater(): boolean {
-    return this.#queue.isAboveHighWater
-  }
-
-  /** True while a client frame waits in a queue, and was not sent to the server yet. */
-  isQueued(exchange: Exchange, frame: Frame): boolean {
-    if (this.#queue.has(frame)) return true
-    return (
-      frame.message.kind === 'request' && this.#requests.stageOf(exchange, frame.message.key) === 'queued'
-    )
-  }
-
-  /** True while the client waits for the response to a request. */
-  isAwaiting(exchange: Exchange, key: IdKey): boolean {
-    const stage = this.#requests.stageOf(exchange, key)
-    return (stage !== undefined && stage !== 'cancelled') || this.#queue.hasRequest(key)
+    return this.#queue.weight > highWaterBytes
   }
 
   /** The newest input schema of a tool; HTTP headers of a call are made from it. */
@@ -121,10 +101,86 @@ export class Relay {
     return this.#responses.results.outputSchemaFor(this.#requests.pending.find(exchange, key)?.called)
   }
 
+  /** Keeps an event back that must not overtake an earlier one. @returns false when it can be handled now */
+  #waits(event: Event): boolean {
+    const { order } = this.#core
+    switch (event.type) {
+      case 'frame-received':
+        if (event.from === 'client')
+          return event.exchange === stdioExchange && this.hasQueuedFrames && !skipsQueue(event.frame) &&
+            this.#queue.push(event)
+        if (!order.isHeld(event.exchange) || this.#isNeeded(event)) return false
+        // No call that comes from now on is judged by the old list.
+        if (isListChange(event.frame)) this.#lists.catalog.changed()
+        return order.keep(event)
+      case 'request-lost':
+        return !this.#lists.awaits(event.exchange, event.key) && order.keep(event)
+      case 'head':
+      case 'between':
+      case 'stream-ended':
+      case 'whole':
+        return order.keep(event)
+      case 'server-gone':
+        return !order.isEmpty && event.isFailure !== true && this.#last.push(event) > 0
+      case 'session-ended':
+        return this.#last.length > 0 && this.#last.push(event) > 0
+      case 'checked':
+      case 'shared':
+      case 'resumable':
+      case 'timer-fired':
+      case 'exchange-ended':
+        return false
+    }
+  }
+
+  /**
+   * While the relay lists, the responses to it do not wait, nor do requests of the server: it may want their
+   * response first.
+   */
+  readonly #isNeeded = (event: Event): boolean =>
+    this.#lists.isListing && event.type === 'frame-received' && (event.frame.message.kind === 'request' ||
+      keysOf(event.frame).some(key => this.#lists.awaits(event.exchange, key)))
+
+  /** The next event that waited and can be handled now. */
+  #next(): Event | undefined {
+    const { order } = this.#core
+    return order.next(this.#isNeeded) ?? (this.#requests.queued === 0 ? this.#queue.shift() : undefined) ??
+      (order.isEmpty ? this.#last.shift() : undefined)
+  }
+
+  #step(event: Event): void {
+    try {
+      this.#onEvent(event)
+    } catch (cause) {
+      this.#onException(event, cause)
+    }
+  }
+
+  /** Takes a batch apart. @returns undefined for any other event, and for a batch that is blocked whole */
+  #members(event: Event): readonly Event[] | undefined {
+    if (event.type !== 'frame-received' || event.frame.message.kind !== 'batch') return undefined
+    const { from, exchange, frame } = event
+    const findings = this.#frameFindings(from, exchange, frame)
+    if (findings.isStop) return undefined
+    this.#core.records.note('wire', from, findings)
+    this.#batches ??= new Batches(this.#core.ledger, this.#stages)
+    const { members } = event.frame.message
+    return (from === 'server' ? members : this.#batches.open(exchange, frame, members))
+      .map(one => ({ ...event, frame: one }))
+  }
+
+  /** A message without a request has no response. If it waits, its flow completes the exchange. */
+  #completeWithoutRequest(event: Event): void {
+    if (event.type !== 'frame-received' || event.from === 'server' || event.exchange === stdioExchange) return
+    if (membersOf(event.frame).some(({ message }) => message.kind === 'request')) return
+    if (!this.#core.order.isHeld(event.exchange)) this.#core.output.complete(event.exchange)
+  }
+
   #onEvent(event: Event): void {
     switch (event.type) {
       case 'frame-received':
-        if (event.from === 'client') return this.#clientFrame(event.exchange, event.frame)
+        if (event.from === 'client') return this.#fromClient(event.exchange, event.frame)
+        if (this.#failure !== undefined) return
         return this.#serverFrames.received(
           event.exchange, event.frame, this.#frameFindings('server', event.exchange, event.frame),
         )
@@ -141,16 +197,24 @@ export class Relay {
         return event.isElsewhere === true
           ? this.#matching.awaitedElsewhere(event.exchange, event.key, event.reason)
           : this.#matching.lost(event.exchange, event.key, event.reason)
-      case 'undelivered':
-        return this.#requests.undelivered(event.key)
       case 'exchange-ended':
         return this.#requests.exchangeEnded(event.exchange)
+      case 'head':
+      case 'between':
+      case 'stream-ended':
+        return this.#core.output.emit({ type: 'hand', exchange: event.exchange, event })
+      case 'whole':
+        return this.#core.output.emit({ type: 'complete', exchange: event.exchange })
       case 'server-gone':
         return this.#requests.serverGone(event.reason, event.isFailure === true)
       case 'session-ended':
         this.#requests.ended()
-        for (const unsent of this.#queue.takeAll()) this.#neverSent(unsent)
-        this.#core.records.write({ event: 'session/end', from: 'relay', reason: event.reason })
+        for (let one = this.#queue.shift(); one !== undefined; one = this.#queue.shift()) this.#neverSent(one)
+        this.#core.records.write({
+          event: 'session/end', from: 'relay', reason: this.#failure ?? event.reason,
+          ...(this.#failure !== undefined && { verdict: 'block' }),
+        })
+        this.#core.output.emit({ type: 'end', reason: event.reason })
         return this.#core.ledger.close()
       default:
         event satisfies never
@@ -181,44 +245,14 @@ export class Relay {
       output.toClient(exchange, errorFrame(request, errorCode.blocked, `mcp-customs: ${reason}`), 'client')
     }
     if (options.stateless && exchange !== undefined) return this.#requests.failedOn(exchange, reason)
-    this.#failure = reason
+    this.#failure ??= reason
     this.#requests.serverGone(reason, true)
-    for (const { message } of this.#queue.takeAll()) {
-      if (message.kind !== 'request') continue
-      output.toClient(
-        stdioExchange, errorFrame(message, errorCode.blocked, `mcp-customs: ${reason}`), 'client',
-      )
-    }
-    records.write({ event: 'session/end', from: 'relay', verdict: 'block', reason })
     output.emit({ type: 'close', reason, cause })
-    this.#core.ledger.close()
   }
 
-  /** Answers requests that arrive between the failure and the end of the session. */
-  #afterFailure(event: Event, reason: string): readonly Effect[] {
-    if (event.type !== 'frame-received' || event.from !== 'client' || event.frame.message.kind !== 'request')
-      return []
-    this.#core.output.toClient(
-      event.exchange, errorFrame(event.frame.message, errorCode.blocked, `mcp-customs: ${reason}`), 'client',
-    )
-    return this.#core.output.take()
-  }
-
-  #clientFrame(exchange: Exchange, frame: Frame): void {
-    if (exchange === stdioExchange && this.hasQueuedFrames && !skipsQueue(frame)) this.#queue.push(frame)
-    else this.#fromClient(exchange, frame)
-  }
-
-  #openQueue(): void {
-    while (this.#requests.queued === 0) {
-      const next = this.#queue.shift()
-      if (next === undefined) return
-      this.#fromClient(stdioExchange, next)
-    }
-  }
-
-  #neverSent(frame: Frame): void {
-    this.#requests.neverSent(stdioExchange, frame, this.#core.findings('client'))
+  #neverSent(event: Event): void {
+    if (event.type === 'frame-received')
+      this.#requests.neverSent(stdioExchange, event.frame, this.#core.findings('client'))
   }
 
   #fromClient(exchange: Exchange, frame: Frame): void {
@@ -244,7 +278,7 @@ export class Relay {
     if (key === undefined) return true
     // When two requests have the same id, a cancellation is for the first one.
     const isKnown = this.#requests.stageOf(exchange, key) !== undefined
-    const unsent = isKnown ? undefined : this.#queue.takeRequest(key)
+    const unsent = isKnown ? undefined : this.#queue.take(isRequest(key))
     if (unsent === undefined) return this.#requests.cancelled(exchange, key)
     this.#neverSent(unsent)
     return false
@@ -279,6 +313,20 @@ export class Relay {
     return findings
   }
 }
+
+/** Memory of queued stdio frames above which the client's input is paused, in bytes. */
+const highWaterBytes = 2 * 1024 * 1024
+
+/** Responses to the server, cancellations and pings skip the queue. */
+const skipsQueue = ({ message }: Frame): boolean =>
+  message.kind === 'result' || message.kind === 'error' || isCancellation(message) ||
+  (message.kind === 'request' && message.method === 'ping')
+
+const isRequest = (key: IdKey) => (event: Event): boolean =>
+  event.type === 'frame-received' && event.frame.message.kind === 'request' && event.frame.message.key === key
+
+const isListChange = ({ message }: Frame): boolean =>
+  message.kind === 'notification' && message.method === 'notifications/tools/list_changed'
 
 /** True for a bad client frame that may be a request, and so needs a response. */
 const mayBeRequest = ({ message }: Frame): boolean =>

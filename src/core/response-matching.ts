@@ -116,7 +116,7 @@ export class ResponseMatching {
     arrived: Arrived & { readonly message: Result | ErrorResponse }, key: IdKey, findings: Findings,
   ): Flow {
     const { exchange, message } = arrived
-    const { output } = this.#core
+    const { output, order } = this.#core
     const found = yield* this.#requests.shared.find(exchange, message, findings)
     if (found === 'unreachable') {
       this.#core.records.write(
@@ -132,13 +132,13 @@ export class ResponseMatching {
     }
     const { request, data } = found
     this.#requests.shared.count(request)
-    output.emit({ type: 'hold', hold: request, exchange, isOver: false })
+    order.hold(exchange, true)
     try {
       request.called = yield* this.#requests.shared.calledIn(data, request)
       this.#requests.awaitResponse(request)
       this.#requests.arrived(request, arrived, findings)
     } finally {
-      output.emit({ type: 'hold', hold: request, exchange, isOver: true })
+      order.release(exchange)
     }
   }
 

@@ -106,7 +106,7 @@ export class ServerRequests {
   cancelled(exchange: Exchange, key: IdKey): void {
     const pending = this.#pending.findAnywhere(exchange, key)
     if (pending !== undefined) this.#pending.close(pending)
-    this.#core.shared.askWithoutReply({ kind: 'forget', part: 'asked', name: key }, exchange)
+    this.#core.shared.askWithoutReply({ kind: 'forget', part: 'asked', name: key })
   }
 
   /** An unusable response of the client with a readable id. @returns false when its request is unknown */
@@ -114,7 +114,7 @@ export class ServerRequests {
     const pending = this.#pending.findAnywhere(exchange, key)
     if (pending === undefined) return false
     this.#pending.close(pending)
-    this.#core.shared.askWithoutReply({ kind: 'forget', part: 'asked', name: key }, exchange)
+    this.#core.shared.askWithoutReply({ kind: 'forget', part: 'asked', name: key })
     this.#core.output.toServer(exchange, blocked(pending, findings))
     return true
   }
@@ -123,7 +123,7 @@ export class ServerRequests {
     const oldest = this.#pending.oldest()
     if (oldest === undefined) return
     this.#pending.close(oldest)
-    this.#core.shared.askWithoutReply({ kind: 'forget', part: 'asked', name: oldest.key }, oldest.exchange)
+    this.#core.shared.askWithoutReply({ kind: 'forget', part: 'asked', name: oldest.key })
   }
 }
 

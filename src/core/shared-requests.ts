@@ -59,7 +59,7 @@ export class SharedRequests {
     const { exchange, key } = request
     request.isShared = false
     this.#count--
-    this.#core.shared.askWithoutReply({ kind, part: 'request', name: nameOf(exchange, key) }, exchange)
+    this.#core.shared.askWithoutReply({ kind, part: 'request', name: nameOf(exchange, key) })
   }
 
   /** The request of a response on a resumed stream. @returns undefined when no replica has sent one */
@@ -187,14 +187,6 @@ export class GivenResponses {
       requestOfData(data, message, { exchange, terms, now: output.now, findings: findings('server') })
     if (request !== undefined) request.called = called
     return request
-  }
-
-  /** Keeps a request longer, because its response may not have been delivered. */
-  refresh(key: IdKey): void {
-    const given = this.#given.get(key)
-    if (given === undefined) return
-    this.#given.delete(key)
-    this.#given.set(key, given)
   }
 
   #forget(key: IdKey): void {

@@ -2,8 +2,8 @@ import { isObject, isString, type JsonObject, member } from '#protocol/json.js'
 import { nearest } from '#protocol/revisions/index.js'
 import type { Output } from './core.js'
 import type { Exchange } from './event.js'
-import { type Driver, type Flow, Slot } from './flow.js'
-import { ChurnMap } from './memory.js'
+import type { Flow } from './flow.js'
+import type { Replies } from './order.js'
 import { implementation, type Terms } from './terms.js'
 
 /**
@@ -49,13 +49,13 @@ export class Shared {
   readonly isOn: boolean
   readonly digestOf: SharedOptions['digestOf']
   readonly #output: Output
-  readonly #driver: Driver
+  readonly #replies: Replies<SharedReply>
   /** Many clients share the session, so that terms and ids are not unique in it. */
   readonly #isOfMany: boolean
-  readonly #waiting = new ChurnMap<number, Slot<SharedReply>>()
-  #last = 0
 
-  constructor(options: SharedOptions | undefined, isOfMany: boolean, output: Output, driver: Driver) {
+  constructor(
+    options: SharedOptions | undefined, isOfMany: boolean, output: Output, replies: Replies<SharedReply>,
+  ) {
     this.isOn = options !== undefined
     this.#isOfMany = isOfMany
     const { digestOf = () => '' } = options ?? {}
@@ -66,17 +66,13 @@ export class Shared {
       return digest
     }
     this.#output = output
-    this.#driver = driver
+    this.#replies = replies
   }
 
   /** @param exchange of the message that waits for the response */
   *ask(ask: SharedAsk, exchange: Exchange): Flow<SharedReply> {
     if (!this.#has(ask.part)) return 'none'
-    const share = ++this.#last
-    const slot = new Slot<SharedReply>()
-    this.#waiting.set(share, slot)
-    this.#output.emit({ type: 'share', share, ask, exchange })
-    return yield* slot.value()
+    return yield* this.#replies.to(share => this.#output.emit({ type: 'share', share, ask }), exchange)
   }
 
   *keep(part: SharedPart, name: string, value: JsonObject, exchange: Exchange): Flow {
@@ -84,8 +80,8 @@ export class Shared {
   }
 
   /** As `ask`, for a question whose reply nothing waits for. */
-  askWithoutReply(ask: SharedAsk, exchange: Exchange): void {
-    if (this.#has(ask.part)) this.#output.emit({ type: 'share', share: undefined, ask, exchange })
+  askWithoutReply(ask: SharedAsk): void {
+    if (this.#has(ask.part)) this.#output.emit({ type: 'share', share: undefined, ask })
   }
 
   #has(part: SharedPart): boolean {
@@ -93,9 +89,7 @@ export class Shared {
   }
 
   answered(share: number, reply: SharedReply): void {
-    const slot = this.#waiting.get(share)
-    this.#waiting.delete(share)
-    if (slot !== undefined) this.#driver.fill(slot, reply)
+    this.#replies.arrived(share, reply)
   }
 }
 

@@ -112,7 +112,8 @@ export class ToolCalls {
     const { called } = request
     const value = member(params, 'arguments') ?? {}
     const checkedBy = (schemas: Tool['inputSchemas']) => this.#core.checks.check(
-      schemas.map((schema): Subject => ({ kind: 'value', schema, value, path: '/params/arguments' })),
+      schemas.map((schema): Subject => (
+        { kind: 'value', schema, value, path: '/params/arguments', text: () => request.arguments })),
       request.exchange,
     )
     let tool = called?.tool
@@ -213,7 +214,9 @@ export class ToolCalls {
   }
 
   /** The paths at which arguments break a schema. */
-  *#mismatches(value: JsonObject, schema: JsonObject, { exchange }: PendingRequest): Flow<ReadonlySet<string>> {
+  *#mismatches(
+    value: JsonObject, schema: JsonObject, { exchange }: PendingRequest,
+  ): Flow<ReadonlySet<string>> {
     const [checked = []] = yield* this.#core.checks.check(
       [{ kind: 'value', schema, value, path: '/params/arguments' }], exchange,
     )

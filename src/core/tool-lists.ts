@@ -109,12 +109,12 @@ export class ToolLists {
    * @returns whether a list was requested
    */
   *renew(called: Called, request: Asker): Flow<boolean> {
-    const { shared, options, output } = this.#core
+    const { shared, options, output, order } = this.#core
     const generation = this.catalog.generationAt(output.now)
     const isCurrent = (called.generation ?? generation) === generation
     if ((isCurrent && !shared.isOn) || options.accepted?.isFrozen === true) return false
     const { exchange } = request
-    output.emit({ type: 'hold', hold: request, exchange, isOver: false })
+    order.hold(exchange, true)
     try {
       if (isCurrent && !(yield* this.#isOutdated(exchange, true))) return false
       const found = yield* this.#findByListing(called.name, request)
@@ -123,7 +123,7 @@ export class ToolLists {
       called.generation = this.catalog.generationAt(output.now)
       return true
     } finally {
-      output.emit({ type: 'hold', hold: request, exchange, isOver: true })
+      order.release(exchange)
     }
   }
 
@@ -159,6 +159,11 @@ export class ToolLists {
   awaits(exchange: Exchange, key: IdKey): boolean {
     const own = this.#ownListing
     return own?.key === key && (!this.#core.options.stateless || own.request.exchange === exchange)
+  }
+
+  /** True while the relay lists by itself. */
+  get isListing(): boolean {
+    return this.#ownListing !== undefined
   }
 
   /** The response to the relay's own request. @param message undefined when the frame is unusable */

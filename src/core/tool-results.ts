@@ -115,12 +115,15 @@ export class ToolResults {
   }
 
   /** Validates the server's result by the operator's `resultSchema`. */
-  *#contract({ called, at, result }: ToolResult, { exchange }: ResultFrame): Flow<Checked | undefined> {
+  *#contract(
+    { called, at, result }: ToolResult, { exchange, frame }: ResultFrame,
+  ): Flow<Checked | undefined> {
     const { options, checks } = this.#core
     const schema = options.tools.get(called?.name ?? '')?.resultSchema
     if (schema === undefined || actionOf(options.policy, 'result/contract') === 'off') return undefined
+    const text = () => slice(frame, at)
     return (yield* checks.check(
-      [{ kind: 'value', schema, value: result, path: pointer(...at) }], exchange,
+      [{ kind: 'value', schema, value: result, path: pointer(...at), text }], exchange,
     )).flat()
   }
 
@@ -175,19 +178,19 @@ export class ToolResults {
     const tool = this.#toolOf(called)
     const path = pointer(...at)
     const structured = member(result, 'structuredContent')
+    const isSent = structured === member(sent, 'structuredContent')
+    const bytes = () => (isSent ? slice(frame, [...at, 'structuredContent']) : undefined)
     let checked: Checked | undefined
     if (tool === undefined && !listed)
       checked = [{ kind: 'unchecked', path, message: 'the definition of its tool could not be read' }]
     else if (tool !== undefined && structured !== undefined && this.#isChecking) {
       const subjects = tool.outputSchemas.map((schema): Subject => ({
-        kind: 'value', schema, value: structured, path: `${path}/structuredContent`,
+        kind: 'value', schema, value: structured, path: `${path}/structuredContent`, text: bytes,
       }))
       checked = (yield* checks.check(subjects, exchange)).flat()
     }
     const limit = limitOf(options, name, 'resultBytes')
-    const isSent = structured === member(sent, 'structuredContent')
-    const structuredText = () =>
-      isSent ? slice(frame, [...at, 'structuredContent'])?.toString() : promotion()?.text
+    const structuredText = () => (isSent ? bytes()?.toString() : promotion()?.text)
     const isAsItCame = result === sent && at.length === 1
     const { parts, links } = (isAsItCame ? found : undefined) ?? (yield* this.#found(result, path, arrived))
     // No spread: V8 gives each object made by one a shape of its own, which makes its readers slow.

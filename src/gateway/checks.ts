@@ -1,18 +1,15 @@
 import type { Checked, SchemaChecker, SchemaLimits, Subject } from '#core/check.js'
-import type { Exchange } from '#core/event.js'
 import { ChurnMap } from '#core/memory.js'
 import type { JsonObject } from '#protocol/json.js'
-import { Holds } from './holds.js'
 
-/** The schema checks in progress. A check is released when all its effects are performed. */
-export class RunningChecks extends Holds<number | object> {
+/** The schema checks of one session. */
+export class RunningChecks {
   readonly #checker: SchemaChecker
   readonly #session: string
-  /** Results that the schema engine has not given at once, until the core asks for them by `begin`. */
+  /** Results that the schema engine has not given at once, until the core asks for them. */
   readonly #promised = new ChurnMap<Subject, Promise<Checked>>()
   /** @param session identifies the session to the checker */
   constructor(checker: SchemaChecker, session: string) {
-    super()
     this.#checker = checker
     this.#session = session
   }
@@ -39,8 +36,7 @@ export class RunningChecks extends Holds<number | object> {
    * The results that `now` could not give at once. Without subjects, it resolves with no results in a later
    * turn of the event loop.
    */
-  begin(check: number, subjects: readonly Subject[], exchange: Exchange): Promise<readonly Checked[]> {
-    this.hold(check, exchange)
+  results(subjects: readonly Subject[]): Promise<readonly Checked[]> {
     if (subjects.length === 0) return new Promise(resolve => setImmediate(() => resolve([])))
     const promised = subjects.map(subject => this.#promised.get(subject) ?? Promise.resolve(failed(subject)))
     for (const subject of subjects) this.#promised.delete(subject)

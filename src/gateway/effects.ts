@@ -1,68 +1,48 @@
-import {
-  type Effect, type Entry, type Event, type Exchange, type Side, type Timer,
-} from '#core/event.js'
+import type { Effect, Entry, Event, Exchange, Side, Timer } from '#core/event.js'
 import { ChurnMap } from '#core/memory.js'
 import { errorFrame } from '#core/refusal.js'
+import type { SharedSession } from '#core/shared.js'
 import { errorCode } from '#protocol/json-rpc.js'
 import type { Frame } from '#protocol/frame.js'
 import { realTimers } from '#transport/timers.js'
 import type { Transport } from '#transport/transport.js'
 import type { Backpressure } from './backpressure.js'
 import type { RunningChecks } from './checks.js'
-import { type Ending, noAudit } from './ending.js'
 import type { Hooks } from './hooks.js'
 import { auditErrorFor, type Outbox } from './outbox.js'
-import type { Questions } from './questions.js'
 
 export interface EffectsParts extends Pick<Hooks, 'audit' | 'prepare' | 'observer' | 'failed' | 'health'> {
   readonly ends: Readonly<Record<Side, Transport>>
   readonly outbox: Outbox
   readonly backpressure: Backpressure
   readonly checks: RunningChecks
-  readonly questions: Questions
-  readonly ending: Ending
+  readonly shared: SharedSession | undefined
+  /** The reason why the session has failed. */
+  readonly failure: () => string | undefined
   /** Hands an event to the core, now or later; an exception ends the session. */
   readonly dispatch: (event: Event) => void
   readonly fail: (failure: unknown, reason: string) => void
+  /** The session is over. */
+  readonly end: (reason: string) => void
 }
 
-/** The effects on one exchange while the core handles a client frame of that exchange. */
-interface Done {
-  readonly exchange: Exchange
-  /** The sides that were sent a frame on its exchange. */
-  readonly sent: Record<Side, boolean>
-  /** True if the shared state was asked on the exchange: frames may follow its reply. */
-  isAsked: boolean
-}
+/** The failure by which the session ends when records cannot be written. */
+export const noAudit = 'the audit log cannot be written, so no message is forwarded'
 
 /** Performs the effects of the core. */
 export class Effects {
   readonly #parts: EffectsParts
   readonly #timers = new ChurnMap<Timer, () => void>()
-  #current: Done | undefined
 
   constructor(parts: EffectsParts) {
     this.#parts = parts
   }
 
-  /** Calls `handle`, which gives a client frame to the core. @returns the effects on the frame's exchange */
-  during(exchange: Exchange, handle: () => void): Done {
-    const done = { exchange, sent: { client: false, server: false }, isAsked: false }
-    this.#current = done
-    try {
-      handle()
-    } finally {
-      this.#current = undefined
-    }
-    return done
-  }
-
   /** @param startedAt when the core began to handle the event */
   perform(effect: Effect, startedAt: number): void {
-    const { outbox, ends, checks, questions, observer, dispatch } = this.#parts
+    const { outbox, ends, checks, shared, observer, dispatch } = this.#parts
     switch (effect.type) {
       case 'send':
-        if (this.#current?.exchange === effect.exchange) this.#current.sent[effect.to] = true
         this.#reportTimeout(effect.frame)
         return outbox.do(() => this.#send(effect))
       case 'audit':
@@ -70,17 +50,18 @@ export class Effects {
       case 'observe':
         return observer?.done(effect.operation)
       case 'check': {
-        const { check, subjects, exchange } = effect
-        return void checks.begin(check, subjects, exchange)
+        const { check, subjects } = effect
+        return void checks.results(subjects)
           .then(results => dispatch({ type: 'checked', check, results }))
       }
       case 'share': {
-        const { share, exchange } = effect
-        if (share !== undefined && this.#current?.exchange === exchange) this.#current.isAsked = true
-        return questions.ask(effect, reply => share !== undefined && dispatch({ type: 'shared', share, reply }))
+        const { share, ask } = effect
+        const reply = shared?.ask(ask) ?? Promise.resolve('none' as const)
+        if (share === undefined) return
+        // Another client's session has this session id now: nothing is kept for this session any more.
+        return void reply.then(found =>
+          dispatch({ type: 'shared', share, reply: found === 'others' ? 'none' : found }))
       }
-      case 'hold':
-        return effect.isOver ? checks.release(effect.hold) : checks.hold(effect.hold, effect.exchange)
       case 'start-timer':
         return this.#startTimer(effect.timer, effect.ms)
       case 'stop-timer':
@@ -88,21 +69,21 @@ export class Effects {
         return void this.#timers.delete(effect.timer)
       case 'abandon':
         return outbox.do(() => ends.server.abandon?.(effect.exchange, effect.key))
+      case 'hand':
+        return outbox.do(() => this.#hand(effect))
       case 'complete':
+        if (effect.isAtServer && ends.server.open) return
         if (effect.failed) outbox.do(() => ends.client.hand?.(badGateway(effect.exchange)))
-        return effect.isAtServer && ends.server.open ? undefined : this.complete(effect.exchange)
+        return outbox.do(() => ends.client.complete?.(effect.exchange))
       case 'failed':
         return this.#parts.failed?.(effect.cause)
       case 'close':
         return this.#parts.fail(new Error(effect.reason, { cause: effect.cause }), effect.reason)
+      case 'end':
+        return this.#parts.end(effect.reason)
       default:
         effect satisfies never
     }
-  }
-
-  complete(exchange: Exchange): void {
-    const { outbox, ends } = this.#parts
-    outbox.do(() => ends.client.complete?.(exchange))
   }
 
   stopTimers(): void {
@@ -114,10 +95,15 @@ export class Effects {
       this.#parts.health?.failed('silence', message.error.message.replace(/^mcp-customs: /, ''))
   }
 
+  #hand({ exchange, event }: Extract<Effect, { readonly type: 'hand' }>): void {
+    const { ends, backpressure } = this.#parts
+    if (ends.client.hand?.(event) === false) backpressure.pause('server', 'client', exchange)
+  }
+
   /** Sends a frame. If the audit log failed, a response becomes an error, and other messages are not sent. */
   #send({ to, exchange, frame, cause }: Extract<Effect, { readonly type: 'send' }>): void {
-    const { ending: { auditFailure }, ends, backpressure, failed } = this.#parts
-    const kept = auditFailure === undefined ? frame : auditErrorFor(frame, auditFailure)
+    const { failure, ends, backpressure, failed } = this.#parts
+    const kept = failure() === noAudit ? auditErrorFor(frame, noAudit) : frame
     if (kept === undefined) return
     try {
       if (!ends[to].send(exchange, kept)) backpressure.pause(cause, to, exchange)
@@ -148,19 +134,19 @@ export class Effects {
   }
 
   #record(entry: Entry, startedAt: number): void {
-    const { health, ending, audit, prepare, outbox, fail } = this.#parts
+    const { health, failure, audit, prepare, outbox, fail } = this.#parts
     // The relay's own tools/list was not answered.
     if (entry.event === 'tools/list' && entry.from === 'relay' && entry.reason)
       health?.failed('silence', entry.reason)
     // The core reads the clock once for an event: add the time since then.
     if (entry.ms !== undefined) entry.ms += realTimers.now() - startedAt
     outbox.record(() => {
-      if (ending.hasFailed) return
+      if (failure() !== undefined) return
       try {
         const flush = audit(entry)
         if (flush !== undefined) outbox.recorded(flush)
-      } catch (failure) {
-        fail(failure, noAudit)
+      } catch (cause) {
+        fail(cause, noAudit)
       }
     }, prepare?.(entry))
   }

@@ -4,7 +4,7 @@ import type { SchemaChecker } from '#core/check.js'
 import type { Entry } from '#core/event.js'
 import type { RelayOptions } from '#core/options.js'
 import type { SharedSession } from '#core/shared.js'
-import { Batches } from '#core/batches.js'
+import { Relay } from '#core/relay.js'
 import type { JsonObject } from '#protocol/json.js'
 import { rules } from '#rules/index.js'
 import type { Transport } from '#transport/transport.js'
@@ -42,7 +42,7 @@ export interface ObservedSession {
 }
 
 /** Opens the server's side. HTTP headers of a call are made from its tool's input schema. */
-export type OpenServer = (inputSchemaOf: Batches['inputSchemaOf']) => Transport
+export type OpenServer = (inputSchemaOf: Relay['inputSchemaOf']) => Transport
 
 interface OpenedSession extends Pick<RelayOptions, 'stateless' | 'joined' | 'peer'> {
   readonly shared?: SharedSession | undefined
@@ -84,7 +84,7 @@ export const openSession = (
     },
   }
   const recorder = record?.(options)
-  const core = new Batches(options)
+  const core = new Relay(options)
   return new Session({
     client, server: openServer(tool => core.inputSchemaOf(tool)), core, checks, shared, audit, prepare,
     observer, recorder, failed, health,

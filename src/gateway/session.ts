@@ -1,63 +1,87 @@
-import { type Event, type Exchange, type Side, stdioExchange } from '#core/event.js'
-import type { Batches } from '#core/batches.js'
+import { type Event, type Exchange, type HttpEvent, type Side, stdioExchange } from '#core/event.js'
+import type { Relay } from '#core/relay.js'
 import type { SharedSession } from '#core/shared.js'
+import { asError } from '#errors.js'
 import type { Frame } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
 import { realTimers } from '#transport/timers.js'
-import type { Transport, TransportEvent } from '#transport/transport.js'
+import type { Exit, HttpHeaders, Transport, TransportEvent } from '#transport/transport.js'
 import { Backpressure } from './backpressure.js'
 import type { RunningChecks } from './checks.js'
-import { Effects } from './effects.js'
-import { brokenRelay, Ending, noAudit, type SessionOutcome } from './ending.js'
+import { Effects, noAudit } from './effects.js'
 import { type Hooks, traced } from './hooks.js'
 import { Outbox } from './outbox.js'
-import { Questions } from './questions.js'
 
 export interface SessionParts extends Hooks {
   readonly client: Transport
   readonly server: Transport
-  readonly core: Batches
+  readonly core: Relay
   readonly checks: RunningChecks
   readonly shared?: SharedSession | undefined
 }
 
-/** The loop of one session: turns transport events into events of the core, and has the effects performed. */
+export interface SessionOutcome {
+  readonly reason: string
+  /** How the server's process ended; undefined when the server is no process of ours. */
+  readonly exit: Exit | undefined
+  /** The error that stopped the session, if any. */
+  readonly failure: Error | undefined
+  /** True when the audit log failed, and not the relay. */
+  readonly isAuditFailure: boolean
+}
+
+const brokenRelay = 'the relay failed on a message, so it ended this session'
+
+/**
+ * The loop of one session, until its end: turns transport events into events of the core, and has the effects
+ * performed.
+ */
 export class Session {
   readonly ended: Promise<SessionOutcome>
   readonly #ends: Readonly<Record<Side, Transport>>
-  readonly #core: Batches
-  readonly #observer: Hooks['observer']
-  readonly #recorder: Hooks['recorder']
-  readonly #health: Hooks['health']
+  readonly #core: Relay
+  readonly #shared: SharedSession | undefined
+  readonly #hooks: Hooks
   readonly #backpressure: Backpressure
   readonly #outbox = new Outbox(
     failure => this.#fail(failure, noAudit), cause => this.#fail(cause, brokenRelay),
   )
   readonly #waiting: Event[] = []
   readonly #checks: RunningChecks
-  readonly #questions: Questions
   readonly #effects: Effects
-  readonly #ending: Ending
   #isBusy = false
   #isFinished = false
+  /** The exchange of the newest `initialize`. */
+  #beginning: Exchange | undefined
+  #isClientGone = false
+  /** Runs while a client that closed its input still waits for responses. */
+  #grace: (() => void) | undefined
+  /** How fast the server was asked to end; 0: it was not. */
+  #urgency = 0
+  /** Resolves when the server is closed. */
+  #serverClosed: Promise<void> | undefined
+  #failure: { readonly error: Error; readonly reason: string } | undefined
+  /** How the server's process ended. */
+  #exit: Exit | undefined
+  #resolve: (outcome: SessionOutcome) => void = () => undefined
 
   constructor({ client, server, core, checks, shared, ...hooks }: SessionParts) {
     this.#ends = { client, server }
     this.#core = core
     this.#checks = checks
-    this.#observer = hooks.observer
-    this.#recorder = hooks.recorder
-    this.#health = hooks.health
+    this.#shared = shared
+    this.#hooks = hooks
     this.#backpressure = new Backpressure(this.#ends)
-    this.#questions = new Questions(shared, checks, act => this.#guarded(act))
-    this.#ending = new Ending(this.#ends, core, this.#outbox)
     this.#effects = new Effects({
-      ...hooks, ends: this.#ends, outbox: this.#outbox, backpressure: this.#backpressure, checks,
-      questions: this.#questions, ending: this.#ending,
+      ...hooks, ends: this.#ends, outbox: this.#outbox, backpressure: this.#backpressure, checks, shared,
+      failure: () => this.#failure?.reason,
       dispatch: event => this.#guarded(() => this.#dispatch(event)),
       fail: (failure, reason) => this.#fail(failure, reason),
+      end: reason => this.#finish(reason),
     })
-    this.ended = this.#ending.outcome
+    this.ended = new Promise(resolve => {
+      this.#resolve = resolve
+    })
   }
 
   start(): void {
@@ -66,9 +90,16 @@ export class Session {
     }
   }
 
-  /** Ends the session. @param urgency how fast, see `Ending` */
+  /**
+   * Asks the server to end; its last responses are forwarded.
+   * @param urgency from 1; each step ends the server faster
+   */
   stop(urgency = 1): void {
-    this.#ending.stop(urgency)
+    if (urgency <= this.#urgency) return
+    this.#urgency = urgency
+    this.#outbox.do(() => {
+      this.#serverClosed = this.#ends.server.close(urgency)
+    })
   }
 
   readonly #expected = (exchange: Exchange, key: IdKey): Buffer | undefined => {
@@ -93,90 +124,70 @@ export class Session {
   #onEvent(side: Side, event: TransportEvent): void {
     switch (event.type) {
       case 'frame':
-        if (side === 'client') return this.#clientFrame(event.exchange, this.#traced(event.frame))
-        this.#learn(event, event.exchange)
-        return this.#questions.after(event.exchange, () => this.#serverFrame(event))
+        if (side === 'client') return this.#clientFrame(event.exchange, event.frame)
+        return this.#serverFrame(event)
       case 'bare-request':
-        this.#questions.touch()
+        this.#shared?.touch()
         return this.#outbox.do(() => this.#ends.server.open?.(event.exchange, event))
       case 'head':
       case 'between':
       case 'stream-ended':
         if (event.type === 'head' && event.status >= 500)
-          this.#health?.failed('refusal', `the server answered with HTTP ${event.status}`)
-        this.#learn(event, event.exchange)
-        // The end of a stream must not overtake a response in it that is still being judged.
-        return this.#afterAll(event.exchange, () => this.#outbox.do(() => {
-          if (this.#ends.client.hand?.(event) === false)
-            this.#backpressure.pause('server', 'client', event.exchange)
-        }))
-      case 'lost':
-        if (side === 'server' && !event.isElsewhere && !this.#ending.isStopping) this.#health?.failed('refusal', event.reason)
-        return this.#questions.after(event.exchange, () => this.#dispatch({
-          type: 'request-lost', exchange: event.exchange, key: event.key, reason: event.reason,
-          isElsewhere: event.isElsewhere,
-        }))
-      case 'undelivered':
-        return this.#dispatch({ type: 'undelivered', key: event.key })
+          this.#hooks.health?.failed('refusal', `the server answered with HTTP ${event.status}`)
+        if (this.#shared !== undefined) this.#learn(event, this.#shared)
+        return this.#dispatch(event)
+      case 'lost': {
+        const { exchange, key, reason, isElsewhere } = event
+        if (side === 'server' && isElsewhere !== true && this.#urgency === 0) this.#hooks.health?.failed('refusal', reason)
+        return this.#dispatch({ type: 'request-lost', exchange, key, reason, isElsewhere })
+      }
       case 'exchange-ended':
         this.#dispatch({ type: 'exchange-ended', exchange: event.exchange })
         return this.#outbox.do(() => this.#ends.server.shut?.(event.exchange))
       case 'drained':
         return this.#backpressure.resume(side, event.exchange)
       case 'ended':
-        if (side === 'client') return this.#ending.clientEnded(event.graceMs)
-        this.#ending.exit = event.exit
-        // A response that still waits for the shared state arrived before the end, so it is handled first.
-        return this.#questions.afterAll(() => {
-          this.#dispatch({ type: 'server-gone', reason: event.reason })
-          this.#checks.afterAll(() => this.#dispatch({ type: 'session-ended', reason: event.reason }))
-        })
+        if (side === 'client') return this.#clientEnded(event.graceMs)
+        this.#exit = event.exit
+        this.#dispatch({ type: 'server-gone', reason: event.reason })
+        return this.#dispatch({ type: 'session-ended', reason: event.reason })
       default:
         event satisfies never
     }
   }
 
-  /** Takes the session id and event ids, which replicas share, from an event of the server. */
-  #learn(event: TransportEvent, exchange: Exchange): void {
-    this.#questions.learnSessionId(event, exchange)
-    if (this.#questions.isResumable(event)) this.#dispatch({ type: 'resumable', exchange })
-  }
-
-  /** Runs an action when the earlier frames of the exchange are judged; at once if none is being judged. */
-  #afterAll(exchange: Exchange, act: () => void): void {
-    this.#questions.after(exchange, () => this.#checks.after(exchange, act))
+  #clientFrame(exchange: Exchange, given: Frame): void {
+    const begun = this.#hooks.observer?.begun
+    const frame = begun === undefined ? given : traced(given, begun)
+    const headers = frame.envelope?.headers
+    if (headers) {
+      const { server } = this.#ends
+      this.#outbox.do(() => server.open?.(exchange, { method: 'POST', headers, body: frame.bytes }))
+    }
+    this.#shared?.touch()
+    if (frame.message.kind === 'request' && frame.message.method === 'initialize') this.#beginning = exchange
+    this.#hooks.observer?.moved?.('client', frame.bytes.length)
+    this.#dispatch({ type: 'frame-received', from: 'client', exchange, frame })
   }
 
   #serverFrame(event: Extract<TransportEvent, { readonly type: 'frame' }>): void {
-    if (event.frame.message.kind === 'result') this.#health?.answered()
-    this.#frame('server', event)
-    // The frame is the whole HTTP response, without `stream-ended`: the exchange is completed here.
-    if (event.whole) this.#afterAll(event.exchange, () => this.#effects.complete(event.exchange))
+    const { exchange, frame, whole } = event
+    if (this.#shared !== undefined) this.#learn(event, this.#shared)
+    if (frame.message.kind === 'result') this.#hooks.health?.answered()
+    this.#hooks.observer?.moved?.('server', frame.bytes.length)
+    this.#dispatch({ type: 'frame-received', from: 'server', exchange, frame })
+    if (whole === true) this.#dispatch({ type: 'whole', exchange })
   }
 
-  #traced(frame: Frame): Frame {
-    const begun = this.#observer?.begun
-    return begun === undefined ? frame : traced(frame, begun)
-  }
-
-  #frame(from: Side, { exchange, frame }: { readonly exchange: Exchange; readonly frame: Frame }): void {
-    this.#observer?.moved?.(from, frame.bytes.length)
-    this.#dispatch({ type: 'frame-received', from, exchange, frame })
-  }
-
-  /** Handles a client message. Its HTTP request must be completed even when no response is due. */
-  #clientFrame(exchange: Exchange, frame: Frame): void {
-    const { server } = this.#ends
-    const headers = frame.envelope?.headers
-    if (headers)
-      this.#outbox.do(() => server.open?.(exchange, { method: 'POST', headers, body: frame.bytes }))
-    this.#questions.touch()
-    if (frame.message.kind === 'request' && frame.message.method === 'initialize')
-      this.#questions.beginsOn(exchange)
-    const { sent, isAsked } = this.#effects.during(exchange, () => this.#frame('client', { exchange, frame }))
-    // In these cases a response, the shared state or the server's HTTP response completes the exchange later.
-    if (expectsResponse(frame) || sent.client || isAsked || (server.open && sent.server)) return
-    this.#effects.complete(exchange)
+  /** Takes the session id and event ids, which replicas share, from an event of the server. */
+  #learn(event: HttpEvent | Extract<TransportEvent, { readonly type: 'frame' }>, shared: SharedSession): void {
+    // A server names the session in the response to `initialize` (2025-11-25, Session Management).
+    const [id] = (event.exchange === this.#beginning ? headersIn(event)?.get('mcp-session-id') : undefined) ?? []
+    if (id !== undefined) shared.named(id)
+    const lines = event.type === 'between' ? event.lines : event.type === 'frame' ? event.frame.envelope?.event : ''
+    // The client gets an event id, and may resume the stream at another replica.
+    if (lines !== undefined && /^id: ./m.test(lines))
+      this.#dispatch({ type: 'resumable', exchange: event.exchange })
   }
 
   /** Events that arrive while one is handled are queued, so that effects are performed in order. */
@@ -196,14 +207,14 @@ export class Session {
     }
     if (this.#core.isAboveHighWater) this.#backpressure.pause('client', 'queue', stdioExchange)
     else this.#backpressure.resume('queue', stdioExchange)
-    this.#ending.stopWithoutClient()
+    this.#stopWithoutClient()
   }
 
   #handle(event: Event): void {
     if (this.#isFinished) return
     const startedAt = realTimers.now()
     const effects = this.#core.handle(event, startedAt)
-    this.#recorder?.handled(event, startedAt, effects)
+    this.#hooks.recorder?.handled(event, startedAt, effects)
     for (const effect of effects) {
       try {
         this.#effects.perform(effect, startedAt)
@@ -211,26 +222,55 @@ export class Session {
         this.#fail(error, brokenRelay)
       }
     }
-    if (event.type === 'checked') this.#checks.release(event.check)
-    if (event.type === 'session-ended') this.#finish(event.reason)
   }
 
-  /** Ends the session; waiting requests get the reason. */
+  /** @param graceMs how long the client still waits for responses */
+  #clientEnded(graceMs = 0): void {
+    this.#isClientGone = true
+    this.#grace?.()
+    this.#grace = undefined
+    if (graceMs > 0) this.#grace = realTimers.after(graceMs, () => this.#clientEnded())
+    this.#stopWithoutClient()
+  }
+
+  /** Stops once nothing is left to do for a client that is gone. */
+  #stopWithoutClient(): void {
+    // The server's input stays open for queued requests.
+    if (!this.#isClientGone || this.#core.hasQueuedFrames) return
+    if (this.#grace === undefined || !this.#core.hasAwaitedRequest) this.stop()
+  }
+
+  /** Ends the session by its first failure; waiting requests get the reason. */
   #fail(failure: unknown, reason: string): void {
-    if (this.#ending.hasFailed) return
+    if (this.#failure !== undefined) return
+    this.#failure = { error: asError(failure), reason }
     this.#waiting.unshift({ type: 'server-gone', reason, isFailure: reason !== noAudit })
-    this.#ending.fail(failure, reason)
+    this.stop()
     this.#handleWaiting()
   }
 
+  /** Closes both transports after the session's last event, then resolves the outcome. */
   #finish(reason: string): void {
     this.#isFinished = true
     this.#effects.stopTimers()
-    this.#observer?.ended?.(this.#ending.hasFailed)
-    this.#ending.finish(reason)
+    this.#grace?.()
+    this.#hooks.observer?.ended?.(this.#failure !== undefined)
+    // The outbox may wait for records. A request that arrives meanwhile would have no session to judge it.
+    this.#ends.client.leave?.()
+    this.stop()
+    this.#outbox.do(() => {
+      const clientClosed = this.#ends.client.close()
+      // A server transport may report `ended` inside its `close`, before `stop` has set `#serverClosed`. The
+      // promise is therefore read one microtask later.
+      void Promise.resolve()
+        .then(() => Promise.all([clientClosed, this.#serverClosed]))
+        .then(() => this.#resolve({
+          reason, exit: this.#exit, failure: this.#failure?.error,
+          isAuditFailure: this.#failure?.reason === noAudit,
+        }))
+    })
   }
 }
 
-const expectsResponse = ({ message }: Frame): boolean =>
-  message.kind === 'request' ||
-  (message.kind === 'batch' && message.members.some(({ message: { kind } }) => kind === 'request'))
+const headersIn = (event: HttpEvent | Extract<TransportEvent, { readonly type: 'frame' }>): HttpHeaders | undefined =>
+  event.type === 'head' ? event.headers : event.type === 'frame' ? event.frame.envelope?.response?.headers : undefined

@@ -3,7 +3,7 @@ import { ChurnSet } from '#core/memory.js'
 import type { Transport } from '#transport/transport.js'
 import type { Condition, ServerHealth } from './health.js'
 import { type Guard, type OpenServer, openSession } from './open.js'
-import type { SessionOutcome } from './ending.js'
+import type { SessionOutcome } from './session.js'
 import type { Session } from './session.js'
 
 /** The upstream servers by name; replaced together when the configuration changes. */

@@ -1,7 +1,8 @@
 import { CustomsError } from '#errors.js'
+import { aboutServer } from '#core/accepted.js'
 import { compareOffers } from '#lock/compare.js'
-import { aboutServer, type Definitions, nameOf, offer, type Offer, type Part, single } from '#lock/offer.js'
-import { isArray, isObject, isString, type Json, member } from '#protocol/unmetered.js'
+import { type Definitions, nameOf, offer, type Offer, type Part, single } from '#lock/offer.js'
+import { isArray, isObject, isString, type Json, member, unmetered } from '#protocol/unmetered.js'
 import type { Comparison } from './diff.js'
 import { type Inspection, problemsOf } from './inspection.js'
 import { resultsOf, type Saved } from './saved.js'
@@ -63,7 +64,7 @@ export const offerOf = ({ name, lists: seen, connected, findings }: Inspection):
     return fail(`what it lists can be read in two ways: ${ambiguous.path}: ${ambiguous.message}`)
   }
   return offer(part => {
-    if (part === 'serverInfo') return single(aboutServer(connected.serverInfo))
+    if (part === 'serverInfo') return single(unmetered(aboutServer(connected.serverInfo) ?? null) ?? undefined)
     if (part === 'instructions') return single(connected.instructions)
     const named = new Map<string, Json>()
     for (const { value } of seen[part].items) {

@@ -136,7 +136,7 @@ export const weigh = (
       const action = actionOf(policy, finding.rule)
       if (action === 'off') return []
       const [, index, within] =
-        (event === 'tools/list' && /^\/result\/tools\/(\d+)(.*)$/s.exec(finding.path)) || []
+        (event === 'tools/list' && /^\/result\/tools\/(\d+)(.*)/s.exec(finding.path)) || []
       const item = index === undefined ? undefined : listed.get(`${JSON.stringify(id)} ${Number(index)}`)
       const weighed =
         action === 'mend' && item !== undefined && !canMend(finding.rule, item, revision) ? 'block' : action

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { Limits } from '#config/configuration.js'
 import type { Checked, SchemaChecker, Subject } from '#core/check.js'
 import {
-  type Effect as CoreEffect, type Event as CoreEvent, type Named, NamedExchanges,
+  type DecidedEvent, type Effect as CoreEffect, type Named, NamedExchanges,
 } from '#core/event.js'
-import { Batches } from '#core/batches.js'
+import { Relay as Core } from '#core/relay.js'
 import type { Frame } from '#protocol/frame.js'
 import { parseFrame as parse } from '#protocol/parse.js'
 import { isObject, isString, member } from '#protocol/unmetered.js'
@@ -13,10 +13,10 @@ import { createSchemaChecker as create } from '#schema/index.js'
 import { type JudgeOptions, readLimits, readOptions } from './options.js'
 
 /** The input. The embedder names exchanges; `'stdio'` is a stdio connection. */
-export type Event = Named<CoreEvent>
+export type Event = Named<DecidedEvent>
 
 /** The output. */
-export type Effect = Named<CoreEffect>
+export type Effect = Named<Exclude<CoreEffect, { readonly type: 'hand' }>>
 
 /** The pure core: takes events and returns effects, in order. */
 export interface Relay {
@@ -46,7 +46,7 @@ export const createRelay = (options: RelayOptions = {}): Relay => {
     ...judgement
   } = readOptions(options, { session: 'string', stateless: 'boolean', checkNow: 'function' })
   const { session = randomUUID(), stateless = false, checkNow = () => undefined } = options
-  const relay = new Batches({
+  const relay = new Core({
     ...judgement, session, stateless, nonce: randomUUID(), rules, listMs, requestMs, maxTools, intent: false,
     checkNow,
   })
@@ -55,7 +55,10 @@ export const createRelay = (options: RelayOptions = {}): Relay => {
     handle: (event, now) =>
       relay
         .handle('exchange' in event ? { ...event, exchange: exchanges.of(event.exchange) } : event, now)
-        .map(effect => ('exchange' in effect ? { ...effect, exchange: effect.exchange.name } : effect)),
+        .flatMap(effect => {
+          if (effect.type === 'hand') return []
+          return 'exchange' in effect ? { ...effect, exchange: effect.exchange.name } : effect
+        }),
     get holding() {
       return relay.hasQueuedFrames
     },

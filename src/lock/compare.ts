@@ -1,9 +1,9 @@
 import { canonical, sha256 } from '#canonical.js'
 import {
-  isArray, isObject, isString, member, parseJson, weigh, withMembers, type Json, type JsonObject,
+  equal, isArray, isObject, isString, member, parseJson, weigh, withMembers, type Json, type JsonObject,
 } from '#protocol/json.js'
 import {
-  type ChangeClass, compareTool, compareValues, type Comparison, type Difference, differences, isSame,
+  type ChangeClass, compareTool, compareValues, type Comparison, type Difference, differences,
   setKeywords, sortedTexts, unmetered,
 } from './comparison.js'
 import type { Definitions, Offer, Part } from './offer.js'
@@ -40,10 +40,10 @@ export const compareIdentities = (before: JsonObject, after: JsonObject): readon
   const [was, is] = [splitIdentity(before), splitIdentity(after)]
   // Another archive under the same version is not a new version: a registry never changes an archive.
   const isOtherArchive =
-    was.version !== undefined && was.version === is.version && !isSame(was.archive, is.archive)
-  const differsInVersionAtMost = !isOtherArchive && isSame(was.rest, is.rest)
+    was.version !== undefined && was.version === is.version && !equal(was.archive, is.archive)
+  const differsInVersionAtMost = !isOtherArchive && equal(was.rest, is.rest)
   const isSameVersion = was.version !== undefined && was.version === is.version &&
-    isSame(member(before, 'sha256'), member(after, 'sha256'))
+    equal(member(before, 'sha256'), member(after, 'sha256'))
   // The package is the same: only the spelling of the accepted version in the command differs.
   if (differsInVersionAtMost && isSameVersion) return []
   return differsInVersionAtMost ? found.map(one => ({ ...one, class: 'version' })) : found

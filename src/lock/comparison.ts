@@ -48,13 +48,8 @@ export interface Difference {
 /** For commands of the operator, which compare without a limit: no message waits for them. */
 export const unmetered = new Meter(undefined, Infinity)
 
-/** Whether two JSON values are equal. */
-export const isSame = (before: Json | undefined, after: Json | undefined, meter = unmetered): boolean => {
-  meter.pay(1)
-  if (before === after) return true
-  const inner = pairs(before, after, meter)
-  return inner !== undefined && inner.every(([, one, other]) => isSame(one, other, meter))
-}
+const isSame = (before: Json | undefined, after: Json | undefined, meter: Meter): boolean =>
+  equal(before, after, steps => meter.pay(steps))
 
 /** Most differences listed of one definition. After that, only a class not seen before is listed. */
 const maxDifferences = 1000

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { isObject, member, parseJson, type Json, type JsonObject } from '#protocol/unmetered.js'
+import { decimal } from '#protocol/decimal.js'
 import { afterScalar, afterString, byte } from '#protocol/scan.js'
 
 /**
@@ -58,17 +59,4 @@ export const asDoubles = (value: Json): Json => {
 const longDigits = (token: string): string | undefined => {
   const own = decimal(token)
   return own === decimal(String(Number(token))) ? undefined : own
-}
-
-const decimal = (token: string): string => {
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] =
-    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,15}))?$/.exec(token) ?? []
-  if (whole === '') return token
-  const all = (whole + fraction).replace(/^0+/, '')
-  let length = all.length
-  while (all[length - 1] === '0') length--
-  if (length === 0) return '0'
-  const power = Number(exponent) - fraction.length + all.length - length
-  const digits = sign + all.slice(0, length)
-  return power >= 0 && power <= 30 ? digits + '0'.repeat(power) : `${digits}e${power}`
 }

@@ -1,9 +1,8 @@
 import { canonical, sha256 } from '#canonical.js'
 import { CustomsError } from '#errors.js'
-import { isObject, isString, member, parseJson, type Json, type JsonObject } from '#protocol/unmetered.js'
+import { equal, isObject, isString, member, parseJson, type Json, type JsonObject } from '#protocol/unmetered.js'
 import { plainJson } from '#protocol/quote.js'
 import { compareIdentities, compareOffers, type Change } from './compare.js'
-import { isSame } from './comparison.js'
 import { withDigits } from './digits.js'
 import { emptyOffer, offer, partNames, parts, type Definitions, type Offer, type Part } from './offer.js'
 
@@ -109,7 +108,7 @@ const serversOf = (lock: Lock): JsonObject =>
 
 const formatServer = ({ identity, acceptedBy, offers: { legacy, modern } }: Locked): JsonObject => {
   const isIn = (offer: Offer) =>
-    (part: Part, name: string, definition: Json) => isSame(offer[part].get(name), definition)
+    (part: Part, name: string, definition: Json) => equal(offer[part].get(name), definition)
   const own = (offer: Offer, other: Offer) => {
     const written = formatOffer(offer, (...one) => !isIn(other)(...one))
     return Object.fromEntries(

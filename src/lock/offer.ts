@@ -1,4 +1,4 @@
-import { isObject, isString, member, type Json, type JsonObject } from '#protocol/unmetered.js'
+import { isObject, isString, member, type Json } from '#protocol/unmetered.js'
 
 /**
  * The parts of an offer, each with the member that names an element; undefined for a part that is no list.
@@ -26,21 +26,6 @@ export const emptyOffer: Offer = offer(() => new Map())
 /** The definition of a part that is no list. */
 export const single = (value: Json | undefined): Definitions =>
   new Map(value === undefined ? [] : [['', value]])
-
-/**
- * The members of serverInfo for people and models. Name and version change with releases: they are not
- * locked.
- */
-const aboutMembers = ['title', 'description', 'websiteUrl', 'icons'] as const
-
-/** These members of serverInfo; undefined if it has none of them. */
-export const aboutServer = (serverInfo: Json | undefined): JsonObject | undefined => {
-  const about = aboutMembers.flatMap((key): [string, Json][] => {
-    const value = isObject(serverInfo) ? member(serverInfo, key) : undefined
-    return value === undefined ? [] : [[key, value]]
-  })
-  return about.length === 0 ? undefined : Object.fromEntries(about)
-}
 
 /** The name, URI or URI template of an element of a list. */
 export const nameOf = (element: Json, part: Part): string | undefined => {

@@ -2,18 +2,11 @@ import {
   each, isArray, isObject, isString, mapped, member, omit, type Json, type JsonObject, type Meter,
 } from '#protocol/json.js'
 import { jsonSchemaKeywords } from '#protocol/json-schema.js'
-import { elements, isTyped, propertiesOf, requiredOf, typeOf, typesOf } from './merge.js'
-import type { Node, Rewriting } from './node.js'
+import {
+  copy, elements, isTyped, isTypedUnion, propertiesOf, requiredOf, typeOf, typesOf, untyped,
+} from './merge.js'
+import { anySchema, type Node, type Rewriting } from './node.js'
 import type { SchemaRules } from './profile.js'
-
-/** Stands for any value in a strict profile: only scalars, because objects must name their members. */
-const scalars = ['string', 'number', 'boolean', 'null']
-
-/** The schema of any value, in the language of a profile. */
-export const anySchema = ({ isStrict, oneType }: SchemaRules): JsonObject => {
-  if (isStrict !== true) return {}
-  return oneType === true ? { anyOf: scalars.map(type => ({ type })) } : { type: [...scalars] }
-}
 
 /**
  * The last step for each schema, whose keywords the profile knows by now. Rewrites lists of types, types
@@ -26,11 +19,11 @@ export const withProfileRules = (schema: JsonObject, node: Node, rewriting: Rewr
   const refuse = (message: string) => rewriting.refuse(node.place, message)
   let made = schema
   if (oneType === true && isArray(member(made, 'type'))) {
-    made = separated(made, meter)
     refuse('takes one type')
+    made = separated(made, meter, branch => withProfileRules(branch, node, rewriting))
   }
-  if (untypedUnions === true && member(made, 'type') !== undefined && isArray(member(made, 'anyOf'))) {
-    made = untyped(made, meter)
+  if (untypedUnions === true && isTypedUnion(made)) {
+    made = untyped(made, rewriting)
     refuse('takes no type beside anyOf')
   }
   if (requiredIsDeclared === true) made = declared(made, rules, meter, refuse)
@@ -42,11 +35,10 @@ export const withProfileRules = (schema: JsonObject, node: Node, rewriting: Rewr
   return made
 }
 
-const copy = (schema: JsonObject, meter: Meter): Record<string, Json> =>
-  Object.fromEntries(each(schema, meter))
-
 /** A list of types becomes alternatives. */
-const separated = (schema: JsonObject, meter: Meter): JsonObject => {
+const separated = (
+  schema: JsonObject, meter: Meter, finished: (branch: JsonObject) => JsonObject,
+): JsonObject => {
   const types = typesOf(member(schema, 'type'), meter)
   const left = omit(schema, 'type')
   const [first, ...more] = types
@@ -63,19 +55,8 @@ const separated = (schema: JsonObject, meter: Meter): JsonObject => {
   }
   // If the profile left an `enum` here, all its values are strings.
   if (made.has('enum')) return { ...Object.fromEntries(made), type: 'string' }
-  const needy = branches.get('array')
-  if (needy !== undefined && !needy.has('items')) needy.set('items', {})
-  return { ...Object.fromEntries(made), anyOf: [...branches.values()].map(one => Object.fromEntries(one)) }
-}
-
-/** The type of a union goes into the alternatives that have none. */
-const untyped = (schema: JsonObject, meter: Meter): JsonObject => {
-  const [type = 'object', union] = [member(schema, 'type'), member(schema, 'anyOf')]
-  if (!isArray(union)) return schema
-  const branches = mapped(union, meter, branch =>
-    !isObject(branch) || member(branch, 'type') !== undefined || member(branch, 'anyOf') !== undefined
-      ? branch : { type, ...copy(branch, meter) })
-  return { ...copy(omit(schema, 'type'), meter), anyOf: branches }
+  const all = [...branches.values()].map(one => finished(Object.fromEntries(one)))
+  return { ...Object.fromEntries(made), anyOf: all }
 }
 
 type Refuse = (message: string) => void

@@ -64,7 +64,7 @@ export const profiles: readonly Profile[] = [
       notAtRoot: combinators,
       formats: ['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'],
       noBooleans: true, requiredIsDeclared: true, needsItems: true, needsProperties: true, isStrict: true,
-      depth: 10, properties: 5000, enumValues: 1000,
+      depth: 10, properties: 5000, enumValues: 1000, characters: 120_000, longEnum: 15_000,
     },
   },
   {
@@ -124,7 +124,7 @@ export const profiles: readonly Profile[] = [
     },
   },
   {
-    // Until 2025 it sent the first 40 tools only; its documentation says so no more, so no number stands here.
+    // Until 2025 it sent the first 40 tools only; its documentation says so no more.
     name: 'cursor', title: 'Cursor', version: '2.2', date: '2026-11-25',
     sources: [
       'https://cursor.com/docs/context/mcp',

@@ -1,7 +1,7 @@
 import { isArray, isObject, isString, mapped, member, type Json, type JsonObject, type Meter } from '#protocol/json.js'
 import { targetOf } from '#protocol/json-schema.js'
 import { wirePath } from '#protocol/quote.js'
-import { requiredOf } from './merge.js'
+import { propertiesOf, requiredOf } from './merge.js'
 
 /**
  * The arguments without nulls that may stand for arguments which the model left out: a strict profile shows
@@ -20,25 +20,26 @@ export const withoutNulls = (
     const reference = isObject(schema) ? member(schema, '$ref') : undefined
     const target = isString(reference) ? targetOf(root, reference) : schema
     const own = isObject(target) ? target : {}
-    let isChanged = false
-    const kept = (one: Json, step: string | number, part: Json | undefined) => {
-      const made = without(one, part, [...path, step], isAll)
-      isChanged ||= made !== one
-      return made
+    let changes = 0
+    // Undefined: a null that is left out.
+    const kept = (before: Json, after: Json | undefined) => {
+      if (before !== after) changes++
+      return after
     }
     if (isArray(value)) {
-      const made = mapped(value, meter, (one, index) => kept(one, index, member(own, 'items')))
-      return isChanged ? made : value
+      const made = mapped(value, meter, (one, index) =>
+        kept(one, without(one, member(own, 'items'), [...path, index], isAll)))
+      return changes === 0 ? value : made
     }
     if (!isObject(value)) return value
-    const [required, properties] = [requiredOf(own, meter), member(own, 'properties')]
+    const [required, properties] = [requiredOf(own, meter), propertiesOf(own)]
     const made = mapped(value, meter, (one, name) => {
+      const at = [...path, name]
       const isLeftOut = one === null &&
-        (isAll ? !required.includes(name) : refused.has(wirePath('params', 'arguments', ...path, name)))
-      isChanged ||= isLeftOut
-      return isLeftOut ? undefined : kept(one, name, isObject(properties) ? member(properties, name) : undefined)
+        (isAll ? !required.includes(name) : refused.has(wirePath('params', 'arguments', ...at)))
+      return kept(one, isLeftOut ? undefined : without(one, member(properties, name), at, isAll))
     })
-    return isChanged ? made : value
+    return changes === 0 ? value : made
   }
   return [without(given, root, [], false), without(given, root, [], true)]
     .filter(isObject).filter(one => one !== given)

@@ -1,9 +1,9 @@
 import {
-  each, isArray, isObject, isString, lengthOf, mapped, member, type Json, type JsonArray, type JsonObject,
-  type Meter,
+  each, isArray, isObject, isString, lengthOf, mapped, member, omit, type Json, type JsonArray,
+  type JsonObject, type Meter,
 } from '#protocol/json.js'
 import { jsonSchemaKeywords } from '#protocol/json-schema.js'
-import type { Rewriting } from './node.js'
+import { anySchema, type Rewriting } from './node.js'
 
 /** Keywords that mean something only together. */
 const groups = [
@@ -14,38 +14,41 @@ const groups = [
  * A schema that accepts each value that both schemas accept, and perhaps more. If both have a keyword whose
  * two values cannot be combined, the value from the first schema stays.
  */
-export const merged = (first: JsonObject, second: JsonObject, meter: Meter): JsonObject => {
+export const merged = (first: JsonObject, second: JsonObject, rewriting: Rewriting): JsonObject => {
+  const { meter, rules } = rewriting
   const made = new Map<string, Json>(each(first, meter))
   for (const [keyword, value] of each(second, meter)) {
     const own = member(first, keyword)
     const group = groups.find(names => names.includes(keyword))
     if (keyword.startsWith('unevaluated')) continue
-    if (own !== undefined) made.set(keyword, common(keyword, own, value, meter))
+    if (own !== undefined) made.set(keyword, common(keyword, own, value, rewriting))
     else if (group?.some(name => member(first, name) !== undefined) !== true) made.set(keyword, value)
   }
   // What these may apply to depends on the other keywords of one schema.
   made.delete('unevaluatedProperties')
   made.delete('unevaluatedItems')
-  return Object.fromEntries(made)
+  const whole = Object.fromEntries(made)
+  return rules.untypedUnions === true && isTypedUnion(whole) ? untyped(whole, rewriting) : whole
 }
 
 /** Merges schemas in pairs, so that no member is copied more often than there are rounds. */
-export const mergedAll = (schemas: readonly JsonObject[], meter: Meter): JsonObject => {
+export const mergedAll = (schemas: readonly JsonObject[], rewriting: Rewriting): JsonObject => {
   let left = schemas
   while (left.length > 1) {
     left = left.flatMap((first, index) => {
       const second = left[index + 1]
-      return index % 2 === 1 ? [] : [second === undefined ? first : merged(first, second, meter)]
+      return index % 2 === 1 ? [] : [second === undefined ? first : merged(first, second, rewriting)]
     })
   }
   return left[0] ?? {}
 }
 
-const common = (keyword: string, first: Json, second: Json, meter: Meter): Json => {
+const common = (keyword: string, first: Json, second: Json, rewriting: Rewriting): Json => {
+  const { meter } = rewriting
   switch (keyword) {
     case 'properties':
     case 'patternProperties':
-      return isObject(first) && isObject(second) ? members(first, second, meter) : first
+      return isObject(first) && isObject(second) ? members(first, second, rewriting) : first
     case 'required': {
       if (!isArray(first) || !isArray(second)) return first
       return [...new Set([...each(first, meter), ...each(second, meter)].map(([, name]) => name))]
@@ -71,17 +74,32 @@ const common = (keyword: string, first: Json, second: Json, meter: Meter): Json 
   }
 }
 
-const members = (first: JsonObject, second: JsonObject, meter: Meter): JsonObject => {
+const members = (first: JsonObject, second: JsonObject, rewriting: Rewriting): JsonObject => {
+  const { meter } = rewriting
   const made = new Map<string, Json>(each(first, meter))
   // Copying a member takes longer than looking at it.
   meter.pay(4 * made.size)
   for (const [name, schema] of each(second, meter)) {
     const own = member(first, name)
     if (own === undefined || own === true) made.set(name, schema)
-    else if (isObject(own) && isObject(schema)) made.set(name, merged(own, schema, meter))
+    else if (isObject(own) && isObject(schema)) made.set(name, merged(own, schema, rewriting))
     else if (schema === false) made.set(name, false)
   }
   return Object.fromEntries(made)
+}
+
+export const isTypedUnion = (schema: JsonObject): boolean =>
+  member(schema, 'type') !== undefined && isArray(member(schema, 'anyOf'))
+
+/** The type of a union goes into the alternatives that have none. */
+export const untyped = (schema: JsonObject, { meter, rules }: Rewriting): JsonObject => {
+  const [type = 'object', union] = [member(schema, 'type'), member(schema, 'anyOf')]
+  if (!isArray(union)) return schema
+  const branches = mapped(union, meter, branch =>
+    !isObject(branch) || member(branch, 'type') !== undefined || member(branch, 'anyOf') !== undefined
+      ? branch
+      : { type, ...(type === 'array' && { items: anySchema(rules) }), ...copy(branch, meter) })
+  return { ...copy(omit(schema, 'type'), meter), anyOf: branches }
 }
 
 const types = (first: Json, second: Json, meter: Meter): Json => {
@@ -120,54 +138,11 @@ export const acceptsAnything = (schema: Json, meter: Meter): boolean =>
   schema === true ||
   (isObject(schema) && [...each(schema, meter)].every(([keyword]) => isAnnotation(keyword)))
 
+export const copy = (schema: JsonObject, meter: Meter): Record<string, Json> =>
+  Object.fromEntries(each(schema, meter))
+
 export const elements = (array: JsonArray, meter: Meter): readonly Json[] =>
   [...each(array, meter)].map(([, element]) => element)
-
-/**
- * Merges alternative schemas of objects into one schema that accepts what at least one of them accepts.
- * @param alternatives makes one schema of those that the alternatives have for one member
- */
-export const mergedAlternatives = (
-  branches: readonly JsonObject[], { meter, rules }: Rewriting, alternatives: (schemas: readonly Json[]) => Json,
-): JsonObject => {
-  const namesOf = (branch: JsonObject) => [...each(propertiesOf(branch), meter)].map(([name]) => name)
-  const names = new Set(branches.flatMap(namesOf))
-  // Each schema is written once, although it may stand for many names.
-  const texts = new Map<Json, string>()
-  const textOf = (schema: Json): string => {
-    const text = texts.get(schema) ?? JSON.stringify(schema)
-    // Writing takes longer than a step for 64 bytes of text.
-    if (!texts.has(schema)) meter.pay(1 + (text.length >>> 3))
-    texts.set(schema, text)
-    return text
-  }
-  const properties = [...names].map((name): [string, Json] => {
-    meter.pay(4 * branches.length)
-    const schemas = branches.map(branch => schemaOfMember(branch, name, rules.isStrict === true))
-      .filter(schema => schema !== false)
-    return [name, alternatives([...new Map(schemas.map(one => [textOf(one), one])).values()])]
-  })
-  const [first, ...others] = branches.map(branch => requiredOf(branch, meter))
-  meter.pay((first?.length ?? 0) * others.length)
-  const sets = others.map(names => new Set(names))
-  const required = (first ?? []).filter(name => sets.every(names => names.has(name)))
-  const isClosed = branches.every(branch => member(branch, 'additionalProperties') === false)
-  return {
-    ...(properties.length > 0 && { properties: Object.fromEntries(properties) }),
-    ...(required.length > 0 && { required: [...required] }),
-    ...(isClosed && branches.every(branch => member(branch, 'patternProperties') === undefined) && {
-      additionalProperties: false,
-    }),
-  }
-}
-
-/** What a schema says of a member: false when it may not be there. */
-const schemaOfMember = (branch: JsonObject, name: string, isStrict: boolean): Json => {
-  const own = member(propertiesOf(branch), name)
-  if (own !== undefined || isStrict) return own ?? false
-  const isPatterned = member(branch, 'patternProperties') !== undefined
-  return isPatterned || (member(branch, 'additionalProperties') ?? true)
-}
 
 export const propertiesOf = (schema: JsonObject): JsonObject => {
   const properties = member(schema, 'properties')

@@ -61,6 +61,13 @@ export interface Node {
   allowsUndeclared: boolean
 }
 
+/** What a profile limits in all schemas together. */
+export const limits = {
+  properties: 'properties', enumValues: 'values of enum', characters: 'characters in names and values of enum',
+} as const
+
+export type Limit = keyof typeof limits
+
 /** What the keywords use of the whole rewriting. */
 export interface Rewriting {
   readonly rules: SchemaRules
@@ -71,6 +78,8 @@ export interface Rewriting {
   readonly isTaken: (node: Node, keyword: string) => boolean
   /** Notes why the profile refuses the definition. */
   readonly refuse: (place: Place, message: string) => void
+  /** Counts what the profile limits in all schemas together. @returns false beyond the limit */
+  readonly fits: (limit: Limit, more: number, place: Place) => boolean
   /** Rewrites a schema. Each schema is rewritten once for each place, so that the work does not multiply. */
   readonly rewritten: (schema: Json, place: Place) => Widened
   /** A schema that accepts nothing becomes one that accepts anything, if the profile has no `false`. */
@@ -81,4 +90,13 @@ export interface Rewriting {
 export const put = (node: Node, keyword: string, { schema, isExact }: Widened): void => {
   node.keywords.set(keyword, schema)
   node.isExact &&= isExact
+}
+
+/** Stands for any value in a strict profile: only scalars, because objects must name their members. */
+const scalars = ['string', 'number', 'boolean', 'null']
+
+/** The schema of any value, in the language of a profile. */
+export const anySchema = ({ isStrict, oneType }: SchemaRules): JsonObject => {
+  if (isStrict !== true) return {}
+  return oneType === true ? { anyOf: scalars.map(type => ({ type })) } : { type: [...scalars] }
 }

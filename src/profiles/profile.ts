@@ -71,6 +71,10 @@ export interface SchemaRules {
   readonly properties?: number
   /** Most values of `enum`, in all schemas together. */
   readonly enumValues?: number
+  /** Most characters in names of properties and values of `enum`, in all schemas together. */
+  readonly characters?: number
+  /** Most characters in one `enum` of more than 250 values. */
+  readonly longEnum?: number
 }
 
 /** A profile whose tools suit both. */
@@ -101,6 +105,7 @@ const both = (one: SchemaRules, other: SchemaRules): SchemaRules => ({
   notAtRoot: [...new Set([...one.notAtRoot ?? [], ...other.notAtRoot ?? []])],
   depth: least(one.depth, other.depth), properties: least(one.properties, other.properties),
   enumValues: least(one.enumValues, other.enumValues),
+  characters: least(one.characters, other.characters), longEnum: least(one.longEnum, other.longEnum),
 })
 
 /** The shorter of two classes of characters is a part of the other one. */

@@ -40,6 +40,7 @@ export class References {
     keyword: string, reference: Json, within: readonly Json[],
   ): { readonly target: Json } | { readonly note: string } {
     const isLocal = keyword === '$ref' && isString(reference) && !this.#hasResources
+    if (isLocal) this.#meter.pay(reference.length)
     const target = isLocal ? targetOf(this.#root, reference) : undefined
     if (target === undefined) return { note: 'accepts any type' }
     if (within.includes(target)) return { note: 'has the same structure again' }

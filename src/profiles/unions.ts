@@ -1,7 +1,8 @@
-import { each, isArray, isObject, member, omit, type Json, type JsonObject, type Meter } from '#protocol/json.js'
-import { anySchema } from './finish.js'
-import { acceptsAnything, elements, isTyped, merged, mergedAlternatives } from './merge.js'
-import { beside, put, type Node, type Rewriting } from './node.js'
+import {
+  each, isArray, isObject, member, omit, withMembers, type Json, type JsonObject, type Meter,
+} from '#protocol/json.js'
+import { acceptsAnything, elements, isTyped, merged, propertiesOf, requiredOf } from './merge.js'
+import { anySchema, beside, put, type Node, type Rewriting } from './node.js'
 import { describe, described } from './words.js'
 
 /** The simplest schema that accepts what at least one of the schemas accepts. */
@@ -19,10 +20,10 @@ const withWords = (any: JsonObject, schemas: readonly Json[], meter: Meter): Jso
   const [first, ...others] = schemas
   if (first === undefined) return any
   const about = others.length === 0 && isObject(first) ? member(first, 'description') : undefined
-  return { ...any, description: described(about, [describe(schemas, meter)]) }
+  return withMembers(any, { description: described(about, [describe(schemas, meter)]) }, meter)
 }
 
-/** One list of values in place of alternatives that are nothing else, such as the constants that tell them apart. */
+/** One list of values in place of alternatives that are nothing else, such as constants. */
 const enumerated = (schemas: readonly Json[], meter: Meter): JsonObject | undefined => {
   const values: Json[] = []
   const types = new Set<Json | undefined>()
@@ -64,7 +65,7 @@ export const union = (
     // `oneOf`, the `oneOf` becomes an `anyOf` inside `allOf`.
     if (member(source, 'anyOf') === undefined || keyword === 'anyOf') {
       if (knows('anyOf')) return void keywords.set('anyOf', schemas)
-    } else if (knows('allOf')) return void node.otherSchemas.push({ allOf: [{ anyOf: schemas }] })
+    } else if (rewriting.isTaken(node, 'allOf')) return void node.otherSchemas.push({ allOf: [{ anyOf: schemas }] })
     node.isExact = false
     tell()
   }
@@ -82,6 +83,48 @@ export const intersection = (node: Node, value: Json, rewriting: Rewriting): voi
   node.otherSchemas.push(...schemas.filter(isObject))
 }
 
+/** Merges alternative schemas of objects into one schema that accepts what at least one of them accepts. */
+const mergedAlternatives = (branches: readonly JsonObject[], rewriting: Rewriting): JsonObject => {
+  const { meter, rules } = rewriting
+  const namesOf = (branch: JsonObject) => [...each(propertiesOf(branch), meter)].map(([name]) => name)
+  const names = new Set(branches.flatMap(namesOf))
+  // Each schema is written once, although it may stand for many names.
+  const texts = new Map<Json, string>()
+  const textOf = (schema: Json): string => {
+    const text = texts.get(schema) ?? JSON.stringify(schema)
+    // Writing takes longer than a step for 64 bytes of text.
+    if (!texts.has(schema)) meter.pay(1 + (text.length >>> 3))
+    texts.set(schema, text)
+    return text
+  }
+  const properties = [...names].map((name): [string, Json] => {
+    meter.pay(4 * branches.length)
+    const schemas = branches.map(branch => schemaOfMember(branch, name, rules.isStrict === true))
+      .filter(schema => schema !== false)
+    return [name, anyOf([...new Map(schemas.map(one => [textOf(one), one])).values()], rewriting)]
+  })
+  const [first, ...others] = branches.map(branch => requiredOf(branch, meter))
+  meter.pay((first?.length ?? 0) * others.length)
+  const sets = others.map(names => new Set(names))
+  const required = (first ?? []).filter(name => sets.every(names => names.has(name)))
+  const isClosed = branches.every(branch => member(branch, 'additionalProperties') === false)
+  return {
+    ...(properties.length > 0 && { properties: Object.fromEntries(properties) }),
+    ...(required.length > 0 && { required: [...required] }),
+    ...(isClosed && branches.every(branch => member(branch, 'patternProperties') === undefined) && {
+      additionalProperties: false,
+    }),
+  }
+}
+
+/** What a schema says of a member: false when it may not be there. */
+const schemaOfMember = (branch: JsonObject, name: string, isStrict: boolean): Json => {
+  const own = member(propertiesOf(branch), name)
+  if (own !== undefined || isStrict) return own ?? false
+  const isPatterned = member(branch, 'patternProperties') !== undefined
+  return isPatterned || (member(branch, 'additionalProperties') ?? true)
+}
+
 /**
  * Declares the members of schemas that apply under a condition which the profile does not know, so that the
  * model can name them.
@@ -90,13 +133,14 @@ export const intersection = (node: Node, value: Json, rewriting: Rewriting): voi
 export const conditional = (
   node: Node, schemas: readonly Json[], isCertain: boolean, rewriting: Rewriting,
 ): void => {
-  const { meter } = rewriting
+  const { meter, rules: { propertyName } } = rewriting
   const objects = schemas.filter(isObject)
   const branches = isCertain ? objects : [...objects, {}]
-  const { properties } = mergedAlternatives(branches, rewriting, some => anyOf(some, rewriting))
+  const { properties } = mergedAlternatives(branches, rewriting)
   const own = member(node.source, 'properties')
   const added = isObject(properties)
     ? [...each(properties, meter)].filter(([name]) => !isObject(own) || member(own, name) === undefined)
+      .filter(([name]) => !node.place.isRoot || propertyName?.test(name) !== false)
     : []
   if (added.length > 0) node.otherSchemas.push({ properties: Object.fromEntries(added) })
 }
@@ -104,7 +148,7 @@ export const conditional = (
 /** Merges the alternatives of the root into one object. A strict profile needs this for every object. */
 export const folded = (schema: JsonObject, node: Node, rewriting: Rewriting): JsonObject => {
   const { meter, rules: { notAtRoot = [], isStrict } } = rewriting
-  const isAnObject = member(schema, 'properties') !== undefined || member(schema, 'type') === 'object'
+  const isAnObject = member(schema, 'properties') !== undefined || isTyped(member(schema, 'type'), 'object')
   let made = schema
   for (const keyword of ['anyOf', 'oneOf'] as const) {
     const alternatives = member(made, keyword)
@@ -121,8 +165,7 @@ export const folded = (schema: JsonObject, node: Node, rewriting: Rewriting): Js
       return type === undefined || isTyped(type, 'object')
     })
     made = omit(made, keyword)
-    if (objects.length > 0)
-      made = merged(made, mergedAlternatives(objects, rewriting, schemas => anyOf(schemas, rewriting)), meter)
+    if (objects.length > 0) made = merged(made, mergedAlternatives(objects, rewriting), rewriting)
   }
   return made
 }

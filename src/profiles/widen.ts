@@ -4,17 +4,22 @@ import {
 } from '#protocol/json.js'
 import { dialectOf } from '#protocol/json-schema.js'
 import { quote, wirePath } from '#protocol/quote.js'
-import { anySchema, withProfileRules } from './finish.js'
+import { withProfileRules } from './finish.js'
+import { child, condition, contained, schemaMap, without } from './keywords.js'
 import { enumeration, tuple } from './lists.js'
-import { Members } from './members.js'
-import { isAnnotation, merged, mergedAll } from './merge.js'
+import { declaredMembers, requiredMembers } from './members.js'
+import { elements, isAnnotation, merged, mergedAll } from './merge.js'
 import {
-  below, put, stepsOf, type Node, type Place, type Refusal, type Rewriting, type Widened,
+  anySchema, below, type Limit, limits, stepsOf, type Node, type Place, type Refusal, type Rewriting,
+  type Widened,
 } from './node.js'
 import type { SchemaRules } from './profile.js'
 import { References } from './references.js'
-import { conditional, folded, intersection, union } from './unions.js'
-import { describe, text, withNotes } from './words.js'
+import { folded, intersection, union } from './unions.js'
+import { withNotes } from './words.js'
+
+/** Values in one `enum`, beyond which their characters are limited. */
+const manyValues = 250
 
 /** Reasons that are told of one definition. */
 const maxRefusals = 20
@@ -32,7 +37,7 @@ const headerKeyword = 'x-mcp-header'
  */
 export const widen = (
   schema: JsonObject, rules: SchemaRules, meter: Meter, key: 'inputSchema' | 'outputSchema',
-): { readonly schema: JsonObject; readonly notes: readonly string[]; readonly refused: readonly Refusal[] } => {
+): Pick<Widening, 'notes' | 'refused'> & { readonly schema: JsonObject } => {
   const widening = new Widening(schema, rules, meter)
   return { schema: widening.root(key), notes: widening.notes, refused: widening.refused }
 }
@@ -45,8 +50,7 @@ class Widening implements Rewriting {
   readonly #root: JsonObject
   readonly #keywords: ReadonlySet<string> | undefined
   readonly #references: References
-  readonly #members = new Members(this)
-  #enumValues = 0
+  readonly #counts = new Map<Limit, number>()
 
   constructor(root: JsonObject, rules: SchemaRules, meter: Meter) {
     this.#root = root
@@ -58,13 +62,15 @@ class Widening implements Rewriting {
 
   root(key: 'inputSchema' | 'outputSchema'): JsonObject {
     const place: Place = { path: { outer: undefined, step: key }, isRoot: true, within: [], level: 0 }
-    const isUntyped = key === 'inputSchema' && member(this.#root, 'type') === undefined
+    const type = member(this.#root, 'type')
+    const isForced = key === 'inputSchema' && type !== 'object'
     const { schema } = this.rewritten(
-      isUntyped ? withMembers(this.#root, { type: 'object' }, this.meter) : this.#root, place,
+      isForced ? withMembers(this.#root, { type: 'object' }, this.meter) : this.#root, place,
     )
     const keywords = new Map<string, Json>(isObject(schema) ? each(schema, this.meter) : [])
     const { needsType, needsProperties } = this.rules
-    if (needsType === true && member(this.#root, 'type') !== 'object') this.refuse(place, 'needs "type": "object"')
+    if (type !== 'object' && (needsType === true || (isForced && type !== undefined)))
+      this.refuse(place, 'needs "type": "object"')
     if (key === 'inputSchema') keywords.set('type', 'object')
     if (needsProperties === true && !isObject(member(this.#root, 'properties')))
       this.refuse(place, 'needs properties, if only empty ones')
@@ -74,6 +80,13 @@ class Widening implements Rewriting {
 
   readonly refuse = ({ path }: Place, message: string): void => {
     if (this.refused.length < maxRefusals) this.refused.push({ path: wirePath(...stepsOf(path)), message })
+  }
+
+  readonly fits = (limit: Limit, more: number, place: Place): boolean => {
+    const [count, most] = [(this.#counts.get(limit) ?? 0) + more, this.rules[limit] ?? Infinity]
+    this.#counts.set(limit, count)
+    if (count > most) this.refuse(place, `takes ${most} ${limits[limit]} at most`)
+    return count <= most
   }
 
   readonly knows = (keyword: string): boolean =>
@@ -118,9 +131,10 @@ class Widening implements Rewriting {
     const [other, ...more] = node.otherSchemas
     if (other !== undefined) {
       // `merged` leaves out what depends on the other keywords of one schema.
-      node.isExact &&= more.length === 0 && [...each(schema, this.meter)].every(([keyword]) => isAnnotation(keyword))
+      node.isExact &&= more.length === 0
+        && [...each(schema, this.meter)].every(([keyword]) => isAnnotation(keyword))
         && unevaluated.every(keyword => member(other, keyword) === undefined)
-      schema = merged(schema, mergedAll(node.otherSchemas, this.meter), this.meter)
+      schema = merged(schema, mergedAll(node.otherSchemas, this), this)
     }
     if (node.isExact && node.otherSchemas.length === 0) return schema
     for (const keyword of unevaluated) {
@@ -143,8 +157,9 @@ class Widening implements Rewriting {
       case '$recursiveRef':
         return this.#reference(node, keyword, value)
       case '$schema':
-        if (this.#takesDialect(value)) return this.knows(keyword) ? void keywords.set(keyword, value) : undefined
-        return this.refuse(inner, `takes JSON Schema ${(this.rules.dialects ?? []).join(', ')} only`)
+        if (!this.#takesDialect(value)) this.refuse(inner, `takes JSON Schema ${this.rules.dialects?.join(', ')} only`)
+        else if (this.knows(keyword)) keywords.set(keyword, value)
+        return
       case '$id':
       case 'id':
       case '$anchor':
@@ -166,30 +181,30 @@ class Widening implements Rewriting {
       case 'enum':
         return this.#enumeration(node, isArray(value) ? value : [])
       case 'properties':
-        return this.#members.declared(node, value)
+        return declaredMembers(node, value, this)
       case 'required':
-        return this.#members.required(node, value)
+        return requiredMembers(node, value, this)
       case 'patternProperties':
       case 'dependentSchemas':
-        if (!isObject(value)) return this.#without(node, keyword, value)
-        return this.#map(node, keyword, value, inner)
+        if (!isObject(value)) return without(node, keyword, value, this)
+        return schemaMap(node, keyword, value, inner, this)
       case 'additionalProperties':
         if (typeof value === 'boolean' && this.knows(keyword)) return void keywords.set(keyword, value)
-        return this.#child(node, keyword, value, { ...inner, level: place.level + 1 })
+        return child(node, keyword, value, { ...inner, level: place.level + 1 }, this)
       case 'propertyNames':
       case 'unevaluatedProperties':
       case 'unevaluatedItems':
       case 'contentSchema':
-        return this.#child(node, keyword, value, inner)
+        return child(node, keyword, value, inner, this)
       case 'items':
         // As part of the tuple, if there is one that the profile does not know.
         if (this.knows('prefixItems') || member(node.source, 'prefixItems') === undefined)
-          this.#child(node, keyword, value, inner)
+          child(node, keyword, value, inner, this)
         return
       case 'prefixItems':
         return tuple(node, value, this)
       case 'contains':
-        return this.#contained(node, value)
+        return contained(node, value, this)
       case 'minContains':
       case 'maxContains':
         // With `contains`; without it they say nothing.
@@ -203,23 +218,23 @@ class Widening implements Rewriting {
       case 'not': {
         const { schema, isExact } = this.rewritten(value, inner)
         if (isExact && this.isTaken(node, keyword)) keywords.set(keyword, schema)
-        else this.#without(node, keyword, value)
+        else without(node, keyword, value, this)
         return
       }
       case 'if':
-        return this.#condition(node, value)
+        return condition(node, value, this)
       case 'then':
       case 'else':
         // With `if`; without it they say nothing.
         if (member(node.source, 'if') === undefined && this.isTaken(node, keyword))
-          this.#child(node, keyword, value, inner)
+          child(node, keyword, value, inner, this)
         return
       default:
         if (keyword === 'format' && isString(value) && this.rules.formats?.includes(value) === false) {
           this.refuse(inner, `does not know the format ${quote(value)}`)
-          return this.#without(node, keyword, value)
+          return without(node, keyword, value, this)
         }
-        return this.knows(keyword) ? void keywords.set(keyword, value) : this.#without(node, keyword, value)
+        return this.knows(keyword) ? void keywords.set(keyword, value) : without(node, keyword, value, this)
     }
   }
 
@@ -229,57 +244,16 @@ class Widening implements Rewriting {
     return dialects === undefined || (dialect !== undefined && dialects.includes(dialect))
   }
 
-  /** Leaves a keyword out, and adds a note with its value. */
-  #without(node: Node, keyword: string, value: Json): void {
-    const weaker = bounds.get(keyword)
-    if (weaker !== undefined && this.knows(weaker) && member(node.source, weaker) === undefined)
-      node.keywords.set(weaker, value)
-    if (!isAnnotation(keyword)) node.isExact = false
-    const isTold = keyword === 'format' || keyword === 'default' || !isAnnotation(keyword)
-    if (isTold && !isObject(value) && !isArray(value)) node.notes.push(`${keyword} ${text(value)}`)
-  }
-
-  /** A keyword whose value is one schema. */
-  #child(node: Node, keyword: string, value: Json, place: Place): void {
-    if (!this.knows(keyword)) return this.#without(node, keyword, value)
-    const widened = this.rewritten(value, place)
-    if (widened.schema === false && this.rules.noBooleans === true && keyword !== 'additionalProperties')
-      return this.#without(node, keyword, value)
-    put(node, keyword, widened)
-  }
-
-  #map(node: Node, keyword: string, schemas: JsonObject, place: Place): void {
-    let isExact = true
-    const schema = mapped(schemas, this.meter, (one, name) => {
-      const widened = this.rewritten(one, below(place, name))
-      isExact &&= widened.isExact
-      return widened.schema
-    })
-    if (this.knows(keyword)) return put(node, keyword, { schema, isExact })
-    this.#without(node, keyword, schemas)
-    if (keyword === 'patternProperties') node.allowsUndeclared = true
-    else conditional(node, [...each(schema, this.meter)].map(([, one]) => one), false, this)
-  }
-
-  /** `contains` stays with `maxContains` only if it is exact: a wider one would count more elements. */
-  #contained(node: Node, value: Json): void {
-    const [least, most] = [member(node.source, 'minContains'), member(node.source, 'maxContains')]
-    const widened = this.rewritten(value, below(node.place, 'contains'))
-    if (!this.knows('contains') || (!widened.isExact && most !== undefined))
-      return this.#without(node, 'contains', value)
-    put(node, 'contains', widened)
-    for (const [keyword, bound] of [['minContains', least], ['maxContains', most]] as const) {
-      if (bound === undefined) continue
-      if (this.knows(keyword)) node.keywords.set(keyword, bound)
-      else this.#without(node, keyword, bound)
-    }
-  }
-
   #enumeration(node: Node, values: JsonArray): void {
-    const { enumValues: most = Infinity } = this.rules
-    const isSurplus = (this.#enumValues += lengthOf(values)) > most
-    if (isSurplus) this.refuse(below(node.place, 'enum'), `takes ${most} values of enum at most`)
-    enumeration(node, values, this.knows('enum') && !isSurplus, this)
+    const place = below(node.place, 'enum')
+    const strings = elements(values, this.meter).filter(isString)
+    const characters = strings.reduce((sum, { length }) => sum + length, 0)
+    const { longEnum: most = Infinity } = this.rules
+    const isLong = strings.length > manyValues && characters > most
+    if (isLong) this.refuse(place, `takes ${most} characters in more than ${manyValues} values of one enum`)
+    const hasRoom =
+      [this.fits('enumValues', lengthOf(values), place), this.fits('characters', characters, place), !isLong]
+    enumeration(node, values, this.knows('enum') && !hasRoom.includes(false), this)
   }
 
   /** Keeps a reference that the profile knows, or else copies its target. */
@@ -304,25 +278,6 @@ class Widening implements Rewriting {
     if (isObject(schema)) node.otherSchemas.push(schema)
     else if (schema === false) node.isExact = false
   }
-
-  /** `if` is kept only if it is exact: a wider condition would apply `then` to more values. */
-  #condition(node: Node, condition: Json): void {
-    const parts = ['then', 'else'].flatMap(keyword => {
-      const schema = member(node.source, keyword)
-      return schema === undefined ? [] : [[keyword, schema, this.rewritten(schema, below(node.place, keyword))] as const]
-    })
-    const { schema, isExact } = this.rewritten(condition, below(node.place, 'if'))
-    const keywords = ['if', ...parts.map(([keyword]) => keyword)]
-    if (isExact && keywords.every(keyword => this.isTaken(node, keyword))) {
-      node.keywords.set('if', schema)
-      for (const [keyword, , part] of parts) put(node, keyword, part)
-      return
-    }
-    this.#without(node, 'if', condition)
-    for (const [keyword, source] of parts)
-      node.notes.push(`${keyword === 'then' ? 'if' : 'unless'} ${describe([condition], this.meter)}: ${describe([source], this.meter)}`)
-    conditional(node, parts.map(([, , part]) => part.schema), parts.length > 1, this)
-  }
 }
 
 /** What rewriting a schema and a keyword takes, in steps of 25 ns (measured). */
@@ -330,6 +285,3 @@ const stepsOfSchema = 80
 const stepsOfKeyword = 24
 
 const unevaluated = ['unevaluatedProperties', 'unevaluatedItems'] as const
-
-/** The inclusive bound of an exclusive one. */
-const bounds = new Map([['exclusiveMinimum', 'minimum'], ['exclusiveMaximum', 'maximum']])

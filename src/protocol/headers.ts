@@ -227,7 +227,7 @@ export const readMediaType = (text = ''): MediaType => usual.get(text) ?? read(t
 const read = (text: string): MediaType => {
   const [type = '', ...parameters] = text.split(';').map(part => part.trim().toLowerCase())
   const charsets = parameters.filter(parameter => parameter.startsWith('charset'))
-    .map(parameter => parameter.replace(/^charset\s*=\s*("?)(.*)\1$/, '$2'))
+    .map(parameter => parameter.replace(/^charset\s*=\s*/, '').replace(/^"(.*)"$/s, '$1'))
   return { type, parameters, charsets, isUtf8: charsets.every(charset => sameAsUtf8.has(charset)) }
 }
 

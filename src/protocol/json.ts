@@ -61,17 +61,33 @@ export const pointer = (...parts: readonly (string | number)[]): string => {
   return path
 }
 
-/** Equal as JSON values: member order does not matter, the order of elements does. */
-export const equal = (a: Json | undefined, b: Json | undefined): boolean => {
+/** Steps for listing the members of an object: V8 sorts those of larger ones, and looks them up slowly. */
+export const costOfMembers = (count: number): number => (count > manyMembers ? costOfMany : 4) * count
+export const manyMembers = 200
+export const costOfMany = 40
+
+/**
+ * Equal as JSON values: member order does not matter, the order of elements does. Ends at the first
+ * difference.
+ * @param a its members are looked up in the other value, which may have very many
+ * @param pay is told the steps
+ */
+export const equal = (
+  a: Json | undefined, b: Json | undefined, pay?: (steps: number) => void,
+): boolean => {
+  pay?.(isString(a) ? 3 + (a.length >> 6) : 3)
   if (a === b) return true
   if (isArray(a)) {
     if (!isArray(b) || lengthOf(a) !== lengthOf(b)) return false
-    return elementsOf(a).every((element, index) => equal(element, b[index]))
+    return elementsOf(a).every((element, index) => equal(element, b[index], pay))
   }
   if (!isObject(a) || !isObject(b)) return false
   const keys = Object.keys(membersOf(a))
-  if (keys.length !== Object.keys(membersOf(b)).length) return false
-  return keys.every(key => Object.hasOwn(b, key) && equal(a[key], b[key]))
+  pay?.(costOfMembers(keys.length))
+  if (!keys.every(key => Object.hasOwn(b, key) && equal(a[key], b[key], pay))) return false
+  const { length } = Object.keys(membersOf(b))
+  pay?.(costOfMembers(length))
+  return keys.length === length
 }
 
 /** Estimates the memory that a value takes, in bytes. Stops soon after `limit`. */
@@ -166,7 +182,8 @@ export function each(value: JsonArray | JsonObject, meter: Meter): Walk<string |
   return isArray(value) ? new Elements(value, meter) : new Members(value, meter)
 }
 
-const manyMembers = 1000
+/** Members of an object of which a walk costs more. */
+const manyToWalk = 1000
 
 /** Not a generator, because V8 can inline this into a loop. */
 class Elements implements Walk<number> {
@@ -193,7 +210,7 @@ class Members implements Walk<string> {
   constructor(readonly object: JsonObject, readonly meter: Meter) {
     this.#names = Object.keys(membersOf(object))
     // V8 keeps an object of many members in a hash table, and sorts its keys for each walk.
-    if (this.#names.length > manyMembers) meter.pay(this.#names.length)
+    if (this.#names.length > manyToWalk) meter.pay(this.#names.length)
   }
 
   [Symbol.iterator](): this {

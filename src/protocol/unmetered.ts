@@ -33,4 +33,4 @@ export const parseJson = (text: string): Json | undefined => {
 export const member = (object: json.JsonObject | undefined, key: string): Json | undefined =>
   unmetered(json.member(object, key))
 
-export const { equal, isString, pointer, weigh } = json
+export const { costOfMany, costOfMembers, equal, isString, manyMembers, pointer, weigh } = json

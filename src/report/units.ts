@@ -19,11 +19,11 @@ export const count = (number: number, noun: string): string =>
 export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0)
 
 /** `1,234,567` */
-export const whole = (number: number): string => String(number).replace(/\B(?=(\d{3})+$)/g, ',')
+export const whole = (number: number): string => number.toLocaleString('en-US')
 
 /** Three significant digits; below 1, two decimals. */
 const digits = (number: number): string =>
-  number.toFixed(number < 9.995 ? 2 : number < 99.95 ? 1 : 0).replace(/\.0+$|(\.\d*?)0+$/, '$1')
+  String(Number(number.toFixed(number < 9.995 ? 2 : number < 99.95 ? 1 : 0)))
 
 const two = (number: number): string => String(number).padStart(2, '0')
 

@@ -1,3 +1,4 @@
+import { decimal } from '#protocol/decimal.js'
 import { parseJson, type Meter } from '#protocol/json.js'
 import { afterScalar, afterSpace, afterString, byte, stringOf } from '#protocol/scan.js'
 
@@ -48,21 +49,6 @@ export const readExactly = (text: string, meter: Meter): Exact | undefined => {
     }
   }
   return whole
-}
-
-const numberForm = /^(-?)0*(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/
-
-/** One spelling for each number; literals stay. */
-const decimal = (text: string): string => {
-  const [, sign, whole, fraction = '', exponent = '0'] = numberForm.exec(text) ?? []
-  if (sign === undefined || whole === undefined) return text
-  const digits = whole + fraction
-  let [from, to] = [0, digits.length]
-  while (digits[from] === '0') from++
-  while (to > from && digits[to - 1] === '0') to--
-  if (from === to) return '0'
-  const point = Number(exponent) + whole.length - from
-  return Number.isSafeInteger(point) ? `${sign}.${digits.slice(from, to)}e${point}` : text
 }
 
 /** Equal as JSON values; a null member equals a missing one, because serialisers differ there. */

@@ -97,7 +97,7 @@ const faultOf = (uri: string): string | undefined => {
   // On the web a user name alone may be a token; elsewhere (`ssh://git@host`) it is not.
   if (password !== '' || (username !== '' && web.has(scheme))) return 'bears credentials'
   // The parser has resolved `..` already, so the text is searched.
-  const path = uri.replace(/^[\0-\x20]+|[\t\n\r]/g, '').replace(/[?#][^]*$/, '')
+  const path = uri.replace(/^[\0-\x20]+|[\t\n\r]/g, '').replace(/[?#][^]*/, '')
   return climbs.test(path) ? `climbs out of its place with ".." (${quote(uri)})` : undefined
 }
 

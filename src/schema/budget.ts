@@ -92,13 +92,6 @@ export class Budget {
   }
 }
 
-/** V8 sorts the members of larger objects to list them, and a look-up costs ten times as much. */
-export const manyMembers = 200
-export const costOfMany = 40
-
-/** Steps for listing the members of an object. */
-export const costOfMembers = (count: number): number => (count > manyMembers ? costOfMany : 4) * count
-
 /** Steps for hashing or copying a name. */
 export const costOfName = (text: string): number => 2 + (text.length >> 2)
 

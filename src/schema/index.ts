@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { Checked, SchemaChecker, SchemaLimits, SchemaProblem, Subject } from '#core/check.js'
+import type {
+  Checked, SchemaChecker, SchemaLimits, SchemaProblem, Subject, ValueSubject,
+} from '#core/check.js'
 import { isArray, isObject, unmetered, type Json, type JsonObject } from '#protocol/unmetered.js'
 import { byteValidator, checkedOf, parsedOf, stepsOfReading, textOf } from '#protocol/read-fast.js'
 import { turns } from '#protocol/turns.js'
@@ -68,7 +70,7 @@ class Checker implements WarmableChecker {
     try {
       const found = subject.kind === 'schema'
         ? this.#listed(unmetered(subject.schema), session)
-        : this.#validate(unmetered(subject.schema), unmetered(subject.value), session)
+        : this.#validate(unmetered(subject.schema), unmetered(subject.value), subject, session)
       if (found instanceof Promise) return found.then(problems => atPath(subject, problems))
       return atPath(subject, found)
     } catch {
@@ -79,10 +81,13 @@ class Checker implements WarmableChecker {
   #listed(schema: Json, session: string): Problems | Promise<Problems> {
     const plan = this.#planOf(schema)
     if ('over' in plan) return [{ kind: 'cost', path: '', message: plan.over }]
-    return plan.reading?.problems ?? this.#offload.read(plan, session).then(({ problems }) => problems)
+    return plan.reading?.problems ??
+      this.#offload.check(plan, undefined, session).then(({ problems }) => problems)
   }
 
-  #validate(schema: JsonObject | boolean, value: Json, session: string): Problems | Promise<Problems> {
+  #validate(
+    schema: JsonObject | boolean, value: Json, { text: textInFrame }: ValueSubject, session: string,
+  ): Problems | Promise<Problems> {
     const plan = this.#planOf(schema)
     if ('over' in plan) return unchecked(`: the schema ${plan.over}`)
     const { reading } = plan
@@ -93,13 +98,14 @@ class Checker implements WarmableChecker {
       if (reading === undefined || text.length > mainThreadBytes) return this.#offloaded(plan, text, session)
     }
     const parsed = unmetered(parsedOf(value))
-    if (reading === undefined) return this.#offloaded(plan, parsed, session)
+    const bytes = () => text ?? textInFrame?.() ?? Buffer.from(JSON.stringify(parsed, asFinite))
+    if (reading === undefined) return this.#offloaded(plan, bytes(), session)
     turns.spend(text?.length ?? 0)
     const budget = new Budget(mainThreadSteps)
     try {
       return verdict(reading, parsed, budget, mainThreadDepth)
     } catch (error) {
-      return this.#offloaded(plan, parsed, session, tooMuch(error).pattern)
+      return this.#offloaded(plan, bytes(), session, tooMuch(error).pattern)
     } finally {
       turns.spend(mainThreadSteps - budget.left)
       this.#plans.grew(plan, budget.kept)
@@ -134,13 +140,13 @@ class Checker implements WarmableChecker {
 
   /** @param pattern exhausted the budget here. When it overruns on the worker too, it is refused later */
   async #offloaded(
-    plan: Plan, value: Json | Buffer, session: string, pattern?: Exhausted['pattern'],
+    plan: Plan, value: Buffer, session: string, pattern?: Exhausted['pattern'],
   ): Promise<Problems> {
     const { validationMs } = this.#limits
     if (pattern?.overran === true) {
       return unchecked(`: it meets a pattern that took more than ${validationMs} ms before`)
     }
-    const { problems, overran } = await this.#offload.validate(plan, value, session)
+    const { problems, overran } = await this.#offload.check(plan, value, session)
     if (pattern !== undefined && overran === true) pattern.overran = true
     return problems
   }
@@ -169,6 +175,10 @@ class Checker implements WarmableChecker {
     return this.#plans.keep({ ...text, reading }, budget.kept)
   }
 }
+
+/** JSON has no word for Infinity, which a number beyond doubles becomes. */
+const asFinite = (_: string, value: unknown): unknown =>
+  (value === Infinity ? Number.MAX_VALUE : value === -Infinity ? -Number.MAX_VALUE : value)
 
 /** The main thread ran out of steps or native stack. @throws any other error */
 const tooMuch = (error: unknown): Exhausted => {

@@ -1,4 +1,4 @@
-import type { Exchange } from '#core/event.js'
+import type { Exchange, HttpEvent } from '#core/event.js'
 import type { Frame, ResponseHead } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
 
@@ -17,13 +17,6 @@ export type TransportEvent =
       readonly type: 'lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string
       readonly isElsewhere?: true
     }
-  /**
-   * The client may not have got this answer: its exchange was over, or its connection closed before the
-   * response was complete or before another request came on it. Reported once for each answer, also after
-   * `exchange-ended`, and only in sessions of the server: there the client can ask for the answer again with
-   * `Last-Event-ID`, on an exchange that is `resumed` (client-facing HTTP).
-   */
-  | { readonly type: 'undelivered'; readonly key: IdKey }
   /** An exchange was answered, or abandoned by the client: its frames are dropped (client-facing). */
   | { readonly type: 'exchange-ended'; readonly exchange: Exchange }
   /** An HTTP request without a message: GET wants a stream, DELETE ends the session (client-facing HTTP). */
@@ -40,30 +33,6 @@ export type TransportEvent =
    */
   | { readonly type: 'ended'; readonly reason: string; readonly exit?: Exit; readonly graceMs?: number }
   | HttpEvent
-
-/**
- * The part of an HTTP server's response that is no message. It goes to the client's transport (`hand`) past
- * the core, as the client's HTTP request goes to the server's transport (`open`).
- */
-export type HttpEvent =
-  /**
-   * The server's HTTP response has begun (server-facing): its status and end-to-end headers, without those
-   * about the length or the encoding of its body. Reported before its frames, unless no response may pass:
-   * then the client's transport chooses the status.
-   */
-  | {
-      readonly type: 'head'
-      readonly exchange: Exchange
-      readonly status: number
-      readonly headers: HttpHeaders
-    }
-  /** An event without a message (`id` and `retry`) or a comment, encoded anew. */
-  | { readonly type: 'between'; readonly exchange: Exchange; readonly lines: string }
-  /**
-   * The server's HTTP response is over (server-facing); frames of it may still be judged.
-   * @property resumable the client can fetch the rest with `Last-Event-ID`: unanswered requests are not lost
-   */
-  | { readonly type: 'stream-ended'; readonly exchange: Exchange; readonly resumable: boolean }
 
 /** By lower-case name; a repeated header has several values. */
 export type HttpHeaders = ResponseHead['headers']

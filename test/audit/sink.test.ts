@@ -162,8 +162,9 @@ for (const end of ['audit.close()', 'process.kill(process.pid, "SIGKILL")'] as c
     const audit = await open(file)
     audit.write(called)
     audit.close()
-    t.match(verify([file]), { ok: true, records: before.records + 2, lost: before.lost })
-    t.match(records(file).slice(-2), [
+    t.match(verify([file]), { ok: true, records: before.records + 3, lost: before.lost })
+    t.match(records(file).slice(-3), [
+      { event: 'audit/checkpoint', reason: 'start' },
       { event: 'audit/lost', from: 'relay', lost: before.lost }, { event: 'tools/call' },
     ])
     t.strictSame(readdirSync(join(file, '..')), ['audit.ndjson'], 'the note is gone')

@@ -24,10 +24,11 @@ interface Setting {
   readonly auth: object
   readonly server?: object
   readonly env?: NodeJS.ProcessEnv
+  readonly args?: readonly string[]
 }
 
 /** A gateway with two servers that asks for the tokens of an issuer. */
-const gateway = async (t: Test, { auth, server, env }: Setting) => {
+const gateway = async (t: Test, { auth, server, env, args = [] }: Setting) => {
   const directory = scratch(t)
   const { command } = scripted(directory, reactions)
   const config = join(directory, 'customs.json')
@@ -36,7 +37,7 @@ const gateway = async (t: Test, { auth, server, env }: Setting) => {
   writeFileSync(config, JSON.stringify({
     version: 1, auth, audit: { file: audit }, servers: { files: { ...one, ...server }, other: one },
   }))
-  const { relay, url } = await serve(t, ['--config', config], [], env)
+  const { relay, url } = await serve(t, ['--config', config, ...args], [], env)
   return {
     url, relay,
     audit: () => auditOf(audit.replace('audit', 'audit.files')),
@@ -113,7 +114,7 @@ void t.test('a real issuer\'s tokens let clients in, and the subject is on recor
 
 void t.test('a token that was not issued for this relay, or not by its issuer, is refused', async t => {
   const issuer = await ForgingIssuer.open(t)
-  const relay = await gateway(t, { auth: { issuer: issuer.url, audience, scopes: ['mcp'] } })
+  const relay = await gateway(t, { auth: { issuer: issuer.url, audience, scopes: ['mcp'] }, args: ['--log-level', 'info'] })
   const good = { aud: resource, scope: 'mcp', client_id: 'app' }
   const statusOf = async (token: string) => (await relay.post(token, initialize)).status
   const now = Math.floor(Date.now() / 1000)
@@ -145,8 +146,13 @@ void t.test('a token that was not issued for this relay, or not by its issuer, i
     ['another payload', `${head}.${Buffer.from(JSON.stringify({ ...good, iss: issuer.url, sub: 'root', exp: now + 600 })).toString('base64url')}.${'A'.repeat(342)}`],
     ['opaque', 'abcdef'],
     ['three dots', 'a.b.c'],
+    ['bound to a certificate', await issuer.token({ ...good, cnf: { 'x5t#S256': 'x' } })],
   ]
   for (const [name, token] of bad) t.equal(await statusOf(token), 401, name)
+  const log = relay.relay.stderr()
+  t.match(log, 'its audience is \\"https://elsewhere.example.com\\", not \\"https://gateway.example.com\\"')
+  t.match(log, /"iss\\" claim/)
+  for (const [name, token] of bad) if (token.length > 20) t.notOk(log.includes(token.slice(-20)), name)
   const lacking = await relay.post(await issuer.token({ ...good, scope: 'other' }), initialize)
   t.equal(lacking.status, 403)
   t.match(challengeOf(lacking), /error="insufficient_scope", scope="mcp"/)

@@ -222,6 +222,33 @@ void t.test('login, --status and logout', async t => {
   }
 })
 
+void t.test('a client that the issuer has forgotten is registered anew, by the next relay and by login', async t => {
+  const [one, home] = [await RotatingIssuer.open(t), homeOf(t)]
+  const config = join(home.folder, 'customs.json')
+  writeFileSync(config, JSON.stringify({
+    version: 1, servers: { tickets: { url: one.url, auth: { loginMs: 2000 } } },
+  }))
+  const wrapped = async () => {
+    const relay = home.run(['wrap', '--config', config])
+    relay.send(initialize)
+    const answer = await relay.responseTo('1')
+    relay.closeInput()
+    await relay.exit
+    return answer
+  }
+  t.match(await wrapped(), '"serverInfo"')
+  one.revokeAll()
+  one.forgotten.add('client-1')
+  t.match(await wrapped(), '-31001')
+  t.match(await wrapped(), '"serverInfo"')
+  t.match(one.counts, { registrations: 2, logins: 2 })
+  one.revokeAll()
+  one.forgotten.add('client-2')
+  const login = home.run(['login', one.url])
+  t.equal((await login.exit).code, 0, login.stderr())
+  t.match(one.counts, { registrations: 3, logins: 3 })
+})
+
 void t.test('login --device gets tokens by a code', async t => {
   const [one, home] = [await openProtected(t, { configuration: { features: { deviceFlow: {
     enabled: true, mask: '****-****', charset: 'base-20', deviceInfo: () => ({}),
@@ -388,6 +415,13 @@ void t.test('where clients are authenticated, each has a login of its own, which
     (JSON.parse(status.untaken.join('')) as { holder: object }[]).map(({ holder }) => JSON.stringify(holder)).sort(),
     [JSON.stringify({ iss: inward.url, sub: 'alice' }), '{"token":"alice"}'],
   )
+  const own = home.run(['login', one.url])
+  t.equal((await own.exit).code, 0, own.stderr())
+  t.equal(home.files().length, 3)
+  const logout = home.run(['logout', one.url])
+  await logout.exit
+  t.match(logout.stderr(), /Kept: 2 of clients of serve/)
+  t.equal(home.files().length, 2, 'the logins of others stay')
   const unknown = home.run(['login', '--config', config, '--server', 'tickets', '--token-name', 'carol'])
   t.equal((await unknown.exit).code, 2)
   const two = home.run(['login', '--subject', 'alice', '--token-name', 'alice', '--config', config, '--server', 'tickets'])
@@ -396,6 +430,9 @@ void t.test('where clients are authenticated, each has a login of its own, which
   const nobody = home.run(['login', '--subject', 'alice', one.url])
   t.equal((await nobody.exit).code, 2)
   t.match(nobody.stderr(), '--subject needs --config FILE with auth.issuer')
+  const everybody = home.run(['logout', '--all-subjects', one.url])
+  t.equal((await everybody.exit).code, 0)
+  t.same(home.files(), [])
   relay.child.kill('SIGTERM')
   await relay.exit
   t.match(home.written(), '"sub":"bob"')

@@ -29,6 +29,8 @@ export class RotatingIssuer {
   metadata: Record<string, unknown> = {}
   /** The `iss` of authorization responses; undefined: its own. */
   iss: string | undefined
+  /** Clients that it does not know any more: `/authorize` shows an error and sends nobody back. */
+  readonly forgotten = new Set<string>()
   readonly secrets = new Set<string>()
   readonly asked: { path: string; parameters: URLSearchParams }[] = []
   readonly #families = new Map<string, Family>()
@@ -101,6 +103,7 @@ export class RotatingIssuer {
         this.counts.registrations += 1
         return json(201, { ...JSON.parse(body) as object, client_id: `client-${this.counts.registrations}` })
       case '/authorize': {
+        if (this.forgotten.has(parameters.get('client_id') ?? '')) return void response.writeHead(400).end('unknown client')
         const code = this.#secret()
         this.#codes.set(code, { scopes: parameters.get('scope') ?? 'mcp' })
         const back = new URL(parameters.get('redirect_uri') ?? '')

@@ -6,7 +6,7 @@ import { Recorder } from '#capture/recorder.js'
 import { recorded, replayed } from '#capture/replay.js'
 import type { Checked, Subject } from '#core/check.js'
 import { type Event, stdioExchange } from '#core/event.js'
-import { Batches } from '#core/batches.js'
+import { Relay } from '#core/relay.js'
 import { defaultLimits } from '#config/configuration.js'
 import { parseFrame } from '#protocol/parse.js'
 import { presetPolicy, type RuleName, rules } from '#rules/index.js'
@@ -65,7 +65,7 @@ const captured = async (
     payloads: 'full', limits, write: line => lines.push(parseLine(JSON.stringify(line)) ?? line),
     now: () => new Date(0),
   })
-  const relay = new Batches(options)
+  const relay = new Relay(options)
   let now = 0
   const handle = (event: Event) => {
     const effects = relay.handle(event, ++now)

@@ -452,10 +452,6 @@ const wrong = [
     'a path between replicas', 'state: { url: "redis://h", key: 0123456789abcdef, advertise: "http://a/b" }',
     ':1:51: state.advertise: must not have a path: http://HOST:PORT',
   ],
-  [
-    'a facade of several replicas', 'auth: facade\nstate: { url: "redis://:p@h" }',
-    ':1:1: auth.facade: goes not with state: only the replica at which a user logged in knows the login',
-  ],
   ['an upstream of a process', server('command: [b], upstream: none'), ':1:31: servers.a.upstream: goes only with url'],
   [
     'a static upstream without headers', server('url: "https://a.example", upstream: static'),

@@ -19,7 +19,8 @@ export const accepting = (
     drift: (part, name, said) => drift(all[part].get(name), said),
   }
   return {
-    legacy: offer, modern: offer, isTrusted: false, isFrozen: false, exactly: () => undefined, actions: {},
+    legacy: offer, modern: offer, isTrusted: false, isFrozen: false,
+    exactResult: () => undefined, actions: {},
     written: () => '', ...parts,
   }
 }

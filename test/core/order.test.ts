@@ -1,5 +1,7 @@
+import fc from 'fast-check'
 import t from 'tap'
-import { answer, call, result, Script, weather } from './script.js'
+import { Ledger } from '#core/memory.js'
+import { answer, call, type Did, result, Script, type Setting, weather } from './script.js'
 
 const methods = (script: Script) =>
   script.raw.filter(({ to }) => to === 'server').map(({ bytes }) => {
@@ -175,5 +177,230 @@ t.test('the client waits for its requests, except for cancelled and long-lasting
   t.ok(relay.hasAwaitedRequest)
   script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 3 } })
   t.notOk(relay.hasAwaitedRequest)
+  t.end()
+})
+
+const notice = (data: unknown) =>
+  ({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data } })
+
+/** A relay in front of an HTTP server, with calls 1 and 2 on the exchanges x and y. */
+const called = (setting: Setting = {}, tool = weather) => {
+  const script = new Script(setting).begin([tool])
+  script.client(call(1, 'weather'), 'x')
+  script.client(call(2, 'weather'), 'y')
+  return script
+}
+
+t.test('what the server sends on an exchange keeps its order while a message of it is checked; others do not wait', t => {
+  const ledger = new Ledger(Infinity)
+  const script = called({ ledger })
+  const atRest = ledger.kept
+  script.holdChecks = true
+  t.same(script.server(answer(1, {}), 'x'), [])
+  t.same(script.happens({ type: 'between', exchange: 'x', lines: ': a' }), [])
+  t.same(script.server(notice('later'), 'x'), [])
+  t.same(script.happens({ type: 'request-lost', exchange: 'x', key: '2', reason: 'cut' }), [])
+  t.same(script.happens({ type: 'stream-ended', exchange: 'x', resumable: false }), [])
+  t.match(script.server(notice('now'), 'y'), [['to client', notice('now')]])
+  t.match(script.happens({ type: 'stream-ended', exchange: 'y', resumable: false }), [['hand', 'stream-ended']])
+  t.ok(ledger.kept > atRest, 'what waits is in the ledger')
+  t.match(script.release(), [
+    ['to client', { id: 1, result: {} }], ['hand', 'between'], ['to client', notice('later')],
+    ['to client', { id: 2, error: { code: -31001 } }], ['hand', 'stream-ended'],
+  ])
+  t.match(script.server(notice('after'), 'x'), [['to client', notice('after')]])
+  script.happens({ type: 'session-ended', reason: 'over' })
+  t.equal(ledger.kept, 0)
+  t.end()
+})
+
+t.test('a response that is whole completes its exchange, after its check', t => {
+  const script = called()
+  script.holdChecks = true
+  script.server(answer(1, {}), 'x')
+  t.same(script.happens({ type: 'whole', exchange: 'x' }), [])
+  t.match(script.release(), [['to client', { id: 1 }], ['complete', 'x']])
+  t.end()
+})
+
+t.test('the end of the server and of the session come after everything that came before; a failure comes at once', t => {
+  const script = called()
+  script.holdChecks = true
+  script.server(answer(1, {}), 'x')
+  script.server(notice('before the end'), 'x')
+  t.same(script.happens({ type: 'server-gone', reason: 'gone' }), [])
+  t.same(script.happens({ type: 'session-ended', reason: 'over' }), [])
+  t.match(script.release(), [
+    ['to client', { id: 1, result: {} }], ['to client', notice('before the end')],
+    ['to client', { id: 2, error: { code: -31001 } }],
+  ])
+  t.equal(script.entries.at(-1)?.event, 'session/end')
+
+  const failing = called()
+  failing.holdChecks = true
+  failing.server(answer(1, {}), 'x')
+  t.match(failing.happens({ type: 'server-gone', reason: 'broken', isFailure: true }), [
+    ['to client', { id: 1, error: { code: -31000 } }], ['to client', { id: 2, error: { code: -31000 } }],
+  ])
+  t.same(failing.release(), [])
+  t.end()
+})
+
+t.test('a list that changes behind a message that waits counts at once, and is announced in its place', t => {
+  const script = called()
+  script.holdChecks = true
+  script.server(answer(1, {}), 'x')
+  t.same(script.server({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' }, 'x'), [])
+  t.equal(script.relay.inputSchemaOf('weather'), undefined, 'the next call needs a new list')
+  t.match(script.release(), [
+    ['to client', { id: 1 }], ['to client', { method: 'notifications/tools/list_changed' }],
+  ])
+  t.end()
+})
+
+const outdated = { ...weather, outputSchema: { type: 'object', title: 'old' } }
+
+/** A replica whose list is outdated, with a call whose result breaks the old schema. */
+const outdatedReplica = () => {
+  const script = called({
+    shared: { digestOf: definition => JSON.stringify(definition) },
+    checkNow: ({ kind, schema, path }) =>
+      kind === 'value' && JSON.stringify(schema).includes('old') ? [{ kind: 'mismatch', path, message: 'must be new' }] : [],
+  }, outdated)
+  script.shares = ({ kind, part }) => (kind === 'find' && part === 'list' ? { is: 'newer' } : 'none')
+  return script
+}
+
+t.test('while the relay lists for a message that waits, the list and requests of the server do not wait for that message', t => {
+  const script = outdatedReplica()
+  t.match(
+    script.server(answer(1, {}), 'x').filter(([what]) => what === 'to server'),
+    [['to server', { method: 'tools/list' }]], 'the result breaks its schema, and another replica knows a newer list',
+  )
+  t.same(script.server(notice('later'), 'x'), [])
+  t.match(
+    script.server({ jsonrpc: '2.0', id: 's', method: 'roots/list' }, 'x').filter(([what]) => what.startsWith('to ')),
+    [['to server', { id: 's', error: {} }]],
+  )
+  t.match(
+    script.server(result(script.ownId, { tools: [weather] }), 'x').filter(([what]) => what.startsWith('to ')),
+    [['to client', { id: 1, result: { structuredContent: {} } }], ['to client', notice('later')]],
+  )
+  t.end()
+})
+
+t.test('when the server ends while the relay lists for a message, that message is judged without the list', t => {
+  const script = outdatedReplica()
+  script.server(answer(1, {}), 'x')
+  t.match(script.happens({ type: 'server-gone', reason: 'gone' }).filter(([what]) => what === 'to client'), [
+    ['to client', { id: 1, result: { isError: true } }], ['to client', { id: 2, error: { code: -31001 } }],
+  ])
+  t.end()
+})
+
+const names = ['x', 'y', 'z'] as const
+const parts = ['head', 'between', 'stream-ended', 'whole'] as const
+const calls = 5
+
+/** `check`: the server answers a call, and its answer is checked. `lost`: a call gets no answer. */
+const sent = fc.constantFrom('check' as const, 'notice' as const, 'lost' as const, ...parts)
+
+const step = fc.oneof(
+  fc.record({ on: fc.constantFrom(...names), sent }),
+  fc.record({ on: fc.constantFrom(...names), sent: fc.constant('is checked' as const) }),
+)
+
+/** Several exchanges of a relay, and the effects on the client that each of them waits for. */
+class Exchanges {
+  readonly script = withCalls()
+  readonly #waiting = new Map<string, string[]>(names.map(name => [name, []]))
+  readonly #next = new Map<string, number>(names.map(name => [name, 0]))
+  #last = 0
+
+  send(on: typeof names[number], what: 'check' | 'notice' | 'lost' | typeof parts[number]): void {
+    const number = this.#next.get(on) ?? 0
+    if (what === 'check' || what === 'lost') {
+      if (number >= calls) return
+      this.#next.set(on, number + 1)
+    }
+    const id = `${on}${number}`
+    const label = what === 'check' ? `checked ${id}` : what === 'lost' ? `lost ${id}` : `${what} ${++this.#last}`
+    this.#waiting.get(on)?.push(what === 'check' || what === 'lost' || what === 'notice' ? label : what)
+    this.#took(on, this.#effectsOf(on, what, id, label))
+  }
+
+  /** The check that the exchange waits for is done. */
+  check(on: typeof names[number]): void {
+    const at = this.script.held.findIndex(({ subjects }) =>
+      subjects.some(one => one.kind === 'value' && JSON.stringify(one.value).includes(`"${on}`)))
+    const [held] = at < 0 ? [] : this.script.held.splice(at, 1)
+    if (held === undefined) return
+    this.#waiting.get(on)?.splice(0, 1, `answered ${this.#waiting.get(on)?.[0]?.slice('checked '.length) ?? ''}`)
+    this.#took(on, this.script.happens({ type: 'checked', check: held.check, results: held.subjects.map(() => []) }))
+  }
+
+  /** Everything before the first answer that is being checked has its effect. */
+  get faults(): readonly string[] {
+    return names.flatMap(name => {
+      const waiting = this.#waiting.get(name) ?? []
+      return waiting.length === 0 || waiting[0]?.startsWith('checked ') === true ? [] : [`${name}: ${waiting.join()}`]
+    })
+  }
+
+  #effectsOf(on: string, what: string, id: string, label: string): Did[] {
+    const { script } = this
+    if (what === 'check') return script.server(answer(id, { id }), on)
+    if (what === 'notice') return script.server(notice(label), on)
+    if (what === 'lost') return script.happens({ type: 'request-lost', exchange: on, key: JSON.stringify(id), reason: 'cut' })
+    if (what === 'head') return script.happens({ type: 'head', exchange: on, status: 200, headers: new Map() })
+    if (what === 'between') return script.happens({ type: 'between', exchange: on, lines: ': a' })
+    if (what === 'whole') return script.happens({ type: 'whole', exchange: on })
+    return script.happens({ type: 'stream-ended', exchange: on, resumable: false })
+  }
+
+  #took(on: string, did: readonly Did[]): void {
+    for (const one of did) {
+      const expected = this.#waiting.get(on)?.shift()
+      const label = labelOf(one)
+      if (label !== expected) throw new Error(`${on}: ${String(label)} in the place of ${String(expected)}`)
+    }
+  }
+}
+
+const labelOf = ([what, value]: Did): string | undefined => {
+  if (what === 'hand') return String(value)
+  if (what === 'complete') return 'whole'
+  const { id, params, error } = value as { id?: string; params?: { data: string }; error?: unknown }
+  return params !== undefined ? params.data : `${error === undefined ? 'answered' : 'lost'} ${String(id)}`
+}
+
+/** A relay in front of a server without sessions, with calls on each exchange. */
+const withCalls = () => {
+  const script = new Script({
+    stateless: true,
+    checkNow: ({ path }) => (path.includes('structuredContent') ? undefined : []),
+  })
+  for (const name of names) {
+    script.client({ jsonrpc: '2.0', id: 'list', method: 'tools/list' }, name)
+    script.server(result('list', { tools: [weather] }), name)
+    for (let index = 0; index < calls; index++) script.client(call(`${name}${index}`, 'weather'), name)
+  }
+  script.holdChecks = true
+  return script
+}
+
+t.test('whatever waits, each exchange keeps its order, and none waits for another', t => {
+  fc.assert(fc.property(fc.array(step, { maxLength: 60 }), steps => {
+    const exchanges = new Exchanges()
+    for (const { on, sent } of steps) {
+      if (sent === 'is checked') exchanges.check(on)
+      else exchanges.send(on, sent)
+      if (exchanges.faults.length > 0) throw new Error(exchanges.faults.join('; '))
+    }
+    for (const name of names) for (let left = 0; left < calls; left++) exchanges.check(name)
+    const { script } = exchanges
+    if (script.held.length > 0) throw new Error(`${script.held.length} checks are not done`)
+    if (exchanges.faults.length > 0) throw new Error(exchanges.faults.join('; '))
+  }), { numRuns: 300 })
   t.end()
 })

@@ -4,7 +4,7 @@ import type { Checked, Subject } from '#core/check.js'
 import {
   type Effect, type Entry, type Exchange, exchangeNamed, type Side, stdioExchange,
 } from '#core/event.js'
-import { Batches } from '#core/batches.js'
+import { Relay } from '#core/relay.js'
 import { traced } from '#gateway/hooks.js'
 import type { Trace } from '#protocol/frame.js'
 import { keysOf } from '#protocol/message.js'
@@ -132,7 +132,7 @@ const verdict = (subject: Subject): Checked =>
 /** Plays both sides, and keeps account of what is owed. */
 class Play {
   readonly entries: Entry[] = []
-  readonly relay: Batches
+  readonly relay: Relay
   readonly #stateless: boolean
   readonly #asked: { key: string; exchange: Exchange }[] = []
   readonly #checks: { check: number; subjects: readonly Subject[] }[] = []
@@ -151,7 +151,7 @@ class Play {
     const policy = presetPolicy(preset, { purpose: 'relay', locked: false })
     // Where ids may mean anything, nobody can keep account of who is answered.
     policy.set('wire/id', 'block')
-    this.relay = new Batches({
+    this.relay = new Relay({
       server: 's',
       session: 's',
       nonce: 'n',
@@ -327,7 +327,8 @@ class Play {
         case 'failed':
           throw effect.cause
         case 'share':
-        case 'hold':
+        case 'hand':
+        case 'end':
         case 'complete':
         case 'abandon':
       }

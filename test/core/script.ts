@@ -3,7 +3,7 @@ import type { Effect, Entry, Event, Exchange, Named, Operation, Side } from '#co
 import type { RelayOptions } from '#core/options.js'
 import type { SharedAsk, SharedReply } from '#core/shared.js'
 import type { Action } from '#core/findings.js'
-import { Batches } from '#core/batches.js'
+import { Relay } from '#core/relay.js'
 import type { FrameLimits } from '#protocol/frame.js'
 import { parseFrame } from '#protocol/parse.js'
 import { isRuleName, presetPolicy, type RuleName, rules } from '#rules/index.js'
@@ -23,7 +23,7 @@ export type Did = readonly [string, unknown]
  * `holdChecks`.
  */
 export class Script {
-  readonly relay: Batches
+  readonly relay: Relay
   readonly #limits: FrameLimits
   /** The shared state: how it answers a question. */
   shares: (ask: SharedAsk) => SharedReply = () => 'none'
@@ -41,7 +41,7 @@ export class Script {
     const policy = presetPolicy('standard', { purpose: 'relay', locked: false })
     for (const [rule, action] of Object.entries(actions))
       if (isRuleName(rule) && action !== undefined) policy.set(rule, action)
-    this.relay = new Batches({
+    this.relay = new Relay({
       server: 'weather', session: 's1', nonce: 'nonce', stateless: false, policy, rules, trusted: true,
       tools: new Map(), listMs: 1000, requestMs: 0, maxTools: 5000, intent: false,
       checkNow: subject => (this.holdChecks ? undefined : verdict(subject)), ...options,
@@ -139,8 +139,10 @@ export class Script {
           const event = share === undefined ? undefined : { type: 'shared', share, reply } as const
           return [[`share ${ask.kind}`, `${ask.part} ${ask.name}`.trim()], ...(event ? this.happens(event) : [])]
         }
-        case 'hold':
+        case 'end':
           return []
+        case 'hand':
+          return [['hand', effect.event.type]]
         case 'complete':
           return [['complete', effect.exchange.name]]
         case 'failed':

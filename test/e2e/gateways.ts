@@ -13,10 +13,11 @@ import { serve } from './http-bridges.js'
 export const fixture = (name: string) =>
   fileURLToPath(new URL(`../../test/fixtures/process/${name}`, import.meta.url))
 
-export const initialize = request(
-  legacy, '0', 'initialize',
-  `"protocolVersion":"${legacy}","capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"1"}`,
+export const initializeWith = (revision: typeof legacy | '2025-03-26') => request(
+  revision, '0', 'initialize',
+  `"protocolVersion":"${revision}","capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"1"}`,
 )
+export const initialize = initializeWith(legacy)
 export const call = (id: number, name: string, given: object = {}, revision = legacy) =>
   request(revision, String(id), 'tools/call', `"name":"${name}","arguments":${JSON.stringify(given)}`)
 

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { auditOf, cli, scratch } from './bridge.js'
 import { legacy, modern } from './cases.js'
-import { begin, call, childrenOf, fixture, gateway, initialize, lives, open, send, textOf, until } from './gateways.js'
+import {
+  begin, call, childrenOf, fixture, gateway, initialize, initializeWith, lives, open, send, textOf, until,
+} from './gateways.js'
 import { start } from './harness.js'
 import { serve } from './http-bridges.js'
 
@@ -98,6 +100,20 @@ for (const [fault, reason] of faults) {
     await verified(t, directory)
   })
 }
+
+t.test('each request of a batch gets an error when its relay process dies', { skip }, async t => {
+  const revision = '2025-03-26'
+  const { url, relay, relays } = await gateway(t, ['one'])
+  const { session = '' } = await send(url('one'), {}, initializeWith(revision))
+  const headers = { 'mcp-session-id': session, 'mcp-protocol-version': revision }
+  await send(url('one'), headers, '{"jsonrpc":"2.0","method":"notifications/initialized"}')
+  const waiting = send(url('one'), headers, `[${call(1, 'held', {}, revision)},${call(2, 'held', {}, revision)}]`)
+  await until(() => (relay.stderr().match(/^held$/mg)?.length ?? 0) > 1)
+  for (const pid of relays()) process.kill(pid, 'SIGKILL')
+  const { status, text } = await waiting
+  t.equal(status, 502)
+  t.match(JSON.parse(text), [1, 2].map(id => ({ id, error: { code: -31001 } })))
+})
 
 t.test('a relay process is started when it is first used, and ends when nobody uses it', {
   skip

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Batches } from '#core/batches.js'
+import { Relay } from '#core/relay.js'
 import type { SchemaChecker } from '#core/check.js'
 import { type Exchange, stdioExchange } from '#core/event.js'
 import type { RelayOptions } from '#core/options.js'
@@ -147,7 +147,7 @@ const play = async (
     faults.maybe('audit')
   }
   const session = new Session({
-    client, server, core: new Batches(options), checks, audit, failed: () => undefined,
+    client, server, core: new Relay(options), checks, audit, failed: () => undefined,
   })
   session.start()
   client.tell({

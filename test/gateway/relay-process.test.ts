@@ -45,20 +45,21 @@ class FakeRelay {
         if (this.failure) throw this.failure
         this.generation = generation
       },
+      vitals: () => ({ rss: 0, sessions: this.sessions }),
       ready: () => Promise.resolve({ isReachable: true }),
       counted: () => Promise.resolve([]),
       endStreams: () => Promise.resolve(),
       giveUp: () => Promise.resolve(),
       endIfIdle: () => {
         const isIdle = this.end.inFlight === 0 && this.sessions === 0
-        if (isIdle) setImmediate(() => this.exit('it ended with code 0'))
+        if (isIdle) void settled().then(() => this.exit('it ended with code 0'))
         return isIdle
       },
       hurry: () => this.exit('it ended with code 0'),
     }
     this.end = new RelayEnd(far, {
       serve: request => void this.served.push({ path: request.url ?? '', generation: this.generation }),
-      calls, vitals: () => ({ rss: 0, sessions: this.sessions }), closed: () => undefined,
+      calls, closed: () => undefined,
     })
   }
 
@@ -271,6 +272,7 @@ t.test('an idle process ends, and what comes meanwhile is for the next one', asy
   response.emit('close')
   await looks(4)
   ask('/next')
+  await settled()
   await settled()
   t.equal(relays.length, 2)
   t.same(at(1).served.map(({ path }) => path), ['/next'])

@@ -158,7 +158,7 @@ t.test(
     t.equal(client.closed, 0)
     await checker.answer()
     await session.ended
-    t.match(client.log, [/^y .*"id":2,"error":\{"code":-31001/, /^x .*"id":1,"result"/])
+    t.match(client.log, [/^x .*"id":1,"result"/, /^y .*"id":2,"error":\{"code":-31001/])
     t.equal(records.at(-1)?.event, 'session/end')
     t.equal(client.closed, 1)
   },

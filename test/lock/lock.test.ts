@@ -94,6 +94,7 @@ t.test('a lock that was tampered with, or is none, is an error', t => {
     ],
     ['no version', '{"servers":{}}', /^lock: is no lock file: its version is not 2$/],
     ['a list', '[]', /^lock: it must be an object$/],
+    ['a list for a version', '{"version":[2],"servers":{}}', /^lock: is no lock file: its version is not 2$/],
     [
       'an unknown key', text.replace('"instructions"', '"instruction"'),
       /^lock: "first": unknown key "instruction"$/,

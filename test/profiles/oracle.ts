@@ -45,6 +45,7 @@ class Check {
   readonly #refused: Refusal[]
   #properties = 0
   #enumValues = 0
+  #characters = 0
 
   constructor(rules: SchemaRules, meter: Meter, refused: Refusal[]) {
     this.#rules = rules
@@ -55,6 +56,7 @@ class Check {
   root(schema: Json, key: string): void {
     const {
       notAtRoot = [], needsType, needsProperties, properties = Infinity, enumValues = Infinity,
+      characters = Infinity,
     } = this.#rules
     this.#schema(schema, [key], 0)
     if (!isObject(schema)) return
@@ -66,6 +68,7 @@ class Check {
     if (needsProperties === true && !isObject(member(schema, 'properties')))
       this.#refuse([key], 'needs properties, if only empty ones')
     if (this.#properties > properties) this.#refuse([key], `takes ${properties} properties at most`)
+    if (this.#characters > characters) this.#refuse([key], `takes ${characters} characters at most`)
     if (this.#enumValues > enumValues) this.#refuse([key], `takes ${enumValues} values of enum at most`)
   }
 
@@ -116,11 +119,16 @@ class Check {
     else if (keyword === 'type' && isArray(value) && oneType === true) refuse('takes one type')
     else if (keyword === 'enum' && isArray(value)) {
       this.#enumValues += lengthOf(value)
+      const texts = [...each(value, this.#meter)].flatMap(([, one]) => (isString(one) ? [one] : []))
+      this.#characters += texts.join('').length
+      const { longEnum = Infinity } = this.#rules
+      if (texts.length > 250 && texts.join('').length > longEnum) refuse('takes shorter lists')
       if (stringEnums === true && [...each(value, this.#meter)].some(([, one]) => !isString(one)))
         refuse('takes strings only in enum')
     } else if (keyword === 'properties' && isObject(value)) {
       for (const [name] of each(value, this.#meter)) {
         this.#properties++
+        this.#characters += name.length
         if (path.length === 1 && propertyName?.test(name) === false)
           this.#refuse([...path, keyword, name], `takes names such as ${propertyName.source}`)
       }

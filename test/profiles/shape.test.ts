@@ -19,7 +19,8 @@ const definition = (name: string): JsonObject => ({
 /** Schemas around a schema, by keyword. */
 const keywordsAround: Readonly<Record<string, (inner: Json) => Json>> = {
   properties: a => ({ properties: { a } }), items: items => ({ type: 'array', items }),
-  prefixItems: a => ({ prefixItems: [a] }), contains: contains => ({ contains, minContains: 1, maxContains: 2 }),
+  prefixItems: a => ({ prefixItems: [a] }),
+  contains: contains => ({ contains, minContains: 1, maxContains: 2 }),
   additionalProperties: additionalProperties => ({ additionalProperties }),
   patternProperties: a => ({ patternProperties: { '^a': a } }), propertyNames: propertyNames => ({ propertyNames }),
   dependentSchemas: a => ({ dependentSchemas: { a } }), allOf: a => ({ allOf: [a], minLength: 1 }),

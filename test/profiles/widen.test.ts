@@ -139,6 +139,25 @@ t.test('an output schema is shown for what it declares, or left out', t => {
   t.end()
 })
 
+t.test('a strict profile limits the characters of names and values', t => {
+  const list = (count: number, length: number, one = '') =>
+    ({ enum: Array.from({ length: count }, (_, n) => `${one}${n}`.padEnd(length, 'x')) })
+  for (const [title, properties, isAccepted] of [
+    ['a long list of short values', { a: list(300, 40) }, true],
+    ['a long list of long values', { a: list(300, 60) }, false],
+    ['a short list of long values', { a: list(200, 100) }, true],
+    ['many values', Object.fromEntries(Array.from({ length: 5 }, (_, n) => [`p${n}`, list(100, 250, `${n} `)])), false],
+    ['long names', Object.fromEntries(Array.from({ length: 1300 }, (_, n) => [`${n}`.padEnd(100, 'x'), { type: 'string' }])), false],
+  ] as const) {
+    for (const profile of profiles.filter(({ input }) => input.isStrict === true)) {
+      const { made, refused } = fit(toolOf({ type: 'object', properties }), profile, new Meter())
+      t.same(accepts(made, profile, new Meter()), [], title)
+      t.equal(refused.some(({ message }) => message.includes('characters')), !isAccepted, title)
+    }
+  }
+  t.end()
+})
+
 t.test('a large schema that many references copy is copied a few times', t => {
   const numbers = Array.from({ length: 1000 }, (_, n) => n)
   const z = { type: 'string', ...Object.fromEntries(numbers.map((n): [string, Json] => [`x${n}`, n])) }

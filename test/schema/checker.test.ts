@@ -161,7 +161,6 @@ t.test('a thread that dies, or never answers, is replaced, and waiting checks ar
   const script = new URL(`data:text/javascript,${encodeURIComponent(`
     import { parentPort } from 'node:worker_threads'
     parentPort.on('message', order => {
-      if (order.type === 'piece') return
       if (order.schema.text === '"die"') process.exit(1)
       if (order.schema.text === '"hang"') for (;;);
       parentPort.postMessage({ id: order.id, problems: [] })
@@ -169,7 +168,7 @@ t.test('a thread that dies, or never answers, is replaced, and waiting checks ar
   const offload = new Offload({ ...limits, validationMs: 1 }, { script, patienceMs: 2000 })
   const text = (what: string) => ({ digest: what, text: JSON.stringify(what), held: 0 })
   const answers =
-    await Promise.all(['fine', 'die', 'hang', 'fine'].map(what => offload.validate(text(what), 1, '')))
+    await Promise.all(['fine', 'die', 'hang', 'fine'].map(what => offload.check(text(what), Buffer.from('1'), '')))
   t.match(
     answers.map(({ problems }) => problems[0]?.message ?? ''),
     ['', 'its thread ended', 'does not answer', ''],
@@ -207,7 +206,7 @@ t.test('closing answers waiting checks, and later ones', async t => {
 
 t.test('too many waiting checks of one session are refused', async t => {
   const offload = new Offload(limits)
-  const ask = (session: string) => offload.validate({ digest: 'true', text: 'true', held: 0 }, 1, session)
+  const ask = (session: string) => offload.check({ digest: 'true', text: 'true', held: 0 }, Buffer.from('1'), session)
   const greedy = Array.from({ length: 300 }, () => ask('greedy'))
   t.strictSame((await ask('modest')).problems, [], 'another still has its share')
   const messages = (await Promise.all(greedy)).map(({ problems }) => problems[0]?.message)

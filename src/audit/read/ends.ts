@@ -24,14 +24,15 @@ const farthest = 256 * 1024 * 1024
 /**
  * Reads the first and the last record of a file. A cut line behind the last record stays in the file, where
  * `verify` reports it.
+ * @param heals whether the caller writes the line end that a last record lacks; else it is a cut line
  * @returns undefined when the file is no log
  */
-export const readEnds = (file: string): Ends | undefined => {
+export const readEnds = (file: string, heals = true): Ends | undefined => {
   const descriptor = openSync(file, 'r')
   try {
     const { size } = fstatSync(descriptor)
     const cut = size > 0 && read(descriptor, size - 1, size)[0] !== 0x0a
-    const last = lastRecord(descriptor, size)
+    const last = lastRecord(descriptor, size, heals)
     const first = last && firstRecord(file)
     if (last) {
       return {
@@ -39,18 +40,19 @@ export const readEnds = (file: string): Ends | undefined => {
       }
     }
     // Even the first line may have been cut short.
-    const isLog = size === 0 || (size < farthest && isTorn(read(descriptor, 0, 100)))
+    const [start] = read(descriptor, 0, 100).toString('latin1').split('\n', 1)
+    const isLog = size === 0 || (size < farthest && isTorn(Buffer.from(start ?? '', 'latin1')))
     return isLog ? { ...noEnds, cut } : undefined
   } finally {
     closeSync(descriptor)
   }
 }
 
-const lastRecord = (descriptor: number, size: number): ReadRecord | undefined => {
+const lastRecord = (descriptor: number, size: number, heals: boolean): ReadRecord | undefined => {
   for (let length = nearest; ; length *= 2) {
     const start = Math.max(0, size - length)
     const lines = new Lines()
-    const found = [...lines.take(read(descriptor, start, size)), lines.rest]
+    const found = [...lines.take(read(descriptor, start, size)), ...(heals ? [lines.rest] : [])]
     // Unless the search began at the file's start, the first piece is only the end of a line.
     for (const bytes of found.slice(start === 0 ? 0 : 1).reverse()) {
       const { record, wrong } = readLine(bytes)

@@ -3,6 +3,7 @@ import { readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { cannotRead } from '#errors.js'
 import { checkpointOf } from '../checkpoint.js'
+import { lostRecordsIn } from '../place.js'
 import { readLine, type ReadRecord } from './line.js'
 import { linesOf } from './lines.js'
 
@@ -14,7 +15,7 @@ export const logOf = (first: ReadRecord): string => checkpointOf(first.members)?
 
 /**
  * The logs in files and folders, each as its files in the order of its chain. In folders, and in the folders
- * below them, the files that are named `*.ndjson` and are not empty are read.
+ * below them, the files that are named `*.ndjson` and are not empty, or lack records, are read.
  * @throws CustomsError CANNOT_AUDIT when a file or folder cannot be read
  */
 export const findLogs = async (paths: readonly string[]): Promise<readonly (readonly string[])[]> => {
@@ -49,11 +50,14 @@ const chainsIn = (parts: readonly Part[]): readonly (readonly string[])[] => {
     .map(chain => chain.map(({ file }) => file))
 }
 
-/** Undefined when the file has no line, its first line is no record, or it is a pipe. */
+/** Undefined when it has none behind lines that a crash cut short, or is a pipe. */
 export const firstRecord = (file: string): ReadRecord | undefined => {
   // What is read of a pipe is gone: nothing would be left to verify.
   if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) return undefined
-  for (const { bytes } of linesOf(file)) return readLine(bytes).record
+  for (const { bytes } of linesOf(file)) {
+    const { record, torn } = readLine(bytes)
+    if (record !== undefined || torn === undefined) return record
+  }
   return undefined
 }
 
@@ -62,7 +66,7 @@ const filesIn = async (path: string): Promise<readonly string[]> => {
     if (!(await stat(path)).isDirectory()) return [path]
     const files = await logsIn(path)
     const sizes = await Promise.all(files.map(async file => (await stat(file)).size))
-    return files.filter((_, index) => sizes[index] !== 0)
+    return files.filter((file, index) => sizes[index] !== 0 || lostRecordsIn(file) > 0)
   } catch (cause) {
     throw cannotRead('CANNOT_AUDIT', path, cause)
   }

@@ -97,11 +97,12 @@ export class Verifier {
   take({ file, number, whole }: RawLine, { record, wrong, torn }: ReadLine): void {
     const reason = wrong ?? (whole ? undefined : 'half-cut: its line end is missing')
     const problem = (why: string): Problem => ({ file, line: number, reason: why })
-    if (record === undefined) {
+    // A record without its line end is a torn line too: who continued the log knew nothing of it.
+    if (record === undefined || !whole) {
       const unusable = problem(reason ?? 'not a record')
       // A power loss leaves zeros without a line end; the next start writes the line end, and its records.
       this.#lastTorn = whole ? undefined : torn
-      if (torn !== undefined) {
+      if (torn !== undefined || record !== undefined) {
         this.#torn += 1
         this.#firstTorn ??= unusable
       } else {
@@ -124,8 +125,12 @@ export class Verifier {
   end(): Verification {
     this.#judgeTorn(this.#lastTorn === 'zeros')
     const [file = ''] = this.#files
-    if (this.#records === 0 && this.#problems === 0) {
+    const lost = this.#files.reduce((sum, one) => sum + lostRecordsIn(one), this.#lost)
+    // A log of which the disk took nothing has zeros, or the number of lost records beside it.
+    if (this.#records === 0 && this.#recovered === 0 && this.#problems === 0 && lost === 0) {
       this.#report({ file, line: 1, reason: 'the file is empty' })
+    } else if (this.#records === 0 && this.#problems > 0) {
+      this.#first = { file, line: 0, reason: 'no line is a record: it is no audit log, or all of it was overwritten' }
     }
     const keyed = this.#keys.length > 0
     if (keyed && this.#signed === 0) {
@@ -138,7 +143,7 @@ export class Verifier {
       problems: this.#problems,
       earlier: this.#earlier,
       recovered: this.#recovered,
-      lost: this.#files.reduce((sum, one) => sum + lostRecordsIn(one), this.#lost),
+      lost,
       open: {
         sessions: this.#sessions.size,
         runs: keyed ? this.#runs + (this.#closed ? 0 : 1) : 0,
@@ -151,7 +156,7 @@ export class Verifier {
   }
 
   #displaced({ seq, prev }: ReadRecord, checkpoint: Checkpoint | undefined): string | undefined {
-    if (this.#records === 0 && checkpoint?.reason === 'continuation' && seq > 1) {
+    if (this.#records === 0 && checkpoint?.log !== undefined && seq > 1) {
       this.#earlier = seq - 1
       return undefined
     }
@@ -196,7 +201,7 @@ export class Verifier {
   }
 }
 
-/** Whether a relay that opens a log begins with such a record. */
+/** Whether a relay writes it first where it continues a log (earlier versions: a session), or its next file. */
 const isFirstOfStart = ({ members }: ReadRecord, checkpoint: Checkpoint | undefined): boolean =>
-  ownEvent(members) === 'session/start' ||
-  checkpoint?.reason === 'start' || checkpoint?.reason === 'continuation'
+  checkpoint?.reason === 'start' || checkpoint?.reason === 'continuation' ||
+  ownEvent(members) === 'session/start'

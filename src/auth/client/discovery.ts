@@ -47,7 +47,7 @@ export const discover = async (
   const issuers = issuer === undefined ? (found?.issuers ?? [url.origin]) : [issuer]
   let fault: string | undefined
   for (const one of issuers.slice(0, maxIssuers)) {
-    const server = await serverOf(one, fetch).catch((error: unknown) => {
+    const server = await issuerMetadata(one, fetch).catch((error: unknown) => {
       fault ??= error instanceof Error ? error.message : undefined
       return undefined
     })
@@ -82,9 +82,7 @@ const resourceOf = async (
     if (document === undefined) continue
     const resource = member(document, 'resource')
     const issuers = textsOf(document, 'authorization_servers')
-    // The document must be of this resource (RFC 9728, section 3.3). Servers that share one document may
-    // name their origin in it.
-    if (!isString(resource) || !covers(resource, url)) {
+    if (!isString(resource) || !isOf(resource, url, place)) {
       throw new HttpFailure(`${place.host} has metadata of another resource` +
         (isString(resource) ? `: ${quote(resource)}` : ''))
     }
@@ -96,15 +94,22 @@ const resourceOf = async (
   return undefined
 }
 
-/** Whether the resource has the server's origin, and its path is the server's path or leads to it. */
-const covers = (resource: string, url: URL): boolean => {
+/**
+ * Whether the document is of this server (RFC 9728, section 3.3): its resource is the server's URL. The one
+ * at the root, which is the host's own, may name the host.
+ */
+const isOf = (resource: string, url: URL, place: URL): boolean => {
   if (!URL.canParse(resource)) return false
-  const { origin, pathname } = new URL(resource)
-  return origin === url.origin && `${url.pathname}/`.startsWith(`${pathname.replace(/\/$/, '')}/`)
+  const named = new URL(resource)
+  const isHosts = place.origin === url.origin && place.pathname === resourcePath
+  return (canonical(named) === canonical(url) && ['', url.search].includes(named.search)) ||
+    (isHosts && canonical(named) === url.origin && named.search === '')
 }
 
 /** @throws HttpFailure where the metadata is that of another issuer */
-const serverOf = async (issuer: string, fetch: GuardedFetch): Promise<AuthorizationServer | undefined> => {
+export const issuerMetadata = async (
+  issuer: string, fetch: GuardedFetch,
+): Promise<AuthorizationServer | undefined> => {
   if (!URL.canParse(issuer)) throw new HttpFailure(`the issuer ${quote(issuer)} is no URL`)
   let failure: unknown
   for (const place of metadataUrls(new URL(issuer))) {

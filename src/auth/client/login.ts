@@ -42,6 +42,10 @@ type Presented = Authorization & { readonly tokens: Tokens }
 interface Asking {
   readonly user: UserLogin | undefined
   readonly done: Promise<Stored | undefined>
+  /** Requests that wait. */
+  waiting: number
+  /** All have waited in vain: the next one begins anew. */
+  isLate: boolean
 }
 
 /** This program's login at one MCP server: presents the token, and asks the user to log in. */
@@ -169,7 +173,13 @@ export class Login implements Authorizer {
     // A server that does not ask by OAuth has its own say.
     if (holder?.name === '' && purpose.wanted.schemes.length === 0) return false
     if (holder !== undefined) throw new HttpFailure(unasked(holder, purpose))
+    if (this.#asking?.isLate === true && this.#options.settings.client === undefined) {
+      const { user } = this.#asking
+      this.#asking = undefined
+      await user?.close()
+    }
     const asking = (this.#asking ??= this.#ask(purpose))
+    asking.waiting += 1
     let timer: NodeJS.Timeout | undefined
     const late = (asking.user?.shown ?? Promise.resolve()).then(() => new Promise<'late'>(resolve => {
       timer = setTimeout(() => resolve('late'), this.#options.settings.loginMs)
@@ -178,12 +188,16 @@ export class Login implements Authorizer {
     this.#remind()
     try {
       const stored = await Promise.race([asking.done, late])
-      if (stored === 'late') throw this.#timedOut(asking.user)
+      if (stored === 'late') {
+        asking.isLate = asking.waiting === 1 && asking.user?.late() === true
+        throw this.#timedOut(asking.user)
+      }
       if (stored === undefined) return false
       this.#renewal.take(stored)
       this.#newestToken = stored.tokens?.access
       return true
     } finally {
+      asking.waiting -= 1
       clearTimeout(timer)
       clearInterval(reminder)
     }
@@ -197,6 +211,8 @@ export class Login implements Authorizer {
     const user = settings.grant === 'user' ? new UserLogin(options) : undefined
     const login = user?.run(purpose) ?? this.#asClient(options, purpose)
     const done = login.catch((error: unknown) => {
+      // A login that was begun anew has taken its place.
+      if (this.#asking !== asking) throw error
       const reason = error instanceof HttpFailure ? error.message : reasonOf(error)
       const message = `the server asks for a login (HTTP 401), which failed: ${reason}`
       const isUnasked = user !== undefined && user.startUrl === undefined
@@ -206,10 +222,13 @@ export class Login implements Authorizer {
       if (isUnasked) this.#options.warn(`${url.host}: ${message}`)
       this.#loginFailure = { error: failure, until: this.#now() + againMs }
       throw failure
-    }).finally(() => (this.#asking = undefined))
+    }).finally(() => {
+      if (this.#asking === asking) this.#asking = undefined
+    })
+    const asking: Asking = { user, done, waiting: 0, isLate: false }
     // Perhaps no request waits any longer: without this, Node would report an unhandled rejection.
     done.catch(() => undefined)
-    return { user, done }
+    return asking
   }
 
   /** One process at a time: the others take its token. */

@@ -63,6 +63,8 @@ interface BeginOptions {
   readonly redirectUri: string
   readonly resource: string
   readonly scopes: readonly string[]
+  /** Makes the `state`; undefined: a random text. */
+  readonly stateFor?: (verifier: string) => Promise<string>
 }
 
 interface ClientOptions {
@@ -99,7 +101,7 @@ export class IssuerClient {
   }
 
   /** @throws HttpFailure where the issuer does not say that it supports PKCE with S256 */
-  async begin({ redirectUri, resource, scopes }: BeginOptions): Promise<Begun> {
+  async begin({ redirectUri, resource, scopes, stateFor }: BeginOptions): Promise<Begun> {
     const { server, client } = this.#options
     const { issuer, authorization_endpoint: endpoint } = server
     if (server.code_challenge_methods_supported?.includes('S256') !== true) {
@@ -108,7 +110,8 @@ export class IssuerClient {
     }
     if (endpoint === undefined) throw new HttpFailure(`${hostOf(issuer)} names no authorization_endpoint`)
     const { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } = await oauth()
-    const [state, verifier] = [generateRandomState(), generateRandomCodeVerifier()]
+    const verifier = generateRandomCodeVerifier()
+    const state = await stateFor?.(verifier) ?? generateRandomState()
     const url = new URL(endpoint)
     // A browser will open this URL: it must not lead where this process itself may not connect.
     const fault = await this.#options.fetch.faultOf(url)
@@ -125,6 +128,12 @@ export class IssuerClient {
     }
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
     return { url: url.href, state, verifier, redirectUri }
+  }
+
+  /** Checks an authorization response alone. @throws Refused with the issuer's error */
+  check(answer: URLSearchParams, state: string): Promise<void> {
+    return this.#asking(({ validateAuthResponse }) =>
+      Promise.resolve(void validateAuthResponse(this.#options.server, this.#client, answer, state)))
   }
 
   /**
@@ -179,6 +188,16 @@ export class IssuerClient {
     return this.#grant(({ deviceCodeGrantRequest }, auth, options) => deviceCodeGrantRequest(
       server, this.#client, auth, code, { ...options, additionalParameters: { resource } },
     ), ({ processDeviceCodeResponse }, response) => processDeviceCodeResponse(server, this.#client, response))
+  }
+
+  /** Asks about a token of another client (RFC 7662). */
+  introspect(token: string): Promise<OAuth.IntrospectionResponse> {
+    const { server } = this.#options
+    return this.#asking(async (module, auth, options) => module.processIntrospectionResponse(
+      server, this.#client, await module.introspectionRequest(server, this.#client, auth, token, {
+        ...options, additionalParameters: { token_type_hint: 'access_token' },
+      }),
+    ))
   }
 
   /** Revokes a token, where the issuer can (RFC 7009). @returns whether it did */

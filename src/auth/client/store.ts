@@ -40,6 +40,10 @@ export interface Pending extends Begun {
   readonly startedAt: number
   /** The path of the start page that is shown, until a browser has opened it. */
   readonly path?: string | undefined
+  /** The client was registered for an earlier login. */
+  readonly isReused?: boolean | undefined
+  /** Nobody has finished the login while a request waited for it. */
+  readonly isLate?: boolean | undefined
 }
 
 /**
@@ -259,5 +263,8 @@ const pendingIn = (value: JsonObject | undefined): Pending | undefined => {
   const startedAt = numberIn(value, 'startedAt')
   if (url === undefined || state === undefined || verifier === undefined) return undefined
   return redirectUri === undefined || startedAt === undefined
-    ? undefined : { url, state, verifier, redirectUri, startedAt, path: textIn(value, 'path') }
+    ? undefined : {
+      url, state, verifier, redirectUri, startedAt, path: textIn(value, 'path'),
+      isReused: member(value, 'isReused') === true, isLate: member(value, 'isLate') === true,
+    }
 }

@@ -51,8 +51,9 @@ export class UserLogin {
   readonly #over = new AbortController()
   #callback: Callback | undefined
   #begun: Begun | undefined
-  /** The start page was used: the file of the login is told. */
-  #opened: () => void = () => undefined
+  /** Notes in the file of the login how far it is. */
+  #note: (change: Partial<Pending>) => void = () => undefined
+  #noted = Promise.resolve()
   #running: Promise<Stored | undefined> | undefined
   #tellShown: () => void = () => undefined
   /** Resolves when the user has been asked, by this process or another one. */
@@ -117,10 +118,17 @@ export class UserLogin {
     return page !== undefined
   }
 
+  /** A request has waited in vain. @returns false where the user has come back all the same */
+  late(): boolean {
+    if (!this.#isAnswered) this.#note({ isLate: true })
+    return !this.#isAnswered
+  }
+
   /** Gives up. If the user has already come back, waits until the tokens are kept: a code works once. */
   async close(): Promise<void> {
     this.#over.abort()
     this.#callback?.close()
+    await this.#noted
     if (this.#isAnswered) await this.#running?.catch(() => undefined)
   }
 
@@ -150,23 +158,31 @@ export class UserLogin {
     // A login that is only begun is no reason to keep its issuer.
     const former = begun?.server.issuer === found.server.issuer ? begun : undefined
     const requested = scopesFor(found, purpose, settings, login?.requested)
-    const resumed = alone ? await this.#resumed(former, requested) : undefined
-    const flow = resumed ?? await this.#begin(found, requested, [login, former])
+    // An issuer that has forgotten a client shows an error, and sends nobody back: a login that nobody has
+    // finished is no reason to use its client once more, and neither is one that the user begins by command.
+    const { isReused = false, isLate = false, startedAt = 0 } = former?.pending ?? {}
+    const isDoubtful = isReused && (isLate || now() - startedAt > reopenMs)
+    const resumed = alone && !isDoubtful ? await this.#resumed(former, requested) : undefined
+    const doubtful = isDoubtful ? former?.client.id : undefined
+    const known = [login, former].filter(one => alone && one?.client.id !== doubtful)
+    const flow = resumed ?? await this.#begin(found, requested, known)
     const { pending, ...stored } = flow
     const start = this.#callback?.startUrl ?? ''
-    const note = async (path: string | undefined): Promise<void> =>
-      (alone ? file.begun.write({ ...flow, pending: { ...pending, path } }) : undefined)
+    let progress: Pending = { ...pending, path: new URL(start).pathname }
     // The stored login stays in its file until the new tokens arrive.
-    await note(new URL(start).pathname)
-    let noted = Promise.resolve()
-    this.#opened = () => void (noted = note(undefined).catch(() => undefined))
+    if (alone) await file.begun.write({ ...flow, pending: progress })
+    this.#note = change => {
+      progress = { ...progress, ...change }
+      const write = () => file.begun.write({ ...flow, pending: progress })
+      if (alone) this.#noted = this.#noted.then(write).catch(() => undefined)
+    }
     const issuer = await this.#issuerOf(flow)
     this.#takeExchange(answer => issuer.exchange(answer, pending, flow.resource))
     const granted = this.#granted(purpose)
     this.#tellShown()
     show(start, resumed === undefined || now() - pending.startedAt > reopenMs, pending.url)
     const got = await granted.catch(async (error: unknown) => {
-      await noted
+      await this.#noted
       if (isUnknownClient(error)) {
         file.begun.remove()
         if (login?.client.id === flow.client.id) {
@@ -176,7 +192,7 @@ export class UserLogin {
       throw error
     })
     const kept = 'url' in got ? got : await file.change(() => ({ ...stored, tokens: got }))
-    await noted
+    await this.#noted
     if (alone) file.begun.remove()
     return kept
   }
@@ -236,7 +252,8 @@ export class UserLogin {
     const stored: Stored = { url: url.href, resource, server, client, requested, ...(dpop && { dpop }) }
     const begun = await (await this.#issuerOf(stored)).begin({ redirectUri, resource, scopes: requested })
     this.#begun = begun
-    return { ...stored, pending: { ...begun, startedAt: now() } }
+    const isReused = known.some(one => one?.client.id === client.id)
+    return { ...stored, pending: { ...begun, isReused, startedAt: now() } }
   }
 
   async #issuerOf({ server, client, dpop }: Stored): Promise<IssuerClient> {
@@ -273,7 +290,7 @@ export class UserLogin {
   async #listen(port: number, path?: string): Promise<string | undefined> {
     try {
       this.#callback = await openCallback({
-        port, path, start: () => this.#begun?.url, opened: () => this.#opened(),
+        port, path, start: () => this.#begun?.url, opened: () => this.#note({ path: undefined }),
         answered: parameters => this.#answered(parameters),
       })
       return this.#callback.redirectUri

@@ -1,19 +1,23 @@
-import { isArray, isObject, isString, type JsonObject, member, parseJson } from '#protocol/unmetered.js'
 import { isLoopback } from '#addresses.js'
+import { isArray, isObject, isString, type JsonObject, member, parseJson } from '#protocol/unmetered.js'
+import type { GuardedFetch } from '#transport/upstream/document.js'
 import { digest, type Seals } from './seals.js'
 
-/** A client of ours, which has registered itself. Everything but the id is its own claim. */
+/** A client of ours. Everything but the id is its own claim. */
 export interface FacadeClient {
-  /** A short digest of the client id, which is long. */
+  /** A short digest of the client id, which may be long. */
   readonly id: string
   readonly name: string | undefined
+  /** The host of its metadata document: whoever has it answers for the client. */
+  readonly host?: string
   readonly redirectUris: readonly string[]
 }
 
-/** Bounds of a registration, in characters: a client id holds all of it, and stands in URLs. */
+/** Bounds of what a client says of itself, in characters: a client id holds all of it, and stands in URLs. */
 const longestName = 100
 const maxUris = 10
 const longestUris = 2000
+const longestDocument = 10_000
 
 /** A registration that is refused (RFC 7591, section 3.2.2). */
 export interface BadRegistration {
@@ -27,49 +31,80 @@ export const registerClient = async (body: string, seals: Seals): Promise<JsonOb
   if (!isObject(metadata)) {
     return { error: 'invalid_client_metadata', error_description: 'the body is no JSON object' }
   }
-  const listed = member(metadata, 'redirect_uris')
-  const uris = isArray(listed) ? listed.filter(isString).slice(0, maxUris + 1) : []
-  const isFew = uris.length > 0 && uris.length <= maxUris && uris.join('').length <= longestUris
-  if (!isArray(listed) || listed.length !== uris.length || !isFew || !uris.every(isRedirectUri)) {
+  const uris = redirectUrisIn(metadata)
+  if (uris === undefined) {
     return {
       error: 'invalid_redirect_uri',
-      error_description:
-        'redirect_uris must be a few URLs: https, http on loopback, or of an app\'s own scheme',
+      error_description: 'redirect_uris must be a few URLs: https, http on loopback, or of a scheme that is an ' +
+        'app\'s own domain in reverse (RFC 8252, section 7.1)',
     }
   }
-  const name = member(metadata, 'client_name')
-  const content = { uris, ...(isString(name) && { name: name.slice(0, longestName) }) }
+  const name = nameIn(metadata)
   return {
-    client_id: await seals.seal('client', content),
+    client_id: await seals.seal('client', { uris, ...(name !== undefined && { name }) }),
     client_id_issued_at: Math.floor(Date.now() / 1000),
     redirect_uris: uris,
-    ...(content.name !== undefined && { client_name: content.name }),
+    ...(name !== undefined && { client_name: name }),
     grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'],
     token_endpoint_auth_method: 'none',
   }
 }
 
-/** @returns undefined for an id that was not given here */
-export const clientOf = async (id: string, seals: Seals): Promise<FacadeClient | undefined> => {
-  const content = await seals.open('client', id)
-  const [name, uris] = [member(content, 'name'), member(content, 'uris')]
-  if (!isArray(uris)) return undefined
-  return { id: idOf(id), name: isString(name) ? name : undefined, redirectUris: uris.filter(isString) }
+/** @returns undefined for an id that is neither given here nor the URL of a client's metadata */
+export const clientOf = async (
+  id: string, seals: Seals, fetch: GuardedFetch,
+): Promise<FacadeClient | undefined> => {
+  if (isDocumentId(id)) return documentClient(id, fetch)
+  const { content } = await seals.open('client', id) ?? {}
+  return content && { id: idOf(id), name: content.name, redirectUris: content.uris }
 }
+
+/** Whether the id was given here, as far as this can be told without a request. */
+export const isClientId = async (id: string, seals: Seals): Promise<boolean> =>
+  isDocumentId(id) || (await seals.open('client', id)) !== undefined
 
 export const idOf = (clientId: string): string => digest(clientId).slice(0, 22)
 
-/** Schemes that a browser runs, or that lead to no program of the user's. */
-const noRedirect =
-  /^(?:about|blob|chrome|data|file|filesystem|ftp|javascript|mailto|vbscript|view-source|wss?):/
+/** The URL of a Client ID Metadata Document (draft-ietf-oauth-client-id-metadata-document, section 3). */
+const isDocumentId = (id: string): boolean => {
+  if (!/^https?:/.test(id) || !URL.canParse(id)) return false
+  const { href, protocol, hostname, pathname, hash, username, password } = new URL(id)
+  const isSafe = protocol === 'https:' || isLoopback(hostname)
+  return isSafe && href === id && pathname !== '/' && hash === '' && username === '' && password === ''
+}
 
+const documentClient = async (id: string, fetch: GuardedFetch): Promise<FacadeClient | undefined> => {
+  const response = await fetch(id, { method: 'GET', headers: { accept: 'application/json' } }).catch(() => undefined)
+  const text = response?.status === 200 ? await response.text() : ''
+  const metadata = text.length <= longestDocument ? parseJson(text) : undefined
+  // The document must name itself (section 4.1); this relay knows clients without credentials only.
+  if (!isObject(metadata) || member(metadata, 'client_id') !== id) return undefined
+  const method = member(metadata, 'token_endpoint_auth_method')
+  const uris = redirectUrisIn(metadata)
+  if (uris === undefined || (method !== undefined && method !== 'none')) return undefined
+  return { id: idOf(id), name: nameIn(metadata), host: new URL(id).host, redirectUris: uris }
+}
+
+const nameIn = (metadata: JsonObject): string | undefined => {
+  const name = member(metadata, 'client_name')
+  return isString(name) ? name.slice(0, longestName) : undefined
+}
+
+const redirectUrisIn = (metadata: JsonObject): readonly string[] | undefined => {
+  const listed = member(metadata, 'redirect_uris')
+  if (!isArray(listed) || listed.length === 0 || listed.length > maxUris) return undefined
+  const uris = listed.filter(isString)
+  const isFew = uris.length === listed.length && uris.join('').length <= longestUris
+  return isFew && uris.every(isRedirectUri) ? uris : undefined
+}
+
+/** RFC 8252, sections 7 and 8.4: https, http on loopback, or a private-use scheme, which has a dot. */
 const isRedirectUri = (text: string): boolean => {
   if (!URL.canParse(text) || !/^[\x21-\x7e]+$/.test(text)) return false
-  const url = new URL(text)
-  if (text.includes('#') || url.username !== '' || url.password !== '') return false
-  if (url.protocol === 'https:') return true
-  if (url.protocol === 'http:') return isLoopback(url.hostname)
-  return !noRedirect.test(url.protocol) && url.href.includes('://')
+  const { protocol, hostname, username, password } = new URL(text)
+  if (text.includes('#') || username !== '' || password !== '') return false
+  if (protocol === 'http:') return isLoopback(hostname)
+  return protocol === 'https:' || protocol.includes('.')
 }
 
 /**

@@ -1,35 +1,12 @@
-import { randomBytes } from 'node:crypto'
-import { isArray, isString, type JsonObject, member } from '#protocol/unmetered.js'
-import { Quota } from '#transport/front/quota.js'
+import type { GuardedFetch } from '#transport/upstream/document.js'
 import type { Page, Visit } from '#transport/front/site.js'
 import { scopesIn } from '#transport/http/challenge.js'
-import { Refused, type Tokens } from '../client/requests.js'
+import { Refused } from '../client/requests.js'
 import { isRepeated, redirect } from './answers.js'
 import { clientOf, mayRedirect } from './clients.js'
-import type { Going, UpstreamLogin } from './login.js'
+import { loginMs, type UpstreamLogin } from './login.js'
 import { consentPage, faultPage } from './page.js'
-import { digest, type Seals } from './seals.js'
-
-/** What a client wants the user to allow. The form of the consent page brings it back, sealed. */
-export interface Wish {
-  /** The digest of its id. */
-  readonly client: string
-  readonly redirectUri: string
-  readonly state: string | undefined
-  /** The `code_challenge` (S256). */
-  readonly challenge: string
-  readonly resource: string
-  readonly scopes: readonly string[]
-  /** A digest of the secret that the user's browser holds. */
-  readonly browser: string
-}
-
-interface Pending {
-  readonly wish: Wish
-  readonly going: Going
-  readonly until: number
-  readonly leave: () => void
-}
+import type { Answered, Seals, Wish } from './seals.js'
 
 interface ConsentOptions {
   /** The server's name. */
@@ -41,175 +18,102 @@ interface ConsentOptions {
   readonly action: string
   readonly seals: Seals
   readonly login: UpstreamLogin
+  /** For documents of clients. */
+  readonly fetch: GuardedFetch
   /** @returns the resource that is meant; undefined where it is not ours */
   readonly resourceOf: (named: string | null) => string | undefined
-  /** The user has logged in. @returns a code for the client @throws Error where there can be none */
-  readonly granted: (wish: Wish, tokens: Tokens, going: Going) => string
   readonly warn: (error: unknown) => undefined
   readonly now: () => number
 }
 
-/** Users have so long for the consent, and again for the login at the issuer. */
-const loginSeconds = 600
-/** Most logins that are under way. */
-const maxPending = 1000
+/** A client has so long to redeem its code, in milliseconds. The issuer's code may end sooner. */
+const codeMs = 60_000
 /** Longest `state` and `scope` of a client, in characters. */
 const longest = 2000
 
-/** The way of a user from a client's request over the consent and the issuer's login back to the client. */
+/**
+ * The way of a user from a client's request over the issuer's login and the consent back to the client. The
+ * consent is asked last, so that whoever has logged in is who consents. Before it, an error is shown on a
+ * page, and sends nobody to a URL that a stranger may have registered (RFC 9700, section 4.11.2).
+ */
 export class Consents {
   readonly #options: ConsentOptions
-  /** By the `state` that the issuer brings back. */
-  readonly #pending = new Map<string, Pending>()
-  readonly #places = new Quota(() => maxPending)
 
   constructor(options: ConsentOptions) {
     this.#options = options
   }
 
-  /** Asks the user, where the client may ask at all (RFC 6749, section 4.1.1; OAuth 2.1, section 4.1.1). */
-  async authorize({ query, headers }: Visit): Promise<Page> {
-    const { seals, login, resourceOf, name, action, warn } = this.#options
-    const client = await clientOf(query.get('client_id') ?? '', seals)
-    const redirectUri = query.get('redirect_uri') ?? ''
+  /** Sends the user to the issuer, where the client may ask at all (OAuth 2.1, section 4.1.1). */
+  async authorize({ query, mayCost }: Visit): Promise<Page> {
+    if (!mayCost()) return faultPage('Too many logins were begun. Try again in a minute.', 429)
+    const { seals, login, resourceOf, fetch, warn, now } = this.#options
+    const client = await clientOf(query.get('client_id') ?? '', seals, fetch)
     if (client === undefined) return faultPage('The program is not registered here. Start its login again.')
+    const redirectUri = query.get('redirect_uri') ?? ''
     if (!mayRedirect(client, redirectUri)) {
       return faultPage('The program has not registered the address to which it wants the answer.')
     }
-    const state = query.get('state') ?? undefined
-    // A stranger may have registered the URL, and the user has not agreed to go there (RFC 9700, section
-    // 4.11.2): only a program on the user's own machine hears of an error now.
-    const refused = (error: string): Page => (new URL(redirectUri).protocol === 'https:'
-      ? faultPage(`The program asks in a way that cannot be answered (${error}).`)
-      : this.#back({ redirectUri, state }, { error }))
-    if (isRepeated(query)) return refused('invalid_request')
+    const [challenge, scope] = [query.get('code_challenge') ?? '', query.get('scope') ?? '']
+    const [resource, state] = [resourceOf(query.get('resource')), query.get('state') ?? undefined]
+    const isPlain = query.get('code_challenge_method') !== 'S256' || !/^[\w-]{43}$/.test(challenge)
+    const isLong = scope.length > longest || (state ?? '').length > longest
     if (query.get('response_type') !== 'code') return refused('unsupported_response_type')
-    const challenge = query.get('code_challenge') ?? ''
-    if (query.get('code_challenge_method') !== 'S256' || !/^[\w-]{43}$/.test(challenge)) {
-      return refused('invalid_request')
-    }
-    const resource = resourceOf(query.get('resource'))
+    if (isRepeated(query) || isPlain || isLong) return refused('invalid_request')
     if (resource === undefined) return refused('invalid_target')
-    const scope = query.get('scope') ?? ''
-    if (scope.length > longest || (state ?? '').length > longest) return refused('invalid_request')
-    const plan = await login.plan(scopesIn(scope) ?? []).catch(warn)
-    if (plan === undefined) return refused('temporarily_unavailable')
-    const { scopes } = plan
-    const secret = this.#secretIn(headers.cookie) ?? randomBytes(32).toString('base64url')
-    const wish: JsonObject = {
-      client: client.id, redirectUri, ...(state !== undefined && { state }), challenge, resource, scopes,
-      browser: digest(secret),
-    }
-    const request = await seals.seal('wish', wish, loginSeconds)
-    const { host } = new URL(plan.issuer)
-    const consent = { server: name, issuer: host, client: client.name, redirectUri, scopes, action, request }
-    return consentPage(consent, this.#cookie(secret))
-  }
-
-  /** The user has decided: begins the login at the issuer, or goes back. */
-  async consent({ body, headers, client: visitor }: Visit): Promise<Page> {
-    const { seals, login, origin: own, warn, now } = this.#options
-    const form = new URLSearchParams(body)
-    const wish = wishIn(await seals.open('wish', form.get('request') ?? ''))
-    const { origin = own, cookie, 'sec-fetch-site': site = 'same-origin' } = headers
-    if (wish === undefined || origin !== own || site !== 'same-origin' || !this.#isOf(wish, cookie)) {
-      return faultPage(begin)
-    }
-    if (form.get('answer') !== 'allow') return this.#back(wish, { error: 'access_denied' })
-    this.#sweep()
-    if (!this.#places.reserve(visitor)) return this.#back(wish, { error: 'temporarily_unavailable' })
-    const leave = () => this.#places.release(visitor)
+    const { id, name, host } = client
     try {
-      const going = await login.begin(wish.scopes)
-      this.#pending.set(going.state, { wish, going, until: now() + loginSeconds * 1000, leave })
-      return redirect(going.url)
+      return redirect(await login.begin(scopesIn(scope) ?? [], begun => seals.seal('state', {
+        client: id, name, host, redirectUri, state, challenge, resource, ...begun,
+      }, now() + loginMs)))
     } catch (error) {
-      leave()
       warn(error)
-      return this.#back(wish, { error: 'temporarily_unavailable' })
+      return faultPage('The server behind, or its login, cannot be reached. Try again later.')
     }
   }
 
-  /** The user comes back from the issuer. */
-  async callback({ query, headers }: Visit): Promise<Page> {
-    const { login, granted, warn } = this.#options
-    this.#sweep()
-    const state = query.get('state') ?? ''
-    const pending = this.#pending.get(state)
-    // Another browser than the one that gave the consent: somebody else's login (RFC 6749, section 10.12).
-    if (pending === undefined || !this.#isOf(pending.wish, headers.cookie)) return faultPage(begin)
-    this.#pending.delete(state)
-    pending.leave()
-    const { wish, going } = pending
+  /** The user comes back from the issuer: asks for the consent. */
+  async callback({ query }: Visit): Promise<Page> {
+    const { seals, login, name: server, action, warn, now } = this.#options
+    const sealed = query.get('state') ?? ''
+    const wish = (await seals.open('state', sealed))?.content
+    if (wish === undefined || isRepeated(query)) return faultPage(begin)
     try {
-      return this.#back(wish, { code: granted(wish, await login.finish(query, going), going) })
+      await login.check(wish, query, sealed)
     } catch (error) {
       const isDenied = error instanceof Refused && error.error === 'access_denied'
-      if (!isDenied) warn(error)
-      return this.#back(wish, { error: isDenied ? 'access_denied' : 'server_error' })
+      if (isDenied) return faultPage('You have not allowed it.')
+      warn(error)
+      return faultPage('The answer of the login cannot be used.')
     }
+    const code = query.get('code') ?? ''
+    if (code === '') return faultPage('The answer of the login holds no code.')
+    const answered = { ...wish, code, iss: query.get('iss') ?? undefined }
+    const request = await seals.seal('consent', answered, now() + loginMs)
+    return consentPage({ ...wish, server, action, request, issuer: new URL(wish.via.issuer).host })
+  }
+
+  /** The user has decided: goes back to the client, with our code. */
+  async consent({ body, headers }: Visit): Promise<Page> {
+    const { seals, origin: own, now } = this.#options
+    const form = new URLSearchParams(body)
+    const answered = (await seals.open('consent', form.get('request') ?? ''))?.content
+    const { origin = own, 'sec-fetch-site': site = 'same-origin' } = headers
+    if (answered === undefined || origin !== own || site !== 'same-origin') return faultPage(begin)
+    return form.get('answer') === 'allow'
+      ? this.#back(answered, { code: await seals.seal('code', answered, now() + codeMs) })
+      : this.#back(answered, { error: 'access_denied' })
   }
 
   /** Sends the user back to the client. The `iss` beside the answer is our issuer URL (RFC 9207). */
-  #back(
-    { redirectUri, state }: Pick<Wish, 'redirectUri' | 'state'>, answer: Readonly<Record<string, string>>,
-  ): Page {
+  #back({ redirectUri, state }: Wish | Answered, answer: Readonly<Record<string, string>>): Page {
     const url = new URL(redirectUri)
     const parameters = { ...answer, ...(state !== undefined && { state }), iss: this.#options.issuer }
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
     return redirect(url.href)
   }
-
-  #sweep(): void {
-    for (const [state, { until, leave }] of this.#pending) {
-      if (this.#options.now() < until) break
-      this.#pending.delete(state)
-      leave()
-    }
-  }
-
-  #isOf({ browser }: Wish, cookie: string | undefined): boolean {
-    const secret = this.#secretIn(cookie)
-    return secret !== undefined && digest(secret) === browser
-  }
-
-  get #isSecure(): boolean {
-    return this.#options.origin.startsWith('https:')
-  }
-
-  /** A cookie with the prefix `__Host-` is for this host alone, and comes by https alone. */
-  get #cookieName(): string {
-    return `${this.#isSecure ? '__Host-' : ''}mcp-customs-login`
-  }
-
-  #secretIn(cookie = ''): string | undefined {
-    const name = `${this.#cookieName}=`
-    const [value, ...others] = cookie.split('; ').filter(pair => pair.startsWith(name))
-    const secret = value?.slice(name.length)
-    return others.length === 0 && secret !== undefined && /^[\w-]{43}$/.test(secret) ? secret : undefined
-  }
-
-  #cookie(secret: string): string {
-    const terms = `Path=/; Max-Age=${loginSeconds * 2}; HttpOnly; SameSite=Lax`
-    return `${this.#cookieName}=${secret}; ${terms}${this.#isSecure ? '; Secure' : ''}`
-  }
 }
 
-const begin = 'It was begun in another browser, or too long ago. Start the login again in your program.'
+const refused = (error: string): Page =>
+  faultPage(`The program asks in a way that cannot be answered (${error}).`)
 
-/** A wish as it was sealed. */
-const wishIn = (content: JsonObject | undefined): Wish | undefined => {
-  const text = (name: string): string | undefined => {
-    const value = member(content, name)
-    return isString(value) ? value : undefined
-  }
-  const names = ['client', 'redirectUri', 'challenge', 'resource', 'browser']
-  const [client, redirectUri, challenge, resource, browser] = names.map(text)
-  if (client === undefined || redirectUri === undefined || challenge === undefined) return undefined
-  if (resource === undefined || browser === undefined) return undefined
-  const scopes = member(content, 'scopes')
-  return {
-    client, redirectUri, state: text('state'), challenge, resource, browser,
-    scopes: isArray(scopes) ? scopes.filter(isString) : [],
-  }
-}
+const begin = 'It was begun elsewhere, or too long ago. Start the login again in your program.'

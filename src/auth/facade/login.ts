@@ -1,38 +1,35 @@
-import type { Identity } from '#core/event.js'
+import { randomUUID } from 'node:crypto'
 import { isString, member } from '#protocol/unmetered.js'
 import { unverifiedClaims } from '#transport/http/jwt.js'
 import { challengeOf } from '#transport/upstream/authorized.js'
-import { fetchFor } from '#transport/upstream/document.js'
+import { fetchFor, type GuardedFetch } from '#transport/upstream/document.js'
 import { HttpFailure, type HttpTls } from '#transport/upstream/pool.js'
-import { discover, type Discovered } from '../client/discovery.js'
+import { discover, issuerMetadata, type AuthorizationServer } from '../client/discovery.js'
 import { givenClient, register, type Client } from '../client/registration.js'
-import { IssuerClient, type Begun, type Tokens } from '../client/requests.js'
-import type { LoginSettings } from '../client/settings.js'
+import { IssuerClient, isUnknownClient, type Tokens } from '../client/requests.js'
+import { withoutSecrets, withSecrets, type LoginSettings } from '../client/settings.js'
+import type { Answered, Grant, Via } from './seals.js'
 
 /** The server behind, at which users log in. */
 export interface Behind {
   readonly url: URL
   /** What the operator says of this relay as a client, and which issuer and scopes it asks. */
-  readonly settings: Pick<LoginSettings, 'issuer' | 'scopes' | 'client'>
+  readonly settings: LoginSettings
   readonly tls?: HttpTls | undefined
   /** Sent with every request to the server. */
   readonly headers?: ReadonlyMap<string, string> | undefined
 }
 
-/** An issuer of tokens for the server: tokens and codes go to no other one. */
-export interface Known {
-  readonly found: Discovered
-  readonly issuer: IssuerClient
+/** Where users log in now. */
+interface Known {
+  readonly server: AuthorizationServer
+  readonly via: Via
   /** Those that the server wants. */
   readonly scopes: readonly string[]
 }
 
-/** One login of a user, from here to the issuer and back. */
-export interface Going extends Begun {
-  readonly known: Known
-  readonly scopes: readonly string[]
-}
-
+/** Users have so long for the login at the issuer, in milliseconds. */
+export const loginMs = 600_000
 /** The metadata of the server and its issuer counts for so long, in milliseconds. */
 const knownMs = 10 * 60_000
 /** After a failure, the server is not asked again for so long, in milliseconds. */
@@ -43,54 +40,103 @@ export class UpstreamLogin {
   readonly #behind: Behind
   readonly #redirectUri: string
   readonly #now: () => number
+  readonly #fetch: GuardedFetch
   #known: Promise<Known> | undefined
   /** The last metadata that was read. It stays in use while a new attempt to read it fails. */
   #lastKnown: Known | undefined
   #until = 0
-  /** By issuer. */
-  readonly #clients = new Map<string, Client>()
+  /** The client that this process has registered, and whether the issuer may have forgotten it. */
+  #registered: Client | undefined
+  #isForgotten = false
+  /** When the first login of those was begun of which no user has come back yet. */
+  #begunAt: number | undefined
 
-  constructor(behind: Behind, redirectUri: string, now: () => number = Date.now) {
+  constructor(behind: Behind, redirectUri: string, now: () => number) {
     this.#behind = behind
     this.#redirectUri = redirectUri
     this.#now = now
+    this.#fetch = fetchFor(behind.url, behind.tls)
   }
 
   /**
-   * The issuer, and what it will be asked for.
+   * Begins a login of a user.
    * @param asked the scopes that the client wants; none: those that the server wants
+   * @param stateFor makes the `state` that the issuer brings back
+   * @returns the issuer's URL for the user
    */
-  async plan(
+  async begin(
     asked: readonly string[],
-  ): Promise<{ readonly issuer: string; readonly scopes: readonly string[] }> {
-    const { found: { server }, scopes } = await this.#current()
+    stateFor: (begun: Pick<Answered, 'via' | 'scopes' | 'verifier'>) => Promise<string>,
+  ): Promise<string> {
+    // An issuer that has forgotten its client shows an error and sends nobody back.
+    if (this.#now() > (this.#begunAt ?? Infinity) + loginMs) this.#registerAgain()
+    this.#begunAt ??= this.#now()
+    const { server, via, scopes: wanted } = await this.#current()
     const offered = (scope: string): readonly string[] =>
       (server.scopes_supported?.includes(scope) === true ? [scope] : [])
-    const { settings } = this.#behind
     // `openid` tells who the user is; without `offline_access` some issuers give no refresh token.
-    const own = settings.scopes ?? [...offered('openid'), ...offered('offline_access')]
-    return { issuer: server.issuer, scopes: [...new Set([...(asked.length > 0 ? asked : scopes), ...own])] }
+    const own = this.#behind.settings.scopes ?? [...offered('openid'), ...offered('offline_access')]
+    const scopes = [...new Set([...(asked.length > 0 ? asked : wanted), ...own])]
+    const { url } = await (await this.#clientOf(via)).begin({
+      redirectUri: this.#redirectUri, resource: via.resource, scopes,
+      stateFor: verifier => stateFor({ via, scopes, verifier }),
+    })
+    return url
   }
 
-  /** @param scopes those that the user has allowed */
-  async begin(scopes: readonly string[]): Promise<Going> {
-    const known = await this.#current()
-    const { resource } = known.found
-    const begun = await known.issuer.begin({ redirectUri: this.#redirectUri, resource, scopes })
-    return { ...begun, known, scopes }
+  /** Checks the `state` and `iss` with which the user came back. @throws Refused with the issuer's error */
+  async check({ via }: Pick<Answered, 'via'>, answer: URLSearchParams, state: string): Promise<void> {
+    this.#begunAt = undefined
+    await (await this.#clientOf(via)).check(answer, state)
   }
 
-  /** @param answer the parameters with which the user came back: `state` and `iss` are checked */
-  async finish(answer: URLSearchParams, going: Going): Promise<Tokens> {
-    const tokens = await going.known.issuer.exchange(answer, going, going.known.found.resource)
-    return { ...tokens, scopes: tokens.scopes ?? going.scopes }
+  async exchange({ via, verifier, scopes, code, iss }: Answered): Promise<Tokens> {
+    // The real `state` was checked when the user came back.
+    const state = 'checked'
+    const answer = new URLSearchParams({ code, state, ...(iss !== undefined && { iss }) })
+    const tokens = await this.#asking(via, issuer =>
+      issuer.exchange(answer, { state, verifier, redirectUri: this.#redirectUri }, via.resource))
+    return { ...tokens, scopes: tokens.scopes ?? scopes }
   }
 
-  /** The user of these tokens, where the `id_token` or an access token that is a JWT names it. */
-  subjectOf({ subject, access }: Tokens, { known: { found } }: Going): Identity | undefined {
-    const { issuer } = found.server
-    const known = subject ?? subjectIn(access, issuer)
-    return known === undefined ? undefined : { issuer, subject: known, scopes: [] }
+  async refresh({ via, token, scopes }: Grant): Promise<Tokens> {
+    const tokens = await this.#asking(via, issuer => issuer.refresh(token, via.resource))
+    return { ...tokens, scopes: tokens.scopes ?? scopes }
+  }
+
+  async revoke({ via, token }: Grant): Promise<void> {
+    await this.#asking(via, issuer => issuer.revoke(token))
+  }
+
+  /** The user of these tokens. If neither token names one, this login is a subject of its own. */
+  subjectOf({ subject, access }: Tokens, { issuer }: Via): Grant['subject'] {
+    return { issuer, subject: subject ?? subjectIn(access, issuer) ?? randomUUID() }
+  }
+
+  async #asking<Answer>(via: Via, ask: (issuer: IssuerClient) => Promise<Answer>): Promise<Answer> {
+    try {
+      return await ask(await this.#clientOf(via))
+    } catch (error) {
+      if (isUnknownClient(error) && this.#registered?.id === via.client.id) this.#registerAgain()
+      throw error
+    }
+  }
+
+  /** The next login registers this relay again. */
+  #registerAgain(): void {
+    this.#isForgotten = true
+    this.#begunAt = undefined
+    this.#until = 0
+  }
+
+  async #clientOf({ issuer, client }: Via): Promise<IssuerClient> {
+    const last = this.#lastKnown?.server
+    const server = last?.issuer === issuer ? last : await issuerMetadata(issuer, this.#fetch)
+    if (server === undefined) throw new HttpFailure(`the issuer ${issuer} has no metadata`)
+    const { settings } = this.#behind
+    return new IssuerClient({
+      server, client: withSecrets(client, settings), fetch: this.#fetch, now: this.#now,
+    })
   }
 
   #current(): Promise<Known> {
@@ -107,28 +153,31 @@ export class UpstreamLogin {
 
   async #discover(): Promise<Known> {
     const { url, settings, tls, headers = new Map<string, string>() } = this.#behind
-    const fetch = fetchFor(url, tls)
     const { wanted } = await challengeOf(url, tls, headers)
-    const issuer = settings.issuer ?? this.#lastKnown?.found.server.issuer
-    const found = await discover(url, { ...wanted, issuer }, fetch)
+    // The first issuer is kept: a server cannot send users and their codes to another one later.
+    const issuer = settings.issuer ?? this.#lastKnown?.server.issuer
+    const found = await discover(url, { ...wanted, issuer }, this.#fetch)
     if (found === undefined) throw new HttpFailure(`${url.host} names no issuer at which users could log in`)
-    const { server } = found
-    const known = this.#clients.get(server.issuer)
-    const isOver = (known?.secretExpiresAt ?? Infinity) < this.#now() + knownMs
-    const client = givenClient(settings.client, server) ?? (isOver ? undefined : known) ?? await register(
-      server, { redirectUri: this.#redirectUri, applicationType: kindOf(this.#redirectUri) }, fetch,
-    )
-    this.#clients.set(server.issuer, client)
+    const { server, resource } = found
+    const client = givenClient(settings.client, server) ?? await this.#ownClient(server)
     return {
-      found, scopes: wanted.scopes ?? found.scopes ?? [],
-      issuer: new IssuerClient({ server, client, fetch, now: this.#now }),
+      server, via: { issuer: server.issuer, resource, client: withoutSecrets(client, settings) },
+      scopes: wanted.scopes ?? found.scopes ?? [],
     }
   }
-}
 
-/** OpenID Connect Registration, section 2: `web` clients have no redirect URI on loopback. */
-const kindOf = (redirectUri: string): 'native' | 'web' =>
-  (redirectUri.startsWith('https:') ? 'web' : 'native')
+  async #ownClient(server: AuthorizationServer): Promise<Client> {
+    const { secretExpiresAt = Infinity } = this.#registered ?? {}
+    if (this.#registered === undefined || this.#isForgotten || secretExpiresAt < this.#now() + knownMs) {
+      const redirectUri = this.#redirectUri
+      // OpenID Connect Registration, section 2: `web` clients have no redirect URI on loopback.
+      const applicationType = redirectUri.startsWith('https:') ? 'web' : 'native'
+      this.#registered = await register(server, { redirectUri, applicationType }, this.#fetch)
+      this.#isForgotten = false
+    }
+    return this.#registered
+  }
+}
 
 /**
  * The `sub` of an access token that is a JWT of the issuer (RFC 9068). The issuer itself has sent the token,

@@ -32,9 +32,11 @@ const document = (title: string, body: string): string =>
 
 export interface Consent {
   readonly server: string
-  /** The host at which the user logs in next. */
+  /** The host at which the user has logged in. */
   readonly issuer: string
-  readonly client: string | undefined
+  /** What the client calls itself, and the host that answers for it. */
+  readonly name?: string | undefined
+  readonly host?: string | undefined
   readonly redirectUri: string
   readonly scopes: readonly string[]
   /** Where the form goes, and what it brings back. */
@@ -46,10 +48,13 @@ export interface Consent {
  * Asks the user whether this client may act in their name. All clients share one registration at the issuer,
  * so the issuer cannot ask that itself (MCP security best practices, confused deputy).
  */
-export const consentPage = (consent: Consent, cookie: string): Page => {
-  const { server, issuer, client, redirectUri, scopes, action, request } = consent
+export const consentPage = (consent: Consent): Page => {
+  const { server, issuer, name, host, redirectUri, scopes, action, request } = consent
   const facts = [
-    ['Program', client === undefined ? 'It does not tell its name' : `${shown(client)} (so it calls itself)`],
+    [
+      'Program', name === undefined ? 'It does not tell its name' : `${shown(name)} (so it calls itself)`,
+      ...(host === undefined ? [] : [`of ${escaped(host)}`]),
+    ],
     ['It gets the answer at', escaped(placeOf(redirectUri))],
     ['Server', shown(server)],
     ...(scopes.length > 0 ? [['It asks for', ...scopes.map(escaped)]] : []),
@@ -57,14 +62,14 @@ export const consentPage = (consent: Consent, cookie: string): Page => {
   const list = facts.map(([name, ...lines]) =>
     `<dt>${name}</dt>${lines.map(line => `<dd>${line}</dd>`).join('')}`).join('')
   const body = '<p>A program asks to use an MCP server in your name. Allow it only if you have just ' +
-    `started this login yourself. You log in at ${escaped(issuer)} next.</p>` +
+    `started this login yourself. You have logged in at ${escaped(issuer)}.</p>` +
     `<dl>${list}</dl>` +
     `<form method="post" action="${escaped(action)}">` +
     `<input type="hidden" name="request" value="${escaped(request)}">` +
     '<button name="answer" value="allow">Allow</button>' +
     '<button name="answer" value="deny">Cancel</button></form>'
   const text = document('Allow this program?', body)
-  return { status: 200, headers: { ...headers, 'set-cookie': cookie }, body: text }
+  return { status: 200, headers, body: text }
 }
 
 const placeOf = (redirectUri: string): string => {
@@ -77,5 +82,5 @@ const placeOf = (redirectUri: string): string => {
 }
 
 /** @param reason a sentence of ours */
-export const faultPage = (reason: string): Page =>
-  ({ status: 400, headers, body: document('This login cannot go on', `<p>${escaped(reason)}</p>`) })
+export const faultPage = (reason: string, status = 400): Page =>
+  ({ status, headers, body: document('This login cannot go on', `<p>${escaped(reason)}</p>`) })

@@ -33,14 +33,14 @@ const npmRegistryFor = async (name: string, { environment, home }: Machine): Pro
     .map(found => [found?.[1] ?? '', found?.[2] ?? '']))
   const scoped = settings.get(`${name.split('/')[0] ?? ''}:registry`)
   const url = scoped ?? environment['npm_config_registry'] ?? settings.get('registry')
-  return (url ?? 'https://registry.npmjs.org').replace(/\/+$/, '')
+  return (url ?? 'https://registry.npmjs.org').replace(/(?<!\/)\/+$/, '')
 }
 
 /** The simple API of a Python index (PEP 691, with the versions of PEP 700). */
 const newestOfPyPI = async (name: string, { environment }: Machine): Promise<string | undefined> => {
   const { UV_DEFAULT_INDEX, UV_INDEX_URL, PIP_INDEX_URL } = environment
   const index = UV_DEFAULT_INDEX ?? UV_INDEX_URL ?? PIP_INDEX_URL ?? 'https://pypi.org/simple'
-  const answer = await ask(`${index.replace(/\/+$/, '')}/${name.toLowerCase().replace(/[-._]+/g, '-')}/`)
+  const answer = await ask(`${index.replace(/(?<!\/)\/+$/, '')}/${name.toLowerCase().replace(/[-._]+/g, '-')}/`)
   const versions = isObject(answer) ? member(answer, 'versions') : undefined
   const releases = (isArray(versions) ? versions : []).filter(isString)
     .filter(one => /^\d+(?:\.\d+)*$/.test(one))

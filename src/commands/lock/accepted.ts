@@ -5,12 +5,12 @@ import type { Accepted, AcceptedOffer, AcceptedPart, Drift } from '#core/accepte
 import { CustomsError, wordsText } from '#errors.js'
 import { plain } from '#inspect/plain.js'
 import { bodyDigest, type Change, compareIdentities, compareTools } from '#lock/compare.js'
-import { type ChangeClass, changeClasses, isSame } from '#lock/comparison.js'
+import { type ChangeClass, changeClasses } from '#lock/comparison.js'
 import { decide, type LockActions, standardActions } from '#lock/decide.js'
-import { asDoubles, markLongNumbers, withDigits } from '#lock/digits.js'
+import { asDoubles, exactResult, withDigits } from '#lock/digits.js'
 import { formatLock, type Locked } from '#lock/lock.js'
 import { offer, type Offer } from '#lock/offer.js'
-import { isString, type Json, type Meter, parseJson } from '#protocol/json.js'
+import { equal, isString, type Json, type Meter } from '#protocol/json.js'
 import { targetOf } from '../server/upstream.js'
 import { type LockFile, readLockFile } from './file.js'
 import { comparableIdentity, identityOf } from './identity.js'
@@ -97,10 +97,7 @@ export const acceptedOfLock = (
     legacy: ofLegacy,
     modern: modern === legacy ? ofLegacy : acceptedOffer(modern, actions),
     ...settings,
-    exactly: bytes => {
-      const marked = markLongNumbers(bytes)
-      return marked && parseJson(marked.toString())
-    },
+    exactResult,
     actions,
     written: () => formatLock(new Map([[name, locked]])),
   }
@@ -114,7 +111,7 @@ const acceptedOffer = (accepted: Offer, actions: LockActions): AcceptedOffer => 
   const classesOf = (
     part: AcceptedPart, before: Json | undefined, sent: Json | undefined, meter: Meter,
   ): readonly ChangeClass[] => {
-    if (part !== 'tools') return isSame(before, sent, meter) ? [] : [part]
+    if (part !== 'tools') return equal(before, sent, steps => meter.pay(steps)) ? [] : [part]
     if (sent === undefined) return ['removed']
     if (before === undefined) return [isAcceptedBody(bodyDigest(sent, meter)) ? 'renamed' : 'added']
     return compareTools(before, sent, meter).map(difference => difference.class)

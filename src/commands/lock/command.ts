@@ -2,8 +2,8 @@ import type { Configuration } from '#config/configuration.js'
 import { badUsage, CustomsError, pathText } from '#errors.js'
 import type { Comparison } from '#inspect/diff.js'
 import { plain } from '#inspect/plain.js'
-import { isSame } from '#lock/comparison.js'
 import { acceptAll, acceptTools, compareServers, digestsOf, type Listed, type Locked } from '#lock/lock.js'
+import { equal } from '#protocol/unmetered.js'
 import type { Context } from '../context.js'
 import type { SharedFlags, Target } from '../flags.js'
 import { type ServerSetup, setUp } from '../server/setup.js'
@@ -215,7 +215,7 @@ export class Draft {
     const offered =
       acceptAll({ ...listed, identity: settledIdentity(before?.identity ?? {}, listed.identity) }, acceptedBy)
     const other = this.#proposed.get(name)
-    if (other !== undefined && !isSame(other.identity, offered.identity)) {
+    if (other !== undefined && !equal(other.identity, offered.identity)) {
       throw new CustomsError(
         'BAD_CONFIG',
         `${name}: another server of this name is locked in ${this.file}: give one of them a lock of its own`,

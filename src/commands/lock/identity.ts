@@ -5,9 +5,8 @@ import { homedir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { isBroughtAlong } from '#config/trusted-package.js'
 import type { ProcessServer, ServerConfiguration } from '#config/configuration.js'
-import { isSame } from '#lock/comparison.js'
 import {
-  isObject, isString, type Json, type JsonObject, member, parseJson,
+  equal, isObject, isString, type Json, type JsonObject, member, parseJson,
 } from '#protocol/unmetered.js'
 import { isLauncher, type Subject, subjectOf } from '../server/subject.js'
 import { processEnvironment, targetOf } from '../server/upstream.js'
@@ -83,7 +82,7 @@ const isSameWithoutIntegrity = (one: Json, other: Json): boolean => {
 /** The current identity, to be accepted: an unknown package keeps what was known before. */
 export const settledIdentity = (accepted: JsonObject, now: JsonObject): JsonObject => {
   const [known, its] = [member(accepted, 'package'), member(now, 'package')]
-  if (!isSame(member(accepted, 'command'), member(now, 'command')) || !isObject(known)) return now
+  if (!equal(member(accepted, 'command'), member(now, 'command')) || !isObject(known)) return now
   return its === undefined || (isSameWithoutIntegrity(its, known) && member(known, 'integrity') !== undefined)
     ? { ...now, package: known }
     : now
@@ -174,7 +173,7 @@ export const namedPackage = (subject: Subject): NamedPackage | undefined => {
     /^((?:@[^/@]+\/)?[^/@:=[\]<>~!^ ]+)(\[[^\]]*\])?(?:(?:@|==)(.*))?$/.exec(word) ?? []
   if (name === undefined) return undefined
   const exact =
-    version !== undefined && /^\d+(?:\.\d+)*(?:[-+.]?[A-Za-z0-9.+-]+)?$/.test(version) ? version : undefined
+    version !== undefined && /^\d[A-Za-z0-9.+-]*$/.test(version) ? version : undefined
   const registry = /^(?:uvx?|pipx)$/.test(launcher) ? 'PyPI' : 'npm'
   const sign = registry === 'PyPI' && (option !== undefined || launcher === 'pipx') ? '==' : '@'
   return { name, exact, registry, pinned: its => `${name}${extras}${sign}${its}` }

@@ -18,7 +18,7 @@ import { print, table } from '../output.js'
 import { settingsOf } from '../server/login.js'
 import { setUp } from '../server/setup.js'
 import { shownUrl, targetOf, tlsOf } from '../server/upstream.js'
-import type { LoginFlags } from './flags.js'
+import type { LoginFlags, LogoutFlags } from './flags.js'
 
 const folder = (): LoginFolder => new LoginFolder(stateFolder(process.env))
 
@@ -136,12 +136,15 @@ const status = async (json: boolean): Promise<number> => {
   return 0
 }
 
-/** `logout`: revokes the tokens where the issuer can, and forgets them. @param wanted undefined: all */
-export const logout = async (wanted: string | undefined): Promise<number> => {
+/** `logout`: revokes the tokens where the issuer can, and forgets them. */
+export const logout = async ({ url: wanted, allSubjects }: LogoutFlags): Promise<number> => {
   if (wanted !== undefined && !URL.canParse(wanted)) return badUsage('the URL of the server is no URL')
   const url = wanted === undefined ? undefined : new URL(wanted).href
-  const found = logins().filter(([, stored]) => url === undefined || stored.url === url)
+  const known = logins().filter(([, stored]) => url === undefined || stored.url === url)
+  const found = known.filter(([, { holder }]) => allSubjects || holder === undefined)
   if (found.length === 0) tell('There is no such login.')
+  const others = known.length - found.length
+  if (others > 0) tell(`Kept: ${others} of clients of serve, which --all-subjects ends as well.`)
   for (const [file, stored] of found) {
     const held = await file.claimed<never>(() => undefined)
     try {

@@ -36,11 +36,20 @@ export const readLoginFlags = (given: Given, { words }: Rest): LoginFlags => {
   return flags
 }
 
-export const logoutFlags = { all: { type: 'boolean', describe: 'end every login of this user' } } as const
+export const logoutFlags = {
+  'all': { type: 'boolean', describe: 'end your logins at all servers' },
+  'all-subjects': { type: 'boolean', describe: 'end those of the clients of serve as well' },
+} as const
 
-/** @returns the URL; undefined for all @throws CustomsError BAD_USAGE */
-export const readLogoutFlags = (given: Given, { words: [url] }: Rest): string | undefined => {
-  const { all } = valuesOf(logoutFlags, given)
+export interface LogoutFlags {
+  /** Undefined: all servers. */
+  readonly url: string | undefined
+  readonly allSubjects: boolean
+}
+
+/** @throws CustomsError BAD_USAGE */
+export const readLogoutFlags = (given: Given, { words: [url] }: Rest): LogoutFlags => {
+  const { all, allSubjects } = valuesOf(logoutFlags, given)
   if (all === (url !== undefined)) badUsage('log out of which server? give its URL, or --all')
-  return url
+  return { url, allSubjects }
 }

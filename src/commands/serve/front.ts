@@ -33,7 +33,7 @@ export const frontSettingsFor = (log: Log): ((setup: Setup) => Promise<FrontSett
     const settings = JSON.stringify(issuer)
     if (issuer === undefined) known = undefined
     else if (settings !== known?.settings) {
-      known = { settings, authority: new Issuer(issuer, { warn: message => log.warn(message) }) }
+      known = { settings, authority: issuerFor(issuer, log) }
     }
     return known?.authority
   }
@@ -49,14 +49,22 @@ export const frontSettingsFor = (log: Log): ((setup: Setup) => Promise<FrontSett
   }
 }
 
-/** Makes the facades of the servers. One whose settings stay is kept, with the logins of its users. */
+const issuerFor = (issuer: NonNullable<Configuration['issuer']>, log: Log): Issuer => new Issuer(issuer, {
+  warn: message => log.warn(message), told: message => log.info(message),
+})
+
+/** Makes the facades of the servers. One whose settings stay is kept, with its registration at the issuer. */
 const facadesFor = (log: Log) => {
   let sealKey: Promise<Uint8Array> | undefined
   let known = new Map<string, { readonly settings: string; readonly facade: Facade }>()
-  return async ({ servers, isOnly = servers.length === 1 }: Setup, origin: string): Promise<Facades> => {
-    const [{ Facade }, { Facades }] =
-      await Promise.all([import('#auth/facade/facade.js'), import('#auth/facade/facades.js')])
-    const key = await (sealKey ??= sealKeyFor(log))
+  return async (
+    { configuration, servers, isOnly = servers.length === 1 }: Setup, origin: string,
+  ): Promise<Facades> => {
+    const [{ Facade }, { Facades }, { sealKeyOf }] = await Promise.all([
+      import('#auth/facade/facade.js'), import('#auth/facade/facades.js'), import('#auth/facade/seals.js'),
+    ])
+    const secret = configuration.state?.secret
+    const key = secret === undefined ? await (sealKey ??= sealKeyFor(log)) : sealKeyOf(secret)
     const kept = new Map<string, { readonly settings: string; readonly facade: Facade }>()
     const byPath = new Map<string, Facade>()
     for (const { server } of servers) {
@@ -68,7 +76,7 @@ const facadesFor = (log: Log) => {
       }
       const paths = [...(isOnly ? ['/mcp'] : []), `/${name}/mcp`]
       const login = settingsOf(server)
-      const settings = JSON.stringify([origin, paths, url, login, server.tls, [...headers]])
+      const settings = JSON.stringify([origin, paths, url, login, server.tls, [...headers], secret])
       const before = known.get(name)
       const facade = before?.settings === settings ? before.facade : new Facade({
         name, origin, paths, prefix: isOnly ? '' : `/${name}`, key, warn: message => log.warn(message),
@@ -89,7 +97,7 @@ const sealKeyFor = async (log: Log): Promise<Uint8Array> => {
     return await sealKeyIn(folder)
   } catch (error) {
     log.warn(`auth.facade: cannot use ${join(folder, 'facade.key')} (${messageOf(error)}): ` +
-      'after a restart, clients must register again')
+      'after a restart, clients must register and users log in again')
     return randomBytes(32)
   }
 }

@@ -66,6 +66,7 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
       latest = Math.max(latest, generation)
       return applied
     },
+    vitals: () => ({ rss: process.memoryUsage.rss(), sessions: gateway?.endpoints.sessions ?? 0 }),
     ready: async () => {
       const conditions: ReadonlyMap<string, Condition> = (await gateway?.upstreams.ready()) ?? new Map()
       return together([...conditions.values()])
@@ -89,7 +90,6 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
     // The front hands requests over when this process has a setup.
     serve: (...request) => gateway?.endpoints.serve(...request),
     calls,
-    vitals: () => ({ rss: process.memoryUsage.rss(), sessions: gateway?.endpoints.sessions ?? 0 }),
     // The front is gone: end at once.
     closed: () => {
       lifetime.hurry()

@@ -66,7 +66,8 @@ export const openState = async (
   await store.begun
   return {
     sessions: new SharedSessions({
-      store, prefix, ttlMs, secret, now: () => realTimers.now(), counted: (operation, outcome) => metrics.stateAsked(operation, outcome),
+      store, prefix, ttlMs, secret, now: () => realTimers.now(),
+      counted: (operation, outcome) => metrics.stateAsked(operation, outcome),
     }),
     problem: () => store.problem && { kind: 'refusal', reason: said(store.problem.reason), since: store.problem.since },
   }

@@ -106,7 +106,7 @@ export const subjectOf = ([program = '', ...rest]: readonly string[]): Subject =
 const launcherOf = (program: string): { readonly name: string; readonly launcher: Launcher } | undefined => {
   const name = baseName(program).toLowerCase()
   // python3.12
-  for (const one of [name, name.replace(/[\d.]+$/, '')]) {
+  for (const one of [name, name.replace(/(?<![\d.])[\d.]+$/, '')]) {
     const launcher = launchers.get(one)
     if (launcher !== undefined) return { name: one, launcher }
   }
@@ -117,7 +117,7 @@ export const isLauncher = (program: string): boolean => launcherOf(program) !== 
 
 /** The last part of a path, package, image or repository, without version and extension. */
 const baseName = (path: string): string =>
-  (path.split(/[\\/]/).at(-1) ?? '').replace(/(?!^)(?:[@:[]|[=~<>!]=).*$/s, '')
+  (path.split(/[\\/]/).at(-1) ?? '').replace(/(?!^)(?:[@:[]|[=~<>!]=).*/s, '')
     .replace(/\.(?:[cm]?[jt]sx?|py|exe|cmd|bat|sh|jar|git)$/i, '')
 
 /**
@@ -128,7 +128,7 @@ export const nameOf = ({ url, command = [] }: Target): string =>
   plain(url === undefined ? nameIn(subjectOf(command).word) : hostOf(url))
 
 const plain = (name: string): string => name.replace(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[-_.]+/, '')
-  .slice(0, 64).replace(/[-_.]+$/, '') || 'server'
+  .slice(0, 64).replace(/(?<![-_.])[-_.]+$/, '') || 'server'
 
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : '')
 
@@ -141,7 +141,7 @@ const vague = /^(?:server|mcp|mcp[-_]server|server[-_]mcp|cli|app)$/i
 
 const nameIn = (word: string): string => {
   const path = word.replaceAll('\\', '/')
-  const installed = /.*(?:^|\/)node_modules\/(?!\.bin\/)((?:@[^/]+\/)?[^/]+)/s.exec(path)?.[1]
+  const installed = /^.*(?:^|\/)node_modules\/(?!\.bin\/)((?:@[^/]+\/)?[^/]+)/s.exec(path)?.[1]
   const [name = baseName(path), owner] =
     [baseName(installed ?? path), ...(installed ?? path).split('/').slice(0, -1).reverse()].filter(isSpecific)
   return vague.test(name) && owner !== undefined ? `${owner.replace(/^@/, '')}-${name}` : name

@@ -8,6 +8,8 @@ export type RelayCalls = {
    * replaced.
    */
   readonly setup: (message: { readonly generation: number; readonly setup: never }) => Promise<void>
+  /** The heartbeat. */
+  readonly vitals: (_: undefined) => Vitals
   readonly ready: (_: undefined) => Promise<Condition>
   readonly counted: (_: undefined) => Promise<readonly object[]>
   /** See `Backend`. */
@@ -17,6 +19,13 @@ export type RelayCalls = {
   readonly endIfIdle: (_: undefined) => boolean
   /** Ends it; each further call ends it faster. */
   readonly hurry: (_: undefined) => void
+}
+
+/** The answer to a heartbeat. */
+export interface Vitals {
+  /** Resident memory, in bytes. */
+  readonly rss: number
+  readonly sessions: number
 }
 
 /** Calls from a relay process to the front. */

@@ -1,13 +1,13 @@
 import { messageOf } from '#errors.js'
 import { FrontEnd, answerLost, type Admitted } from '#transport/channel/front-end.js'
-import type { Vitals } from '#transport/channel/relay-end.js'
 import type { Quota } from '#transport/front/quota.js'
+import { hasLeft } from '#transport/front/request.js'
 import { killGroup } from '#transport/process/group.js'
 import { machine } from '#transport/machine.js'
 import { spawnRelay, type RelayChild } from '#transport/process/relay.js'
 import { BackOff } from '#transport/one-process/process.js'
 import { realTimers, type Timers } from '#transport/timers.js'
-import type { FrontCalls, RelayCalls } from './calls.js'
+import type { FrontCalls, RelayCalls, Vitals } from './calls.js'
 
 export interface RelayProcessOptions {
   /** The setup that holds now. Each new one has a greater generation, from 1. */
@@ -111,7 +111,7 @@ export class RelayProcess {
   }
 
   handOver(admitted: Admitted): void {
-    if (admitted.response.destroyed) return release(admitted)
+    if (hasLeft(admitted.response)) return release(admitted)
     if (this.isDown || (this.#running === undefined && this.#hurries > 0)) return refuseLost(admitted)
     const running = this.#running ?? this.#start()
     if (this.#isServing(running)) return running.end.handOver(admitted)
@@ -169,8 +169,8 @@ export class RelayProcess {
   }
 
   #start(): Running {
-    const { bodies, named, records, spawn = machine.spawnRelay ?? spawnRelay, timers = realTimers } = this.#options
-    const child = spawn()
+    const { bodies, named, records, timers = realTimers } = this.#options
+    const child = (this.#options.spawn ?? machine.spawnRelay ?? spawnRelay)()
     const groups = new Set<number>()
     const calls: FrontCalls = {
       group: ({ pid, isAlive }) => {
@@ -181,11 +181,6 @@ export class RelayProcess {
     }
     const end = new FrontEnd<RelayCalls>(child.channel, {
       calls, bodies, named, timers,
-      alive: vitals => {
-        running.missed = undefined
-        running.vitals = vitals
-      },
-      closed: () => undefined,
     })
     let tellGone = () => {}
     const gone = new Promise<void>(resolve => (tellGone = resolve))
@@ -247,7 +242,7 @@ export class RelayProcess {
     }
     if (settingUp !== undefined && (running.late += 1) > maxMissed)
       return this.#kill(running, `it did not take its new configuration within ${inSeconds(maxMissed)} s`)
-    if (running.missed === undefined) end.ping()
+    if (running.missed === undefined) void this.#beat(running)
     running.missed = (running.missed ?? 0) + 1
     if (running.missed > maxMissed)
       return this.#kill(running, `it gave no sign of life for ${inSeconds(maxMissed)} s`)
@@ -255,6 +250,13 @@ export class RelayProcess {
     const isIdle = end.inFlight === 0 && vitals?.sessions === 0
     running.idle = isIdle ? running.idle + 1 : 0
     if (isIdle && (running.idle - 1) * lookMs >= this.#options.idleMs()) void this.#endIfIdle(running)
+  }
+
+  async #beat(running: Running): Promise<void> {
+    const vitals = await running.end.calls.call('vitals', undefined).catch(() => undefined)
+    if (vitals === undefined) return
+    running.vitals = vitals
+    running.missed = undefined
   }
 
   /**

@@ -1,6 +1,6 @@
 import { isArray, type Json } from '#protocol/unmetered.js'
 import { hasKeyword } from '#protocol/json-schema.js'
-import { Distinct } from '../equal.js'
+import { Distinct } from '../distinct.js'
 import { attempt, ofSchema, ofSize, schemasOf, type Check, type Keyword, type Subschema } from './keyword.js'
 
 type ArrayCheck = Check<readonly Json[]>

@@ -40,7 +40,7 @@ const hasSecond = (text: string, from: number): boolean => {
 }
 
 /** A URI in its parts (RFC 3986, appendix B): scheme, authority, path, query, fragment. */
-const parts = /^(?:([^:/?#]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#([^]*))?$/
+const parts = /^(?:([^:/?#]*):)?(?:\/\/([^/?#]*)(?![^/?#]))?([^?#]*)(?:\?([^#]*))?(?:#([^]*))?$/
 const scheme = /^[a-z][a-z0-9+.-]*$/i
 // Escapes are checked apart: V8 records each repetition of a choice, and has no room for millions of them.
 const userinfo = /^[\w.~!$&'()*+,;=:%-]*$/

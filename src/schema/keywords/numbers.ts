@@ -1,3 +1,4 @@
+import { decimal } from '#protocol/decimal.js'
 import type { Keyword } from './keyword.js'
 
 type Bound = readonly [words: string, holds: (value: number, limit: number) => boolean]
@@ -23,24 +24,13 @@ const limit = (name: string, bound: Bound, flag?: string, strict?: Bound): Keywo
 export const isMultiple = (value: number, of: number): boolean => {
   if (Number.isSafeInteger(value) && Number.isSafeInteger(of)) return value % of === 0
   if (!Number.isFinite(value)) return false
-  const [a, b] = [decimal(value), decimal(of)]
+  const parts = [value, of].map(number => decimal(String(number)).split('e'))
   // A difference of exponents of up to 632 is the whole range of doubles: the integers stay small.
-  const exponent = Math.min(a.exponent, b.exponent)
-  return scaled(a, exponent) % scaled(b, exponent) === 0n
+  const least = Math.min(...parts.map(([, exponent = '0']) => Number(exponent)))
+  const [a = 0n, b = 1n] = parts.map(([digits = '', exponent = '0']) =>
+    BigInt(digits) * 10n ** BigInt(Number(exponent) - least))
+  return a % b === 0n
 }
-
-interface Decimal {
-  readonly digits: bigint
-  readonly exponent: number
-}
-
-const decimal = (number: number): Decimal => {
-  const [mantissa = '0', exponent = '0'] = number.toExponential().split('e')
-  const [whole = '0', fraction = ''] = mantissa.split('.')
-  return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length }
-}
-
-const scaled = ({ digits, exponent }: Decimal, to: number): bigint => digits * 10n ** BigInt(exponent - to)
 
 /** Steps for a remainder of decimals; of integers it costs next to nothing. */
 const costOfDecimals = 300

@@ -1,7 +1,9 @@
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '#protocol/unmetered.js'
+import {
+  costOfMany, costOfMembers, isArray, isObject, isString, manyMembers, member, type Json, type JsonObject,
+} from '#protocol/unmetered.js'
 import { quote } from '#protocol/quote.js'
 import { compilePattern, isPattern, type Pattern } from '../pattern/pattern.js'
-import { costOfMany, costOfMembers, costOfName, manyMembers, nameKey } from '../budget.js'
+import { costOfName, nameKey } from '../budget.js'
 import type { Evaluated } from './unevaluated.js'
 import type { Run } from '../evaluate.js'
 import {

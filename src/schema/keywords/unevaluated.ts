@@ -1,4 +1,5 @@
-import { costOfMembers, costOfName, nameKey, type Budget } from '../budget.js'
+import { costOfMembers } from '#protocol/unmetered.js'
+import { costOfName, nameKey, type Budget } from '../budget.js'
 import { eachHolds, ofSchema, type Keyword } from './keyword.js'
 
 /** The members and items of a value that were evaluated, which `unevaluated…` skips. */

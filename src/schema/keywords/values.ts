@@ -1,5 +1,5 @@
-import { isArray, isString, type Json } from '#protocol/unmetered.js'
-import { Distinct, equal } from '../equal.js'
+import { equal, isArray, isString, type Json } from '#protocol/unmetered.js'
+import { Distinct } from '../distinct.js'
 import { forAll, type Check, type Checks, type Keyword, type CompileContext } from './keyword.js'
 
 const article = (type: string): string =>
@@ -38,7 +38,7 @@ const among = (allowed: readonly Json[], message: string, { budget }: CompileCon
   }
   const scalar: Check<string | number> = (value, run) => scalars.has(value, run.budget) || run.fail(message)
   const other: Check<Json> = (value, run) =>
-    others.some(one => equal(one, value, run.budget)) || run.fail(message)
+    others.some(one => equal(one, value, steps => run.spend(steps))) || run.fail(message)
   return { ...forAll(other), string: scalar, number: scalar }
 }
 

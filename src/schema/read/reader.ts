@@ -1,12 +1,11 @@
 import type { SchemaProblem } from '#core/check.js'
-import { isArray, isObject, isString, member, type Json } from '#protocol/unmetered.js'
+import { equal, isArray, isObject, isString, member, type Json } from '#protocol/unmetered.js'
 import {
   defaultDialect, dialectOf, idKeyword, isLegacy, schemasIn, type Dialect,
 } from '#protocol/json-schema.js'
 import { pathOf, SchemaNode, type Base, type Resource, type Step } from '../schema-node.js'
 import { keywordsOf } from '../keywords/index.js'
 import { clippedPointer } from '../evaluate.js'
-import { equal } from '../equal.js'
 import { costOfName, nameKey, type Budget } from '../budget.js'
 import { ReferenceResolver, resolve, unnamed } from './reference-resolver.js'
 
@@ -86,9 +85,11 @@ export class Reader {
   #read(
     json: Json, parent: SchemaNode | undefined, steps: readonly Step[], base: Base,
   ): SchemaNode | undefined {
+    // An element that is no schema costs the walk to it.
+    this.budget.spend(60)
     if (!isObject(json) && typeof json !== 'boolean') return undefined
     if (--this.#room < 0) throw new TooManySubschemas()
-    this.budget.spend(100)
+    this.budget.spend(40)
     this.budget.keep(bytesOfNode)
     for (const step of steps) if (isString(step)) this.#pay(step)
     const { own, anchor } = this.#identity(json, parent, steps, base)
@@ -156,7 +157,7 @@ export class Reader {
   }
 
   #refuseDuplicate(first: SchemaNode, second: SchemaNode, keyword: string): void {
-    if (!equal(first.schema, second.schema, this.budget)) {
+    if (!equal(first.schema, second.schema, steps => this.budget.spend(steps))) {
       this.report('schema', second, [], `has the name of another schema (${keyword})`)
     }
   }

@@ -102,7 +102,9 @@ export class ReferenceResolver {
   }
 
   #pointed(root: SchemaNode, fragment: string): SchemaNode | undefined {
+    this.#reader.budget.spend(2 * fragment.length)
     const path = stepsOf(fragment)
+    this.#reader.budget.spend(20 * path.length)
     let json: Json | undefined = root.schema
     for (const key of path) if ((json = unmetered(below(json, key))) === undefined) return undefined
     const { node, steps } = nearest(root, path, this.#reader.budget)

@@ -2,19 +2,13 @@ import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { SchemaLimits } from '#core/check.js'
 import { FairQueue, turns } from '#protocol/turns.js'
-import type { Json } from '#protocol/unmetered.js'
 import { unchecked } from '../evaluate.js'
 import type { SchemaText } from '../plans.js'
-import { encode } from './encode.js'
 import type { Answer, Order, Report } from './worker.js'
 
 interface Job {
-  readonly order: Exclude<Order, { type: 'piece' }>
-  /** The value, or its JSON text. It is sent to the thread before the order. */
-  readonly value: Json | Buffer | undefined
+  readonly order: Order
   readonly settle: (answer: Answer) => void
-  /** Characters, or bytes, of the value that were sent so far. */
-  sent: number
 }
 
 const noVerdict = (why: string): Answer => ({ problems: unchecked(why) })
@@ -66,23 +60,15 @@ export class Offload {
     this.#patienceMs = patienceMs + patience * limits.validationMs
   }
 
-  /** @param value itself, or its JSON text */
-  validate(schema: SchemaText, value: Json | Buffer, session: string): Promise<Answer> {
-    return this.#enqueue('validate', schema, value, session)
-  }
-
-  read(schema: SchemaText, session: string): Promise<Answer> {
-    return this.#enqueue('read', schema, undefined, session)
-  }
-
-  #enqueue(
-    type: Job['order']['type'], { digest, text, held }: SchemaText, value: Job['value'], session: string,
+  /** @param value its JSON text; undefined to read the schema only */
+  check(
+    { digest, text, held }: SchemaText, value: Uint8Array | undefined, session: string,
   ): Promise<Answer> {
     if (this.#closed) return Promise.resolve(noVerdict(': the relay is stopping'))
     const { subschemas, validationMs: ms } = this.#limits
     return new Promise(settle => {
-      const order = { type, id: ++this.#lastId, schema: { digest, text, held }, subschemas, ms }
-      if (this.#queue.push(session, { order, value, settle, sent: 0 })) this.#next()
+      const order = { id: ++this.#lastId, schema: { digest, text, held }, value, subschemas, ms }
+      if (this.#queue.push(session, { order, settle })) this.#next()
       else settle(noVerdict(': too many checks are waiting'))
     })
   }
@@ -107,34 +93,20 @@ export class Offload {
   #next(): void {
     if (this.#current !== undefined || this.#closed) return
     this.#current = this.#queue.shift()
-    if (this.#current !== undefined) void this.#send(this.#current)
+    if (this.#current !== undefined) this.#send(this.#current)
   }
 
-  async #send(job: Job): Promise<void> {
+  #send({ order }: Job): void {
+    const { schema, value } = order
+    if ((value?.length ?? 0) >= (this.#fatal.get(schema.digest) ?? Infinity)) {
+      return this.#settle(noVerdict(': such a value ended its thread before'))
+    }
     const worker = this.#thread()
     worker.ref()
-    this.#expectReport(job)
-    const { id, schema } = job.order
-    const fatal = this.#fatal.get(schema.digest) ?? Infinity
-    try {
-      // Listing the members of a large object may take a whole turn of the event loop.
-      if (job.value !== undefined) await setImmediate()
-      if (this.#current !== job) return
-      for (const text of piecesOf(job.value)) {
-        if ((job.sent += text.length) >= fatal) {
-          return this.#settle(noVerdict(': such a value ended its thread before'))
-        }
-        turns.spend(text.length >> 2)
-        worker.postMessage({ type: 'piece', id, text } satisfies Order)
-        // Other work has its turn before the next piece.
-        await setImmediate()
-        if (this.#current !== job) return
-      }
-      if (job.sent >= fatal) return this.#settle(noVerdict(': its schema ended its thread before'))
-      worker.postMessage(job.order satisfies Order)
-    } catch {
-      if (this.#current === job) this.#settle(noVerdict(': it is no JSON'))
-    }
+    this.#expectReport()
+    turns.spend((value?.length ?? 0) >> 2)
+    // A copy, because the bytes may be part of a larger buffer.
+    worker.postMessage({ ...order, value: value && new Uint8Array(value) } satisfies Order)
   }
 
   #thread(): Worker {
@@ -156,7 +128,8 @@ export class Offload {
     return worker
   }
 
-  #expectReport(job: Job): void {
+  #expectReport(): void {
+    const job = this.#current
     const giveUp = async () => {
       // After a long turn of the event loop timers run before messages: the answer may be there already.
       await setImmediate()
@@ -171,9 +144,9 @@ export class Offload {
   #lost(worker: Worker, why: string): void {
     if (worker !== this.#worker) return
     this.#worker = undefined
-    const { order, sent } = this.#current ?? {}
-    if (order !== undefined && sent !== undefined) {
-      this.#fatal.set(order.schema.digest, sent)
+    const { order } = this.#current ?? {}
+    if (order !== undefined) {
+      this.#fatal.set(order.schema.digest, order.value?.length ?? 0)
       for (const oldest of this.#fatal.keys()) if (this.#fatal.size > maxFatal) this.#fatal.delete(oldest)
     }
     this.#settle({ ...noVerdict(why), overran: true })
@@ -188,7 +161,3 @@ export class Offload {
     this.#next()
   }
 }
-
-/** Bytes are copied, because they may be part of a larger buffer. */
-const piecesOf = (value: Job['value']): Iterable<string | Uint8Array> =>
-  value === undefined ? [] : Buffer.isBuffer(value) ? [new Uint8Array(value)] : encode(value)

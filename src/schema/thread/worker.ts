@@ -6,18 +6,16 @@ import { unchecked, verdict, workerDepth, type Reading } from '../evaluate.js'
 import { Plans, type Plan, type SchemaText } from '../plans.js'
 import { read, unusable } from '../read/read.js'
 
-/** A message to the worker thread. A value is sent before its order, as pieces of its JSON text. */
-export type Order =
-  | { readonly type: 'piece'; readonly id: number; readonly text: string | Uint8Array }
-  | {
-      /** `read` reads the schema; `validate` also validates the value. */
-      readonly type: 'read' | 'validate'
-      readonly id: number
-      readonly schema: SchemaText
-      readonly subschemas: number
-      /** The budget of each of the two, in milliseconds. */
-      readonly ms: number
-    }
+/** A message to the worker thread: to read a schema, and to validate a value. */
+export interface Order {
+  readonly id: number
+  readonly schema: SchemaText
+  /** The JSON text of the value; undefined to read the schema only. */
+  readonly value: Uint8Array | undefined
+  readonly subschemas: number
+  /** The budget of each of the two, in milliseconds. */
+  readonly ms: number
+}
 
 /** The result of an order. */
 export interface Answer {
@@ -31,11 +29,7 @@ export interface Report extends Answer {
   readonly id: number
 }
 
-type Task = Exclude<Order, { type: 'piece' }>
-
 const plans = new Plans()
-let pieces: (string | Uint8Array)[] = []
-let piecesOf = 0
 
 const tooDear = (message: string): Reading => unusable([{ kind: 'cost', path: '', message }])
 
@@ -47,7 +41,7 @@ const parsed = (text: string): Json => {
 }
 
 /** A schema that exceeds the budget also gives a `Reading`, so that this result is cached as well. */
-const readWithin = ({ schema, subschemas }: Task, budget: Budget): Reading => {
+const readWithin = ({ schema, subschemas }: Order, budget: Budget): Reading => {
   try {
     return read(parsed(schema.text), subschemas, budget, workerDepth)
   } catch (error) {
@@ -57,7 +51,7 @@ const readWithin = ({ schema, subschemas }: Task, budget: Budget): Reading => {
   }
 }
 
-const planOf = (task: Task): Plan & { readonly reading: Reading } => {
+const planOf = (task: Order): Plan & { readonly reading: Reading } => {
   const known = plans.get(task.schema.digest)
   if (known?.reading !== undefined) return { ...known, reading: known.reading }
   const budget = new Budget(task.ms * stepsPerMs)
@@ -66,10 +60,8 @@ const planOf = (task: Task): Plan & { readonly reading: Reading } => {
   return plan
 }
 
-const validate = (task: Task): Answer => {
-  const text = pieces
-    .map(piece => (typeof piece === 'string' ? piece : Buffer.from(piece.buffer).toString())).join('')
-  pieces = []
+const validate = (task: Order, value: Uint8Array): Answer => {
+  const text = Buffer.from(value.buffer).toString()
   const plan = planOf(task)
   const budget = new Budget(task.ms * stepsPerMs + text.length * stepsPerCharacter, true)
   try {
@@ -85,14 +77,7 @@ const validate = (task: Task): Answer => {
 }
 
 parentPort?.on('message', (order: Order) => {
-  const { id } = order
-  // Pieces of an unfinished order are dropped.
-  if (id !== piecesOf) pieces = []
-  piecesOf = id
-  if (order.type === 'piece') {
-    pieces.push(order.text)
-    return
-  }
-  const answer = order.type === 'validate' ? validate(order) : { problems: planOf(order).reading.problems }
+  const { id, value } = order
+  const answer = value === undefined ? { problems: planOf(order).reading.problems } : validate(order, value)
   parentPort?.postMessage({ id, ...answer } satisfies Report)
 })

@@ -1,5 +1,5 @@
-import { EventEmitter } from 'node:events'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
+import { Readable, Writable } from 'node:stream'
 import type { Identity } from '#core/event.js'
 import type { IdKey } from '#protocol/json-rpc.js'
 import type { FrontRequest, FrontResponse, ProcessSlot } from '../front/request.js'
@@ -34,7 +34,7 @@ export type ResponseHead = readonly [
 ]
 
 /** A request of the front, with the interface that a listener of Node's gets. */
-export class ChannelRequest extends EventEmitter implements FrontRequest {
+export class ChannelRequest extends Readable implements FrontRequest {
   readonly method: string
   readonly url: string
   readonly headers: IncomingHttpHeaders
@@ -44,16 +44,10 @@ export class ChannelRequest extends EventEmitter implements FrontRequest {
   readonly socket: { destroyed: boolean; readonly remoteAddress: string }
   readonly processSlot?: ProcessSlot
   readonly #place: Place | undefined
-  readonly #passed: (bytes: number) => void
-  /** Parts of the body that came before the first listener. */
-  readonly #early: Buffer[] = []
-  #isRead = false
-  #isEnded = false
-  /** Bytes passed on, not yet reported to the front. */
-  #unreported = 0
 
   constructor(wire: Wire, exchange: number, head: OpenHead) {
-    super()
+    // The front's quota for bodies limits what is kept here.
+    super({ read: () => undefined, autoDestroy: false })
     const { address, isSecure, place } = head
     this.method = head.method
     this.url = head.path
@@ -62,57 +56,12 @@ export class ChannelRequest extends EventEmitter implements FrontRequest {
     this.socket = { destroyed: false, remoteAddress: address, ...(isSecure && { encrypted: true }) }
     if (place === 'full') this.processSlot = { reserve: () => undefined }
     else if (place === 'kept') this.processSlot = this.#place = new Place(() => wire.send('leave', exchange))
-    this.#passed = bytes => wire.taken(exchange, bytes)
-  }
-
-  override on(event: string, listener: (chunk: Buffer) => void): this {
-    super.on(event, listener)
-    if (event === 'data' && !this.#isRead) process.nextTick(() => this.#release())
-    return this
-  }
-
-  body(part: Buffer): void {
-    if (this.#isRead) this.#pass(part)
-    else this.#early.push(part)
-  }
-
-  bodyEnd(): void {
-    this.#isEnded = true
-    if (this.#isRead) this.emit('end')
   }
 
   gone(): void {
     this.socket.destroyed = true
     this.#place?.over()
-    if (!this.#isEnded) this.emit('close')
-  }
-
-  pause(): void {
-    // At most one window of the body waits here.
-  }
-
-  resume(): void {
-    this.#release()
-  }
-
-  destroy(): void {
-    // The response is destroyed instead.
-  }
-
-  #release(): void {
-    if (this.#isRead) return
-    this.#isRead = true
-    for (const part of this.#early.splice(0)) this.#pass(part)
-    if (this.#isEnded) this.emit('end')
-  }
-
-  #pass(part: Buffer): void {
-    this.#unreported += part.length
-    if (this.#unreported >= windowBytes / 4) {
-      this.#passed(this.#unreported)
-      this.#unreported = 0
-    }
-    this.emit('data', part)
+    if (!this.readableEnded) this.destroy()
   }
 }
 
@@ -143,34 +92,28 @@ class Place implements ProcessSlot {
 }
 
 /** The response to a `ChannelRequest`. Its bytes are sent to the front as far as the window has room. */
-export class ChannelResponse extends EventEmitter implements FrontResponse {
+export class ChannelResponse extends Writable implements FrontResponse {
   readonly req: ChannelRequest
   readonly socket = null
   headersSent = false
-  destroyed = false
-  closed = false
-  onUnread?: () => void
-  writableNeedDrain = false
   readonly #wire: Wire
   readonly #exchange: number
   readonly #set: [string, string | string[]][] = []
-  /** Parts that the window has no room for yet. */
-  readonly #unsent: Buffer[] = []
-  #unsentBytes = 0
+  /** Bytes that are sent, and that the client has not taken yet. */
   #untaken = 0
-  #isEnded = false
-  #isAllSent = false
-  #pendingKey = ''
+  /** Sends the rest of a write that the window had no room for. */
+  #sendRest: (() => void) | undefined
+  #last: Buffer | undefined
+  #isGone = false
+  #closeWhenGone: (() => void) | undefined
 
   constructor(wire: Wire, exchange: number, request: ChannelRequest) {
-    super()
+    super({ highWaterMark: windowBytes, autoDestroy: false })
     this.#wire = wire
     this.#exchange = exchange
     this.req = request
-  }
-
-  get writableLength(): number {
-    return this.#untaken + this.#unsentBytes
+    // Of a write after the end.
+    this.on('error', () => undefined)
   }
 
   writeHead(status: number, headers: OutgoingHttpHeaders | (string | string[])[] = []): void {
@@ -203,70 +146,54 @@ export class ChannelResponse extends EventEmitter implements FrontResponse {
     this.#set.push([name, [...values]])
   }
 
-  setPending(key: IdKey | undefined = ''): void {
-    if (key === this.#pendingKey) return
-    this.#pendingKey = key
-    this.#wire.send('pending', this.#exchange, Buffer.from(key), false)
+  // An id is the text of a JSON value, which has no line feed.
+  setPending(keys: readonly IdKey[]): void {
+    if (keys.length > 0) this.#wire.send('pending', this.#exchange, keys.join('\n'), false)
   }
 
-  write(chunk: Buffer | string): boolean {
-    this.#send(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
-    this.writableNeedDrain ||= this.writableLength >= windowBytes
-    return !this.writableNeedDrain
-  }
-
-  end(chunk?: Buffer): void {
-    this.#isEnded = true
-    this.#send(chunk)
-  }
-
-  destroy(): void {
-    this.destroyed = true
-    this.#wire.send('cut', this.#exchange)
+  setAnswered(keys: readonly IdKey[]): void {
+    if (keys.length > 0) this.#wire.send('answered', this.#exchange, keys.join('\n'), false)
   }
 
   taken(bytes: number): void {
     this.#untaken -= bytes
-    this.#send()
-    if (!this.writableNeedDrain || this.writableLength > windowBytes / 4) return
-    this.writableNeedDrain = false
-    this.emit('drain')
+    this.#sendRest?.()
   }
 
   /** @param hasHead the client's connection got the head */
   gone(hasHead: boolean): void {
     this.headersSent = hasHead
-    this.closed = this.destroyed = true
+    this.#isGone = true
     this.req.gone()
-    this.emit('close')
+    this.destroy()
+    this.#closeWhenGone?.()
   }
 
-  #send(chunk?: Buffer): void {
-    if (this.destroyed || this.#isAllSent) return
-    if (chunk) {
-      this.#unsent.push(chunk)
-      this.#unsentBytes += chunk.length
-    }
-    let wasLast = false
-    while (this.#unsent.length > 0 && this.#untaken < windowBytes) {
-      wasLast = this.#sendPart(windowBytes - this.#untaken)
-    }
-    if (!this.#isEnded || wasLast || this.#unsent.length > 0) return
-    this.#isAllSent = true
-    this.#wire.send('last', this.#exchange)
-  }
-
-  /** @returns whether it was the last part of the body */
-  #sendPart(maxBytes: number): boolean {
-    const first = this.#unsent.shift() ?? nothing
-    const part = first.subarray(0, maxBytes)
-    if (part.length < first.length) this.#unsent.unshift(first.subarray(maxBytes))
+  override _write(chunk: Buffer, encoding: string, done: () => void): void {
+    const part = chunk.subarray(0, windowBytes - this.#untaken)
+    const rest = chunk.subarray(part.length)
     this.#untaken += part.length
-    this.#unsentBytes -= part.length
-    this.#isAllSent = this.#isEnded && this.#unsent.length === 0
-    this.#wire.send(this.#isAllSent ? 'last' : 'piece', this.#exchange, part)
-    return this.#isAllSent
+    if (part.length > 0) this.#wire.send('piece', this.#exchange, part)
+    this.#sendRest = rest.length === 0 ? undefined : () => this._write(rest, encoding, done)
+    if (rest.length === 0) done()
+  }
+
+  /** A last part for which there is room goes with the end: the front then writes once. */
+  override end(chunk?: unknown): this {
+    const room = windowBytes - this.#untaken - this.writableLength
+    if (!Buffer.isBuffer(chunk) || chunk.length > room) return super.end(chunk)
+    this.#last = chunk
+    return super.end()
+  }
+
+  override _final(done: () => void): void {
+    this.#wire.send('last', this.#exchange, this.#last)
+    done()
+  }
+
+  override _destroy(_: Error | null, done: () => void): void {
+    if (this.#isGone) return done()
+    this.#wire.send('cut', this.#exchange)
+    this.#closeWhenGone = done
   }
 }
-
-const nothing = Buffer.alloc(0)

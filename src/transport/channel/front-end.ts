@@ -2,16 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { serialize } from 'node:v8'
 import { ChurnMap } from '#core/memory.js'
-import { errorCode } from '#protocol/json-rpc.js'
+import { errorCode, type IdKey } from '#protocol/json-rpc.js'
 import type { Arrival } from '../front/arrival.js'
 import { clientOf, Share, type Quota } from '../front/quota.js'
 import { endUnread, refusal, refusalBody, refuse, type Refusal } from '../front/refusal.js'
-import { onceOver, type FrontResponse } from '../front/request.js'
+import { onceOver } from '../front/request.js'
 import { realTimers, type Timers } from '../timers.js'
 import { type Calls, Channel, type Message } from './calls.js'
 import type { OpenHead, ResponseHead } from './exchange.js'
-import type { Vitals } from './relay-end.js'
-import { type Kind, windowBytes, Wire } from './wire.js'
+import { type Kind, Wire } from './wire.js'
 
 /** An admitted request, for a relay process to serve. */
 export interface Admitted {
@@ -26,10 +25,8 @@ interface FrontEndOptions {
   readonly calls: Calls
   /** Limits the bodies of all requests, over all processes. */
   readonly bodies: Quota
-  readonly alive: (vitals: Vitals) => void
   /** A response has named a session. */
   readonly named: (session: string) => void
-  readonly closed: () => void
   readonly timers?: Timers
 }
 
@@ -48,7 +45,9 @@ export class FrontEnd<Theirs extends Calls> {
 
   constructor(stream: Duplex, options: FrontEndOptions) {
     this.#options = options
-    this.#wire = new Wire(stream, { frame: (...frame) => this.#frame(...frame), closed: options.closed })
+    this.#wire = new Wire(stream, {
+      frame: (...frame) => this.#frame(...frame), closed: () => this.calls.close(),
+    })
     this.calls = new Channel<Theirs>(
       message => this.#wire.send('note', 0, serialize(message)), options.calls, options.timers,
     )
@@ -57,10 +56,6 @@ export class FrontEnd<Theirs extends Calls> {
   /** Exchanges that are not over. */
   get inFlight(): number {
     return this.#open.size
-  }
-
-  ping(): void {
-    this.#wire.send('ping', 0)
   }
 
   handOver(admitted: Admitted): void {
@@ -78,7 +73,6 @@ export class FrontEnd<Theirs extends Calls> {
 
   /** The process is gone: answers its requests, and releases its places. */
   lose(): void {
-    this.calls.close()
     this.#wire.close()
     for (const exchange of this.#open.values()) exchange.lose()
     for (const number of [...this.#places.keys()]) this.#leave(number)
@@ -90,11 +84,10 @@ export class FrontEnd<Theirs extends Calls> {
     leave?.()
   }
 
-  #frame(kind: Kind, number: number, payload: Buffer, isWhole: boolean): void {
-    if (kind === 'pong') return this.#options.alive(JSON.parse(payload.toString()) as Vitals)
+  #frame(kind: Kind, number: number, payload: Buffer): void {
     if (kind === 'note') return this.calls.onMessage(JSON.parse(payload.toString()) as Message)
     if (kind === 'leave') return this.#leave(number)
-    this.#open.get(number)?.frame(kind, payload, isWhole)
+    this.#open.get(number)?.frame(kind, payload)
   }
 }
 
@@ -103,18 +96,20 @@ class HandedOver {
   readonly #wire: Wire
   readonly #number: number
   readonly #request: IncomingMessage
-  readonly #response: ServerResponse & Pick<FrontResponse, 'onUnread'>
+  readonly #response: ServerResponse
   readonly #named: FrontEndOptions['named']
   readonly #share: Share
-  /** How many more bytes of the body may be sent. */
-  #room = windowBytes
   /** Bytes of the response that the client took, not yet reported to the relay process. */
   #taken = 0
-  /** Id of the request that waits for a response; empty: none. */
-  #pendingKey = ''
+  /** Ids of requests that need a response. */
+  readonly #pending = new Set<IdKey>()
+  /** The relay process has sent all of the response. */
+  #isWhole = false
   #isStream = false
   /** The socket is corked until the end of the turn. */
   #isCorked = false
+  /** The body is not read until the process reads again. */
+  #isWaiting = false
   /** The response ends with a complete event. */
   #isBetweenEvents = true
 
@@ -135,25 +130,25 @@ class HandedOver {
     }
     wire.sendJson('open', number, head)
     request.on('data', this.#body)
-    request.once('end', () => wire.send('bodyEnd', number))
-    this.#response.onUnread = () => wire.send('unread', number)
+    this.#waitForRoom()
+    request.once('end', this.#bodyEnd)
   }
 
   /** Handles a frame of the relay process. */
-  frame(kind: Kind, payload: Buffer, isWhole: boolean): void {
+  frame(kind: Kind, payload: Buffer): void {
     switch (kind) {
       case 'head': return this.#head(JSON.parse(payload.toString()) as ResponseHead)
       case 'flush': return this.#flush()
       case 'piece': return this.#piece(payload)
       case 'last':
-        return isWhole ? endUnread(this.#request, this.#response, payload, realTimers) : this.#piece(payload)
+        this.#isWhole = true
+        return endUnread(this.#request, this.#response, payload, realTimers)
       case 'cut': return void this.#response.destroy()
       case 'continue': return this.#response.writeContinue()
-      case 'pending': return void (this.#pendingKey = payload.toString())
-      case 'taken': return this.#more(payload.readUInt32LE(0))
+      case 'pending': return keysIn(payload).forEach(key => this.#pending.add(key))
+      case 'answered': return keysIn(payload).forEach(key => this.#pending.delete(key))
       // The others are handled by `FrontEnd`, or are never sent to the front.
-      case 'open': case 'body': case 'bodyEnd': case 'gone': case 'unread': case 'leave': case 'ping':
-      case 'pong': case 'note':
+      case 'open': case 'body': case 'bodyEnd': case 'gone': case 'leave': case 'note': case 'taken':
     }
   }
 
@@ -165,28 +160,42 @@ class HandedOver {
 
   /** The process is gone: answers as it would for a server that is gone. */
   lose(): void {
-    this.#request.off('data', this.#body)
-    const key = this.#pendingKey === '' ? undefined : this.#pendingKey
-    if (!this.#response.headersSent) refuse(this.#request, this.#response, lost, realTimers, key)
+    // The client has not read all of it yet.
+    if (this.#isWhole) return
+    this.#ignoreBody()
+    const keys = [...this.#pending]
+    if (!this.#response.headersSent) refuse(this.#request, this.#response, lost, realTimers, keys)
     else if (!this.#isStream || !this.#isBetweenEvents) this.#response.destroy()
-    else this.#response.end(key === undefined ? undefined : `data: ${refusalBody(lost, key).toString()}\n\n`)
+    else this.#response.end(keys.map(key => `data: ${refusalBody(lost, key).toString()}\n\n`).join(''))
   }
 
   readonly #body = (chunk: Buffer): void => {
     if (!this.#share.take(chunk.length)) {
-      this.#request.off('data', this.#body)
+      this.#ignoreBody()
       refuse(this.#request, this.#response, noRoom, realTimers)
       return
     }
     this.#wire.send('body', this.#number, chunk)
-    this.#room -= chunk.length
-    if (this.#room <= 0) this.#request.pause()
+    this.#waitForRoom()
   }
 
-  /** The relay process has taken so many bytes of the body. */
-  #more(bytes: number): void {
-    this.#room += bytes
-    if (this.#room > 0) this.#request.resume()
+  readonly #bodyEnd = (): void => this.#wire.send('bodyEnd', this.#number)
+
+  /** Of a body that is not sent whole, the end is not sent either: the server must not get a part of it. */
+  #ignoreBody(): void {
+    this.#request.off('data', this.#body)
+    this.#request.off('end', this.#bodyEnd)
+  }
+
+  /** Bodies wait in the sockets of their clients while the process does not read. */
+  #waitForRoom(): void {
+    if (!this.#wire.isFull || this.#isWaiting) return
+    this.#isWaiting = true
+    this.#request.pause()
+    this.#wire.onceFree(() => {
+      this.#isWaiting = false
+      this.#request.resume()
+    })
   }
 
   #head([status, raw, set]: ResponseHead): void {
@@ -244,6 +253,8 @@ class HandedOver {
     this.#taken += bytes
   }
 }
+
+const keysIn = (payload: Buffer): readonly IdKey[] => payload.toString().split('\n')
 
 const nothing = Buffer.alloc(0)
 const one = Buffer.from([1])

@@ -7,21 +7,11 @@ import { type Calls, Channel, type Message } from './calls.js'
 import { ChannelRequest, ChannelResponse, type OpenHead } from './exchange.js'
 import { type Kind, Wire } from './wire.js'
 
-/** How many finished responses can still be reported as unread. */
-const maxFinished = 1024
-
-/** The content of a heartbeat. */
-export interface Vitals {
-  /** Resident memory, in bytes. */
-  readonly rss: number
-  readonly sessions: number
-}
 
 interface RelayEndOptions {
   /** Answers a request, at once or later. */
   readonly serve: Backend['serve']
   readonly calls: Calls
-  readonly vitals: () => Vitals
   /** The front is gone. */
   readonly closed: () => void
 }
@@ -32,8 +22,6 @@ export class RelayEnd<Theirs extends Calls> {
   readonly #wire: Wire
   readonly #options: RelayEndOptions
   readonly #open = new ChurnMap<number, ChannelResponse>()
-  /** The `onUnread` of finished responses, the oldest first. */
-  readonly #finished = new Map<number, () => void>()
 
   constructor(stream: Duplex, options: RelayEndOptions) {
     this.#options = options
@@ -57,16 +45,14 @@ export class RelayEnd<Theirs extends Calls> {
   #frame(kind: Kind, exchange: number, payload: Buffer): void {
     switch (kind) {
       case 'open': return this.#begin(exchange, JSON.parse(payload.toString()) as OpenHead)
-      case 'body': return this.#open.get(exchange)?.req.body(payload)
-      case 'bodyEnd': return this.#open.get(exchange)?.req.bodyEnd()
+      case 'body': return void this.#open.get(exchange)?.req.push(payload)
+      case 'bodyEnd': return void this.#open.get(exchange)?.req.push(null)
       case 'taken': return this.#open.get(exchange)?.taken(payload.readUInt32LE(0))
       case 'gone': return this.#over(exchange, payload[0] === 1)
-      case 'unread': return this.#finished.get(exchange)?.()
-      case 'ping': return this.#wire.sendJson('pong', 0, this.#options.vitals())
       case 'note': return this.calls.onMessage(deserialize(payload) as Message)
       // Never sent to a relay process.
       case 'head': case 'flush': case 'piece': case 'last': case 'cut': case 'continue': case 'pending':
-      case 'leave': case 'pong':
+      case 'answered': case 'leave':
     }
   }
 
@@ -85,10 +71,6 @@ export class RelayEnd<Theirs extends Calls> {
     const response = this.#open.get(exchange)
     if (!response) return
     this.#open.delete(exchange)
-    const act = response.onUnread
-    if (act) this.#finished.set(exchange, act)
-    const [oldest] = this.#finished.keys()
-    if (this.#finished.size > maxFinished && oldest !== undefined) this.#finished.delete(oldest)
     response.gone(hasHead)
   }
 

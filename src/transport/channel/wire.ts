@@ -10,47 +10,46 @@ import { atEndOfTurn, realTimers } from '../timers.js'
  * channel (`relay-end.ts`, `exchange.ts`); `front-end.ts` connects them with Node's.
  *
  * A frame is a length (4 bytes), a kind (1), the number of its exchange (4) and its payload. From the front:
- *   open (head), body, bodyEnd, gone (the HTTP response is over; 1: the client got its head), unread (the
- *   client may not have got it)
+ *   open (head), body, bodyEnd, gone (the HTTP response is over; 1: the client got its head), taken (bytes of
+ *   the response that its client took)
  * From the relay process:
- *   head, flush, piece, last, cut, continue (100 Continue), pending (id of the pending request), leave (the
- *   place of a request is free again: sent once for each request that has one, after its `gone` at the latest
- *   where no session has begun, else when that session is closed)
- * From both:
- *   taken (bytes of the exchange that were passed on), ping and pong, note (`calls.ts`)
+ *   head, flush, piece, last, cut, continue (100 Continue), pending and answered (ids of requests), leave
+ *   (the place of a request is free again: sent once for each request that has one, after its `gone` at the
+ *   latest where no session has begun, else when that session is closed)
+ * From both: note (`calls.ts`)
  * The payloads of `open` and `head` are JSON. They hold no MCP message.
  *
- * Frames of one turn of the event loop are written together. Bodies are passed on in parts as they come,
- * without copies. Backpressure belongs to an exchange: in each direction, at most `windowBytes` of its body
- * are sent and not yet taken; the sender keeps the rest. So a slow client delays neither other clients nor
- * heartbeats.
+ * Frames of one turn of the event loop are written together. Bodies are passed on in parts as they come. Of a
+ * response, at most `windowBytes` are sent and not yet taken; the relay process keeps the rest: a slow client
+ * delays neither other clients nor heartbeats. Of requests, a relay process reads all that was sent, within
+ * the quota for bodies; while it does not read, they stay in the sockets of their clients.
  */
 export const kinds = [
-  'open', 'body', 'bodyEnd', 'gone', 'unread', 'head', 'flush', 'piece', 'last', 'cut', 'continue', 'pending',
-  'leave', 'taken', 'ping', 'pong', 'note',
+  'open', 'body', 'bodyEnd', 'gone', 'head', 'flush', 'piece', 'last', 'cut', 'continue', 'pending',
+  'answered', 'leave', 'taken', 'note',
 ] as const
 export type Kind = (typeof kinds)[number]
 
-/** Bytes of one body that may be sent in one direction and not yet taken. */
+/** Bytes of one response that may be sent and not yet taken. */
 export const windowBytes = 256 * 1024
 
 const headBytes = 9
-/** Longest payload that is not streamed, in bytes: a configuration, a list of records. */
-const maxWholeBytes = 64 * 1024 * 1024
-/** The longest payload that is copied into a batch, and the size of a batch, in bytes. */
-const shortBytes = 8 * 1024
-const batchBytes = 64 * 1024
+/** Longest payload, in bytes: a configuration, a list of records. */
+const maxBytes = 64 * 1024 * 1024
+/** Frames of one turn with fewer bytes than this are joined, and written at once. */
+const joinedBytes = 64 * 1024
+/** With more bytes than this that the other process has not read, bodies wait. */
+const fullBytes = 1024 * 1024
 /** Longest delay of frames that are not urgent, in milliseconds. */
 const lateMs = 2
 
 const codes: ReadonlyMap<Kind, number> = new Map(kinds.map((kind, code) => [kind, code]))
-/** Passed on in parts. */
-const isStreamed: ReadonlySet<Kind | undefined> = new Set<Kind>(['body', 'piece', 'last'])
+/** Bodies: their frames are not kept until they are whole, but passed on in parts. */
+const partOf: ReadonlyMap<Kind, Kind> = new Map([['body', 'body'], ['piece', 'piece'], ['last', 'piece']])
 const nothing = Buffer.alloc(0)
 
 interface WireEvents {
-  /** @param isWhole false: more parts of the same frame follow */
-  readonly frame: (kind: Kind, exchange: number, payload: Buffer, isWhole: boolean) => void
+  readonly frame: (kind: Kind, exchange: number, payload: Buffer) => void
   /** The other end is gone, or has broken the protocol. */
   readonly closed: () => void
 }
@@ -59,26 +58,28 @@ interface WireEvents {
 export class Wire {
   readonly #stream: Duplex
   readonly #events: WireEvents
+  /** Heads and payloads of frames that are not written yet. */
   #queue: Buffer[] = []
-  /** Short frames are written here one after another; `#written` to `#used` are not queued yet. */
-  #batch = nothing
-  #used = 0
-  #written = 0
+  #queuedBytes = 0
+  readonly #stalled: (() => void)[] = []
   #isDue = false
   #timer: (() => void) | undefined
   #closed = false
-  /** Parts of an incomplete head or payload. */
+  /** The body frame that is being read, and how many of its bytes are still to come. */
+  #body: readonly [kind: Kind, exchange: number] = ['body', 0]
+  #bodyBytes = 0
+  /** Bytes that were read and are no whole frame, and how many are needed for one. */
   #parts: Buffer[] = []
   #partsBytes = 0
-  /** Kind of the frame that is being read; undefined before its head is complete. */
-  #kind: Kind | undefined
-  #exchange = 0
-  #left = 0
+  #neededBytes = headBytes
 
   constructor(stream: Duplex, events: WireEvents) {
     this.#stream = stream
     this.#events = events
     stream.on('data', (chunk: Buffer) => this.#read(chunk))
+    stream.on('drain', () => {
+      for (const act of this.#stalled.splice(0)) act()
+    })
     stream.on('error', () => this.close())
     stream.on('close', () => this.close())
     stream.on('end', () => this.close())
@@ -89,29 +90,24 @@ export class Wire {
    * @param urgent false: the frame waits up to `lateMs` for an urgent one, to spare the other process a
    * wake-up
    */
-  send(kind: Kind, exchange: number, payload: Buffer = nothing, urgent = true): void {
+  send(kind: Kind, exchange: number, payload: Buffer | string = nothing, urgent = true): void {
     if (this.#closed) return
-    if (urgent) this.#flushSoon()
-    else this.#timer ??= realTimers.after(lateMs, () => this.flush())
-    const isShort = payload.length <= shortBytes
-    this.#head(kind, exchange, payload.length, isShort ? payload.length : 0)
-    if (isShort) this.#used += payload.copy(this.#batch, this.#used)
-    else {
-      this.#endBatch()
-      this.#queue.push(payload)
+    if (!urgent) this.#timer ??= realTimers.after(lateMs, () => this.flush())
+    else if (!this.#isDue) {
+      this.#isDue = true
+      atEndOfTurn(() => this.flush())
     }
+    const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload
+    const head = Buffer.allocUnsafe(headBytes)
+    head.writeUInt32LE(bytes.length, 0)
+    head[4] = codes.get(kind) ?? 0
+    head.writeUInt32LE(exchange, 5)
+    this.#queue.push(head, bytes)
+    this.#queuedBytes += headBytes + bytes.length
   }
 
   sendJson(kind: Kind, exchange: number, value: unknown): void {
-    const text = JSON.stringify(value)
-    // UTF-8 has at most three bytes for each unit of UTF-16.
-    if (text.length * 3 > shortBytes) return this.send(kind, exchange, Buffer.from(text))
-    if (this.#closed) return
-    this.#flushSoon()
-    const at = this.#head(kind, exchange, 0, text.length * 3)
-    const length = this.#batch.write(text, this.#used)
-    this.#batch.writeUInt32LE(length, at)
-    this.#used += length
+    this.send(kind, exchange, JSON.stringify(value))
   }
 
   /** Reports that so many bytes of the exchange's body were passed on. */
@@ -132,40 +128,24 @@ export class Wire {
     this.#isDue = false
     this.#timer?.()
     this.#timer = undefined
-    this.#endBatch()
-    const queue = this.#queue
-    if (this.#closed || queue.length === 0) return
+    const [queue, bytes] = [this.#queue, this.#queuedBytes]
+    if (this.#closed || bytes === 0) return
     this.#queue = []
-    if (queue.length > 1) this.#stream.cork()
+    this.#queuedBytes = 0
+    if (bytes < joinedBytes) return void this.#stream.write(Buffer.concat(queue, bytes))
+    this.#stream.cork()
     for (const one of queue) this.#stream.write(one)
-    if (queue.length > 1) this.#stream.uncork()
+    this.#stream.uncork()
   }
 
-  /** @param room for the part of the payload that is copied after the head @returns offset of the head */
-  #head(kind: Kind, exchange: number, length: number, room: number): number {
-    if (this.#used + headBytes + room > this.#batch.length) {
-      this.#endBatch()
-      this.#batch = Buffer.allocUnsafeSlow(batchBytes)
-      this.#used = 0
-      this.#written = 0
-    }
-    const at = this.#used
-    this.#batch.writeUInt32LE(length, at)
-    this.#batch[at + 4] = codes.get(kind) ?? 0
-    this.#batch.writeUInt32LE(exchange, at + 5)
-    this.#used += headBytes
-    return at
+  /** The other process does not read. */
+  get isFull(): boolean {
+    return this.#stream.writableLength + this.#queuedBytes > fullBytes
   }
 
-  #flushSoon(): void {
-    if (this.#isDue) return
-    this.#isDue = true
-    atEndOfTurn(() => this.flush())
-  }
-
-  #endBatch(): void {
-    if (this.#used > this.#written) this.#queue.push(this.#batch.subarray(this.#written, this.#used))
-    this.#written = this.#used
+  /** @param act called when everything was written; never when the channel is closed before */
+  onceFree(act: () => void): void {
+    this.#stalled.push(act)
   }
 
   close(): void {
@@ -176,54 +156,45 @@ export class Wire {
   }
 
   #read(chunk: Buffer): void {
+    const body = chunk.subarray(0, this.#bodyBytes)
+    if (body.length > 0) this.#pass(...this.#body, body, this.#bodyBytes - body.length)
+    if (body.length < chunk.length) this.#parts.push(chunk.subarray(body.length))
+    this.#partsBytes += chunk.length - body.length
+    if (this.#partsBytes < this.#neededBytes) return
+    const [first = nothing, ...more] = this.#parts
+    const bytes = more.length === 0 ? first : Buffer.concat(this.#parts, this.#partsBytes)
+    const rest = bytes.subarray(this.#readFrames(bytes))
+    this.#parts = rest.length === 0 ? [] : [rest]
+    this.#partsBytes = rest.length
+  }
+
+  /** @returns the offset of the first frame that is not whole */
+  #readFrames(bytes: Buffer): number {
     let at = 0
-    while (at < chunk.length && !this.#closed) {
-      at = this.#kind === undefined ? this.#readHead(chunk, at) : this.#readPayload(chunk, at)
+    this.#neededBytes = headBytes
+    while (bytes.length - at >= headBytes && !this.#closed) {
+      const length = bytes.readUInt32LE(at)
+      const kind = kinds[bytes[at + 4] ?? -1]
+      const exchange = bytes.readUInt32LE(at + 5)
+      const [from, to] = [at + headBytes, at + headBytes + length]
+      if (kind === undefined || (length > maxBytes && !partOf.has(kind))) {
+        this.close()
+        return at
+      }
+      if (to > bytes.length && !partOf.has(kind)) {
+        this.#neededBytes = to - at
+        return at
+      }
+      at = Math.min(to, bytes.length)
+      this.#pass(kind, exchange, bytes.subarray(from, at), to - at)
     }
+    return at
   }
 
-  #readHead(chunk: Buffer, from: number): number {
-    const to = from + headBytes - this.#partsBytes
-    const isWhole = to <= chunk.length
-    const part = chunk.subarray(from, to)
-    if (!isWhole) {
-      this.#keep(part)
-      return chunk.length
-    }
-    const head = this.#partsBytes === 0 ? part : this.#whole(part)
-    this.#left = head.readUInt32LE(0)
-    this.#kind = kinds[head[4] ?? -1]
-    this.#exchange = head.readUInt32LE(5)
-    if (this.#kind === undefined || (this.#left > maxWholeBytes && !isStreamed.has(this.#kind))) this.close()
-    else if (this.#left === 0) this.#done(nothing)
-    return to
-  }
-
-  #readPayload(chunk: Buffer, from: number): number {
-    const part = chunk.subarray(from, from + this.#left)
-    this.#left -= part.length
-    const isStream = isStreamed.has(this.#kind)
-    if (this.#left === 0) this.#done(this.#partsBytes === 0 ? part : this.#whole(part))
-    else if (isStream && this.#kind !== undefined) this.#events.frame(this.#kind, this.#exchange, part, false)
-    else this.#keep(part)
-    return from + part.length
-  }
-
-  #done(payload: Buffer): void {
-    const kind = this.#kind
-    this.#kind = undefined
-    if (kind !== undefined) this.#events.frame(kind, this.#exchange, payload, true)
-  }
-
-  #keep(part: Buffer): void {
-    this.#parts.push(part)
-    this.#partsBytes += part.length
-  }
-
-  #whole(last: Buffer): Buffer {
-    const whole = Buffer.concat([...this.#parts, last])
-    this.#parts = []
-    this.#partsBytes = 0
-    return whole
+  /** @param left how many bytes of the frame are still to come: only of a body */
+  #pass(kind: Kind, exchange: number, part: Buffer, left: number): void {
+    this.#body = [kind, exchange]
+    this.#bodyBytes = left
+    this.#events.frame(left > 0 ? (partOf.get(kind) ?? kind) : kind, exchange, part)
   }
 }

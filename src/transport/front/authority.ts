@@ -22,6 +22,8 @@ export interface Claims {
   readonly subject: Identity
   /** The `aud`. */
   readonly audience: readonly string[]
+  /** When the token ends, in milliseconds since 1970; undefined: the issuer does not say. */
+  readonly until?: number | undefined
   readonly upstream?: UpstreamToken
 }
 
@@ -40,8 +42,13 @@ export type Unverified = 'invalid' | 'unavailable'
 export interface Authority {
   /** The resource at an endpoint's path; undefined where tokens of this authority are not accepted. */
   resourceAt(path: string): ProtectedResource | undefined
-  /** Never rejects. A token that was checked a short time ago is answered at once. */
-  check(token: string, path: string): Claims | Promise<Claims | Unverified>
+  /**
+   * Never rejects. A token that was checked a short time ago is answered at once.
+   * @param client equal for clients of one network: made-up tokens cost those of the same network only
+   */
+  check(token: string, path: string, client: string): Claims | Promise<Claims | Unverified>
+  /** A valid token is for another audience: for the operator's log. */
+  refused?(claims: Claims, expected: readonly string[]): void
 }
 
 /** A client that was let in. */
@@ -99,12 +106,15 @@ export const challenge = (
 
 /** Whether a valid token lets its holder in at this path: it was issued for us, with the scopes. */
 export const admit = (
-  resource: Resource, path: string, claims: Claims | Unverified,
+  resource: Resource, path: string, claims: Claims | Unverified, refused?: Authority['refused'],
 ): Access | Refusal => {
   if (claims === 'unavailable') return unavailable
   if (claims === 'invalid') return challenge(resource, path, 'invalid')
   const ours = [canonical(resource.audience), canonical(resourceUrl(resource, path))]
-  if (!claims.audience.some(one => ours.includes(canonical(one)))) return challenge(resource, path, 'invalid')
+  if (!claims.audience.some(one => ours.includes(canonical(one)))) {
+    refused?.(claims, ours)
+    return challenge(resource, path, 'invalid')
+  }
   const { subject, upstream } = claims
   const isGranted = resource.scopes.every(scope => subject.scopes.includes(scope))
   return isGranted ? { subject, upstream } : challenge(resource, path, 'scope')

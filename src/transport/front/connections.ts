@@ -3,7 +3,6 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { realTimers } from '../timers.js'
 import { clientOf, Quota } from './quota.js'
-import type { FrontResponse } from './request.js'
 
 /** The socket is not read while this many pipelined requests wait behind an open response. */
 const manyWaiting = 8
@@ -19,10 +18,6 @@ interface Connection {
   readonly waiting: { readonly response: ServerResponse; readonly begin: () => void }[]
   isBusy: boolean
   isGivenUp: boolean
-  /** The open response. */
-  response: FrontResponse | undefined
-  /** `onUnread` of the last response, once that is over. */
-  onUnread: FrontResponse['onUnread']
 }
 
 /**
@@ -49,7 +44,7 @@ export class Connections {
       this.#places.reserve(client)
     }
     this.#connections.set(socket, {
-      client, waiting: [], isBusy: false, isGivenUp: false, response: undefined, onUnread: undefined,
+      client, waiting: [], isBusy: false, isGivenUp: false,
     })
     this.#setIdle(socket, client, true)
     socket.once('close', () => this.#leave(socket))
@@ -73,12 +68,8 @@ export class Connections {
 
   #begin(socket: Socket, connection: Connection, { response, begin }: Connection['waiting'][number]): void {
     connection.isBusy = true
-    connection.response = response
-    connection.onUnread = undefined
     this.#setIdle(socket, connection.client, false)
     response.once('close', () => {
-      connection.onUnread = connection.response?.onUnread
-      connection.response = undefined
       if (socket.destroyed || connection.isGivenUp) return
       const next = connection.waiting.shift()
       if (connection.waiting.length < manyWaiting && socket.isPaused()) socket.resume()
@@ -115,8 +106,6 @@ export class Connections {
     const connection = this.#connections.get(socket)
     if (!this.#connections.delete(socket) || connection === undefined) return
     connection.waiting.length = 0
-    const { onUnread } = connection.response ?? connection
-    onUnread?.()
     this.#setIdle(socket, connection.client, false)
     this.#places.release(connection.client)
   }

@@ -91,7 +91,7 @@ export class HttpFront {
       // A token of an issuer is not checked again while the issuer stays: it was checked when the request
       // arrived, a short time ago or at the beginning of a stream.
       const isKnown = arrival.subject?.issuer !== undefined && this.#gate.authority === authority
-      const access = isKnown ? {} : this.#gate.checkToken(req.headers, arrival.path)
+      const access = isKnown ? {} : this.#gate.checkToken(req.headers, arrival.path, clientOf(arrival))
       if (this.#gate.checkNames(req) || access instanceof Promise || 'status' in access) response.destroy()
     }
   }
@@ -180,7 +180,7 @@ export class HttpFront {
 
   #checkToken(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
     const gate = this.#gate
-    const checked = gate.checkToken(request.headers, arrival.path)
+    const checked = gate.checkToken(request.headers, arrival.path, clientOf(arrival))
     if (!(checked instanceof Promise)) return this.#enter(request, response, arrival, checked)
     void checked.then(access => {
       if (hasLeft(response)) return

@@ -4,7 +4,9 @@ import { isLoopback } from '#addresses.js'
 import { readMediaType } from '#protocol/headers.js'
 import { eventStream, json } from '../http/headers.js'
 import { hostOf } from './arrival.js'
-import { admit, challenge, type Access, type Authority } from './authority.js'
+import {
+  admit, challenge, type Access, type Authority, type Claims, type Unverified,
+} from './authority.js'
 import { refusal, refusals, type Refusal } from './refusal.js'
 
 /** Checks of a request's head, made before any of its body is read. */
@@ -63,7 +65,9 @@ export class Gate {
   }
 
   /** Checks the token of a request, in the `Authorization` header only (RFC 6750, section 2.1). */
-  checkToken({ authorization = '' }: IncomingHttpHeaders, path: string): Checked | Promise<Checked> {
+  checkToken(
+    { authorization = '' }: IncomingHttpHeaders, path: string, client = '',
+  ): Checked | Promise<Checked> {
     const { authority } = this
     const resource = authority?.resourceAt(path)
     if (this.#tokens.length === 0 && authority === undefined) return anyone
@@ -75,10 +79,10 @@ export class Gate {
     const known = this.#known(shown)
     if (known !== undefined) return known
     if (authority === undefined || resource === undefined) return refusals.badToken
-    const claims = authority.check(shown, path)
-    return claims instanceof Promise
-      ? claims.then(found => admit(resource, path, found))
-      : admit(resource, path, claims)
+    const admitted = (claims: Claims | Unverified): Checked =>
+      admit(resource, path, claims, (...mismatch) => authority.refused?.(...mismatch))
+    const claims = authority.check(shown, path, client)
+    return claims instanceof Promise ? claims.then(admitted) : admitted(claims)
   }
 
   #known(shown: string): Access | undefined {

@@ -75,10 +75,18 @@ export const refusals = {
   loop: refusal(508, 'The request has been here before: a server leads back to this relay'),
 } satisfies Record<string, Refusal>
 
-/** @param key the id of the refused request; `null` where none could be read (JSON-RPC 2.0, section 5) */
+/**
+ * @param keys the id of the refused request; `null` where none could be read (JSON-RPC 2.0, section 5);
+ *   several are those of a batch, which is answered by a batch
+ */
 export const refusalBody = (
-  { code, message, data }: Pick<Refusal, 'code' | 'message' | 'data'>, key: IdKey = 'null',
-): Buffer => responseBytes(key, 'error', { code, message, data })
+  reason: Pick<Refusal, 'code' | 'message' | 'data'>, keys: IdKey | readonly IdKey[] = 'null',
+): Buffer => {
+  const { code, message, data } = reason
+  if (typeof keys === 'string') return responseBytes(keys, 'error', { code, message, data })
+  if (keys.length <= 1) return refusalBody(reason, keys[0])
+  return Buffer.from(`[${keys.map(key => refusalBody(reason, key).toString()).join(',')}]`)
+}
 
 /** The most bytes read of the rest of a body that is not wanted. */
 const maxUnreadBytes = 64 * 1024
@@ -89,22 +97,24 @@ const lingerMs = 1000
  * Answers a request whose body was not read, or not to its end. All bytes of the response are sent before it
  * ends: ending it first would reset a connection with unread bytes, and the client might lose the response.
  * A client that has not sent the rest in time is cut off (nginx calls this a lingering close).
- * @param key the id of the refused request, where it could be read
+ * @param keys the ids of the refused requests, where they could be read
  */
 export const refuse = (
-  request: FrontRequest, response: FrontResponse, reason: Refusal, timers: Timers, key?: IdKey,
+  request: FrontRequest, response: FrontResponse, reason: Refusal, timers: Timers,
+  keys?: IdKey | readonly IdKey[],
 ): void => {
   const isReady = request.complete || reason.headers?.['connection'] === 'close'
-  if (isReady) answer(request, response, reason, timers, key)
+  if (isReady) answer(request, response, reason, timers, keys)
   // A short body arrives in one chunk with the head: it is complete once that chunk is parsed.
-  else setImmediate(answer, request, response, reason, timers, key)
+  else setImmediate(answer, request, response, reason, timers, keys)
 }
 
 const answer = (
-  request: FrontRequest, response: FrontResponse, reason: Refusal, timers: Timers, key?: IdKey,
+  request: FrontRequest, response: FrontResponse, reason: Refusal, timers: Timers,
+  keys?: IdKey | readonly IdKey[],
 ): void => {
   if (response.headersSent) return void response.destroy()
-  const body = reason.isPlain === true ? Buffer.alloc(0) : refusalBody(reason, key)
+  const body = reason.isPlain === true ? Buffer.alloc(0) : refusalBody(reason, keys)
   response.writeHead(reason.status, {
     ...(!request.complete && close),
     ...reason.headers,

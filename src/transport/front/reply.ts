@@ -28,9 +28,6 @@ const fullBytes = 256 * 1024
 /** Proxies must not buffer, store or compress a stream. */
 const streamHeaders = [['cache-control', 'no-cache, no-transform'], ['x-accel-buffering', 'no']] as const
 
-/** Most responses that are reported when the client may not have received them: the newest ones. */
-const maxSent = 64
-
 const nothing = () => {}
 
 /**
@@ -57,8 +54,6 @@ export class Reply {
   #silence = 0
   /** The response that was sent as a whole. */
   #whole: Frame | undefined
-  /** The newest responses that were sent. */
-  readonly #sent: IdKey[] = []
   #onDrained: () => void = nothing
   #onOver: () => void = nothing
 
@@ -77,7 +72,7 @@ export class Reply {
     this.#follows = follows
     this.#session = session
     this.#pending = expected.keys.length
-    response.setPending?.(this.#onlyId())
+    response.setPending?.(expected.keys)
   }
 
   /**
@@ -90,16 +85,6 @@ export class Reply {
     // No listener stays: a connection keeps its last response, and a listener of that response would keep
     // this reply in memory.
     onceOver(this.#response, () => this.#over())
-  }
-
-  /**
-   * @param undelivered called for each response that the client may not have received when the connection
-   *   closes
-   */
-  watchDelivery(undelivered: (key: IdKey) => void): void {
-    // Called after the response is over: the closure must not keep this reply and its frames in memory.
-    const sent = this.#sent
-    this.#response.onUnread = () => sent.forEach(undelivered)
   }
 
   get done(): boolean {
@@ -139,7 +124,7 @@ export class Reply {
     // Node's `flushHeaders` writes the head as UTF-8, and would encode Latin-1 a second time.
     if (this.#response.sendHead) this.#response.sendHead()
     else this.#response.write(noBytes)
-    for (const frame of this.#collected) this.#write(encodeEvent(frame))
+    for (const frame of this.#collected) this.#writeEvent(frame)
     this.#collected = []
   }
 
@@ -164,10 +149,6 @@ export class Reply {
     const isWhole = frame.message.kind === 'page' && frame.message.key === undefined
     const responses = isWhole ? this.#pending : responsesIn(frame)
     this.#pending -= responses
-    if (responses > 0) {
-      this.#sent.push(...responseKeys(frame).slice(-maxSent))
-      this.#sent.splice(0, this.#sent.length - maxSent)
-    }
     if (this.#state === 'waiting') {
       if (responses > 0 || this.#head) {
         this.#collected.push(frame)
@@ -176,9 +157,8 @@ export class Reply {
       }
       this.stream()
     }
-    this.#write(encodeEvent(frame))
+    this.#writeEvent(frame)
     release(frame)
-    if (this.#pending <= 0) this.#response.setPending?.(undefined)
     // A stream that an HTTP server has opened normally ends when that server ends it.
     if (responses > 0 && this.#pending <= 0 && (!this.#head || this.#endsWithResponses)) this.finish()
   }
@@ -264,6 +244,12 @@ export class Reply {
   #writeHead(status: number, type: string | undefined, own: readonly string[]): void {
     const headers = this.#head?.headers ?? noHeaders
     writeHead(this.#response, { status, headers, type, own, session: this.#session })
+  }
+
+  #writeEvent(frame: Frame): void {
+    this.#write(encodeEvent(frame))
+    if (responsesIn(frame) === 0) return
+    this.#response.setAnswered?.(this.#pending > 0 ? responseKeys(frame) : this.expected)
   }
 
   #write(bytes: Buffer): void {

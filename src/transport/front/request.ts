@@ -54,15 +54,11 @@ export interface FrontResponse {
   appendHeader(name: string, values: readonly string[]): unknown
   once(event: 'close' | 'drain', listener: () => void): unknown
   /**
-   * Tells the one request that still needs a response; undefined: none, or several. The front answers it when
-   * the relay process dies.
+   * Names requests that need a response. The front answers those that have none when the relay process dies.
    */
-  setPending?(key: IdKey | undefined): void
-  /**
-   * Called when the connection closes before the client has sent another request on it: the client may not
-   * have received the response.
-   */
-  onUnread?: (() => void) | undefined
+  setPending?(keys: readonly IdKey[]): void
+  /** Their responses are written. */
+  setAnswered?(keys: readonly IdKey[]): void
 }
 
 /**

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Arrival } from './arrival.js'
 import { readBody } from './body.js'
 import { clientOf, Quota, Share } from './quota.js'
-import { refusal, refusals, type Refusal } from './refusal.js'
+import { refusals, type Refusal } from './refusal.js'
 import { hasLeft } from './request.js'
 
 /** Pages and endpoints that anyone may ask, beside those of MCP: those of an authorization server. */
@@ -19,8 +19,8 @@ export interface Visit {
   readonly headers: IncomingHttpHeaders
   /** The body of a POST, in UTF-8. */
   readonly body: string
-  /** Equal for clients of one network; see `clientOf`. */
-  readonly client: string
+  /** To be asked before work for strangers that costs a request of ours. @returns false: too many of late */
+  readonly mayCost: () => boolean
 }
 
 export interface Page {
@@ -32,13 +32,11 @@ export interface Page {
 /** Longest body, and all bodies together, in bytes. */
 const maxBody = 64 * 1024
 const maxBodies = 1024 * 1024
-/** Most visits of one network in a minute: a proxy in front of us counts as one. */
+/** Most costly visits of one network in a minute: a proxy in front of us counts as one. */
 const maxVisits = 600
 const windowMs = 60_000
 /** Networks that are counted at a time; beyond these, the oldest is forgotten. */
 const maxClients = 10_000
-
-const limited = refusal(429, 'Too many requests: come back later', { 'retry-after': '60' })
 
 /** Reads the requests for a site, and writes its answers. */
 export class Visits {
@@ -55,7 +53,6 @@ export class Visits {
     site: Site, request: IncomingMessage, response: ServerResponse, arrival: Arrival,
   ): Promise<Refusal | undefined> {
     const client = clientOf(arrival)
-    if (!this.#counts(client)) return limited
     const { method = '', headers, url = '' } = request
     if (method !== 'GET' && method !== 'HEAD' && method !== 'POST') return refusals.badMethod
     const share = new Share(this.#bodies, client, response)
@@ -64,7 +61,9 @@ export class Visits {
     if (!Buffer.isBuffer(read)) return read
     const query = new URLSearchParams(url.slice((url.indexOf('?') + 1) || url.length))
     const { path } = arrival
-    const page = await site.answer({ method, path, query, headers, body: read.toString(), client })
+    const page = await site.answer({
+      method, path, query, headers, body: read.toString(), mayCost: () => this.#counts(client),
+    })
     if (hasLeft(response)) return undefined
     response.writeHead(page.status, { ...page.headers, 'content-length': Buffer.byteLength(page.body) })
     response.end(method === 'HEAD' ? undefined : page.body)

@@ -1,7 +1,7 @@
 import { stdioExchange } from '#core/event.js'
 import { errorFrame } from '#core/refusal.js'
 import type { Fault, Frame } from '#protocol/frame.js'
-import type { Json } from '#protocol/json.js'
+import { type Json, member } from '#protocol/json.js'
 import {
   errorCode, type ErrorResponse, type IdKey, type Notification, type Result,
 } from '#protocol/json-rpc.js'
@@ -80,7 +80,7 @@ export class Dispatcher {
   #notified(frame: Frame, message: Notification): void {
     const name = nameIn(message)
     const sentRequest = this.#namedBy(message, name)
-    const to = sentRequest ?? (name === undefined ? this.#requests.only() : undefined)
+    const to = sentRequest ?? (name === undefined ? this.#unnamed(message) : undefined)
     if (sentRequest) {
       this.#requests.hasRead(sentRequest.number)
       report(sentRequest, restoredNotification(frame, message, sentRequest.names, sentRequest.number))
@@ -89,7 +89,13 @@ export class Dispatcher {
     // Each session has a catalogue of its own, which this notification makes out of date.
     if (message.method === 'notifications/tools/list_changed') {
       this.#record(frame, [...this.#ports].filter(port => port !== to?.port))
-    } else if (!to) this.#record(frame)
+    } else if (!to && name === undefined) this.#record({ ...frame, faults: [...frame.faults, toNobody] })
+    else if (!to) this.#record(frame)
+  }
+
+  #unnamed({ method, params }: Notification): SentRequest | undefined {
+    if (method === 'notifications/message') return this.#requests.ofLog(member(params, 'level'))
+    return this.#requests.only()
   }
 
   /** The request that a notification names by id or token. Progress counts only where it was asked for. */
@@ -131,6 +137,11 @@ export class Dispatcher {
 
 const report = ({ port, exchange }: SentRequest, frame: Frame): void =>
   port.report({ type: 'frame', exchange, frame })
+
+const toNobody: Fault = {
+  kind: 'json-rpc', path: '', isMinor: true,
+  message: 'no client gets this message: it names no request, and it may belong to several',
+}
 
 const noBatch: Fault = {
   kind: 'json-rpc', path: '', message: 'a batch, to clients of a revision that has none',

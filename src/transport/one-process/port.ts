@@ -1,6 +1,7 @@
 import { ChurnGroups } from '#core/memory.js'
 import type { Exchange } from '#core/event.js'
 import type { Frame } from '#protocol/frame.js'
+import type { Json } from '#protocol/json.js'
 import type { IdKey, Request } from '#protocol/json-rpc.js'
 import type { Timers } from '../timers.js'
 import type { Names } from './rename.js'
@@ -14,6 +15,8 @@ export interface SentRequest {
   readonly number: number
   readonly names: Names
   readonly request: Request
+  /** The least severe level of log messages that it asked for (2026-07-28, Logging). */
+  readonly logLevel: Json | undefined
 }
 
 /** What a port needs of the shared server. */

@@ -1,7 +1,9 @@
 import { ChurnMap } from '#core/memory.js'
 import type { Exchange } from '#core/event.js'
 import type { Frame } from '#protocol/frame.js'
+import type { Json } from '#protocol/json.js'
 import type { Request } from '#protocol/json-rpc.js'
+import { inMeta } from '#protocol/revisions/index.js'
 import { namesOf } from './rename.js'
 import type { SentRequest, Port } from './port.js'
 
@@ -18,9 +20,13 @@ export class SharedRequests {
    * a message that names no request may belong to the cancelled one. Zero when it has read the cancellation.
    */
   #unreadUpTo = 0
+  /** True when a request asked for log messages whose cancellation the server may not have read yet. */
+  #mayLogCancelled = false
 
   open(port: Port, exchange: Exchange, frame: Frame, request: Request): SentRequest {
-    const sentRequest = { port, exchange, number: ++this.#last, names: namesOf(frame, request), request }
+    const logLevel = inMeta(request.params, 'logLevel')
+    const sentRequest =
+      { port, exchange, number: ++this.#last, names: namesOf(frame, request), request, logLevel }
     this.#sentRequest.set(sentRequest.number, sentRequest)
     port.add(sentRequest)
     return sentRequest
@@ -43,6 +49,7 @@ export class SharedRequests {
   giveUp(sentRequest: SentRequest): void {
     this.close(sentRequest)
     this.#unreadUpTo = this.#last
+    this.#mayLogCancelled ||= sentRequest.logLevel !== undefined
     this.#givenUp.add(sentRequest.number)
     if (this.#givenUp.size <= maxGivenUp) return
     for (const oldest of this.#givenUp) {
@@ -58,23 +65,45 @@ export class SharedRequests {
 
   /** Call when the server names a request: it has then read everything before that request. */
   hasRead(number: number): void {
-    if (number > this.#unreadUpTo) this.#unreadUpTo = 0
+    if (number <= this.#unreadUpTo) return
+    this.#unreadUpTo = 0
+    this.#mayLogCancelled = false
   }
 
   /** The request of a message that names none: known only while one exchange has open requests. */
   only(): SentRequest | undefined {
-    if (this.#unreadUpTo > 0) return undefined
-    let only: SentRequest | undefined
-    for (const sentRequest of this.#sentRequest.values()) {
-      if (only && (only.port !== sentRequest.port || only.exchange !== sentRequest.exchange)) return undefined
-      only = sentRequest
-    }
-    return only
+    return this.#unreadUpTo > 0 ? undefined : onlyOf(this.#sentRequest.values())
+  }
+
+  /** The request that a log message belongs to: the only one that asked for its level. */
+  ofLog(level: Json | undefined): SentRequest | undefined {
+    const open = this.#sentRequest.values()
+    const asking = open.filter(({ logLevel }) => logLevel !== undefined)
+    if (this.#mayLogCancelled || (asking.length === 0 && this.#unreadUpTo > 0)) return undefined
+    if (asking.length === 0) return onlyOf(open.filter(({ request }) => request.method !== 'subscriptions/listen'))
+    return onlyOf(asking.length === 1 ? asking : asking.filter(({ logLevel }) => takes(logLevel, level)))
   }
 
   /** Call when the process has ended. */
   forget(): void {
     this.#givenUp.clear()
     this.#unreadUpTo = 0
+    this.#mayLogCancelled = false
   }
 }
+
+/** One of these requests, if all of them are of one exchange. */
+const onlyOf = (requests: readonly SentRequest[]): SentRequest | undefined => {
+  const [first] = requests
+  return requests.every(({ port, exchange }) => port === first?.port && exchange === first.exchange)
+    ? first
+    : undefined
+}
+
+/** Of log messages, the least severe first (RFC 5424, section 6.2.1). */
+const levels: readonly unknown[] =
+  ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
+
+/** Whether a request that asked for a level takes a message of another. A level that is not known passes. */
+const takes = (asked: Json | undefined, level: Json | undefined): boolean =>
+  !levels.includes(level) || levels.indexOf(level) >= levels.indexOf(asked)

@@ -159,7 +159,6 @@ export class SharedServer implements Hub {
       case 'between':
       case 'stream-ended':
       case 'bare-request':
-      case 'undelivered':
       case 'exchange-ended':
         return
       default:

@@ -108,12 +108,17 @@ const unlessAborted = async <Value>(
   const gone = () => new HttpFailure('the request was cancelled')
   if (signal.aborted) throw gone()
   return new Promise((resolve, reject) => {
-    const abort = (): void => reject(gone())
+    // An earlier reply ends at an abort as well: its body may still be read.
+    const before = signal instanceof AbortSignal ? undefined : signal.onAbort
+    const abort = (): void => {
+      reject(gone())
+      before?.()
+    }
     if (signal instanceof AbortSignal) signal.addEventListener('abort', abort, { once: true })
     else signal.onAbort = abort
     void value.then(resolve, reject).finally(() => {
       if (signal instanceof AbortSignal) signal.removeEventListener('abort', abort)
-      else if (signal.onAbort === abort) signal.onAbort = undefined
+      else if (signal.onAbort === abort) signal.onAbort = before
     })
   })
 }

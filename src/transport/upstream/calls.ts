@@ -11,6 +11,8 @@ import type { Abortable } from './pool.js'
 export class Call implements Abortable {
   aborted = false
   onAbort: (() => void) | undefined
+  /** Its HTTP response is over, and the answer may come on another stream of this session. */
+  elsewhere: string | undefined
   #controller: AbortController | undefined
   /** The requests of the frame that have no answer yet. */
   readonly unanswered: Set<IdKey>

@@ -1,30 +1,16 @@
 import { lookup as lookUp } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
-import { parseJson, type Json } from '#protocol/json.js'
 import { Latch } from '../timers.js'
 import { isLoopback, isPrivate, withoutBrackets } from '#addresses.js'
 import { connectorWith } from './body.js'
 import { wholeBody } from './messages.js'
 import { failureOf, HttpFailure, HttpUpstream, usesProxy, type HttpAsk, type HttpTls } from './pool.js'
 
-/** A JSON document of an authorization server: metadata, keys, or an answer about a token. */
-export interface JsonDocument {
-  readonly status: number
-  /** Undefined where the body is no JSON. */
-  readonly body: Json | undefined
-}
-
 interface Reach {
   /** The operator has written this URL, or the server that names it is at a private address. */
   readonly mayBePrivate: boolean
   /** Of the operator's server, for its own origin. */
   readonly tls?: HttpTls | undefined
-}
-
-interface DocumentRequest extends Reach {
-  /** Sent by POST; undefined: GET. */
-  readonly form?: URLSearchParams
-  readonly authorization?: string
 }
 
 /** Longest document, in bytes. */
@@ -34,23 +20,10 @@ const documentMs = 5000
 const postMs = 20_000
 
 /**
- * Fetches a document. The URL may come from somebody who is not trusted (SSRF): it must be https, or http on
- * loopback, its host must have a public address, and redirects to other origins are not followed.
- * @throws HttpFailure, or what undici throws: see `failureOf`
+ * The part of `fetch` that OAuth packages use. A URL may come from somebody who is not trusted (SSRF): it
+ * must be https, or http on loopback, its host must have a public address, and redirects to other origins are
+ * not followed. Rejects with HttpFailure, or what undici throws: see `failureOf`.
  */
-export const fetchJson = async (url: URL, request: DocumentRequest): Promise<JsonDocument> => {
-  const { form, authorization } = request
-  const headers = new Map([['accept', 'application/json']])
-  if (form !== undefined) headers.set('content-type', 'application/x-www-form-urlencoded')
-  if (authorization !== undefined) headers.set('authorization', authorization)
-  const { status, bytes } = await fetchBytes(url, request, {
-    method: form === undefined ? 'GET' : 'POST', headers,
-    ...(form !== undefined && { body: Buffer.from(form.toString()) }),
-  })
-  return { status, body: bytes && parseJson(bytes.toString()) }
-}
-
-/** The part of `fetch` that OAuth packages use, with the limits of `fetchJson`. */
 export interface GuardedFetch {
   (url: string, request: {
     readonly method: string

@@ -1,7 +1,6 @@
 import { ChurnMap } from '#core/memory.js'
 import type { Exchange } from '#core/event.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
-import type { IdKey } from '#protocol/json-rpc.js'
 import { isCancellation } from '#protocol/message.js'
 import { owning } from '../frames.js'
 import {
@@ -46,13 +45,6 @@ interface OpenRequest {
   controller?: AbortController
 }
 
-interface Elsewhere {
-  readonly session: string
-  readonly exchange: Exchange
-  readonly key: IdKey
-  readonly reason: string
-}
-
 /** Never closed: responses to relay-made requests are short, and no client reads them. */
 const alwaysOpen = new Latch()
 
@@ -65,8 +57,6 @@ class HttpServer extends HttpSide {
   #onEvent: (event: TransportEvent) => void = () => {}
   #expected: Expected | undefined
   #ended = false
-  /** Requests whose HTTP response is over, but whose answer may come on another stream of their session. */
-  readonly #elsewhere = new ChurnMap<string, Elsewhere>()
 
   constructor(options: HttpServerOptions) {
     super(options.stopMs)
@@ -91,6 +81,8 @@ class HttpServer extends HttpSide {
     this.#opened.delete(exchange)
     for (const call of this.calls.on(exchange)) {
       // Notifications and responses to the server are delivered although their client has left.
+      // An answer that may come on another stream of the session is waited for.
+      if (call.elsewhere !== undefined) continue
       if (call.hasRequests) call.abort()
       else call.limit(afterClientLeftMs)
     }
@@ -116,12 +108,6 @@ class HttpServer extends HttpSide {
       && isCancellation(frame.message) && frame.relayMade === true
     if (!isToldByClose) void this.#post(this.calls.start(exchange, frame), opened)
     return true
-  }
-
-  override abandon(exchange: Exchange, key: IdKey): void {
-    super.abandon(exchange, key)
-    for (const [name, waiting] of this.#elsewhere.entries())
-      if (waiting.exchange === exchange && waiting.key === key) this.#elsewhere.delete(name)
   }
 
   protected finish(): void {
@@ -154,19 +140,19 @@ class HttpServer extends HttpSide {
       const isOver = !expectsResponse || error instanceof RefusedByServer
       if (isClientFrame && isOver) this.#reportFailure(exchange, error)
     }
-    this.calls.end(call)
-    if (reason === undefined) return
     const isElsewhere = session !== undefined && !call.isAnswered
+    call.elsewhere = isElsewhere ? session : undefined
+    if (isElsewhere) void call.settled.then(() => this.calls.end(call))
+    else this.calls.end(call)
+    if (reason === undefined) return
     const resumable = isClientFrame && canResume(request, position)
-    if (!resumable) for (const key of call.unanswered) this.#lose(exchange, key, reason, session)
+    if (!resumable) this.#lose(call, exchange, reason)
     if (isClientFrame) this.#report({ type: 'stream-ended', exchange, resumable: resumable || isElsewhere })
   }
 
-  /** @param session where another stream of it may bring the answer */
-  #lose(exchange: Exchange, key: IdKey, reason: string, session?: string): void {
-    if (session === undefined) return this.#report({ type: 'lost', exchange, key, reason })
-    this.#elsewhere.set(`${session} ${key}`, { session, exchange, key, reason })
-    this.#report({ type: 'lost', exchange, key, reason, isElsewhere: true })
+  #lose({ unanswered, elsewhere }: Call, exchange: Exchange, reason: string): void {
+    for (const key of unanswered)
+      this.#report({ type: 'lost', exchange, key, reason, ...(elsewhere !== undefined && { isElsewhere: true }) })
   }
 
   /** The legacy session of a request, if it has a stream that answers no request. */
@@ -178,23 +164,24 @@ class HttpServer extends HttpSide {
     return hasStream ? session : undefined
   }
 
-  /** An answer on the stream of a session: its request may still wait for the end of its own response. */
+  /** An answer on the stream of a session, to a request of another exchange. */
   #answeredElsewhere(session: string | undefined, frame: Frame): void {
-    if (session === undefined) return
-    for (const key of responseKeys(frame)) {
-      this.#elsewhere.delete(`${session} ${key}`)
-      for (const call of this.calls.all())
-        if (sessionOf(this.#opened.get(call.exchange)?.request) === session) call.answered(key)
+    const keys = session === undefined ? [] : responseKeys(frame)
+    if (keys.length === 0) return
+    for (const call of this.calls.all()) {
+      if ((call.elsewhere ?? sessionOf(this.#opened.get(call.exchange)?.request)) !== session) continue
+      for (const key of keys) call.answered(key)
     }
   }
 
   /** The last stream of a session is over, so that its answers are lost. The client gets errors on it. */
   #streamOver(exchange: Exchange, { request }: OpenRequest): void {
     if (this.#sessionWithStream(request) !== undefined) return
-    for (const [name, { session, key, reason }] of this.#elsewhere.entries()) {
-      if (session !== sessionOf(request)) continue
-      this.#elsewhere.delete(name)
-      this.#lose(exchange, key, reason)
+    for (const call of this.calls.all()) {
+      if (call.elsewhere === undefined || call.elsewhere !== sessionOf(request)) continue
+      call.elsewhere = undefined
+      this.#lose(call, exchange, 'the stream ended on which the answer could come')
+      call.forget()
     }
   }
 
@@ -213,7 +200,7 @@ class HttpServer extends HttpSide {
 
   /**
    * @param latch of the client's exchange; undefined for a relay-made request
-   * @param session see `#lose`
+   * @param session where another stream of it may bring the answer
    * @returns the reason for requests that are still unanswered; undefined if one frame was the whole response
    */
   async #read(

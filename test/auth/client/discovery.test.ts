@@ -38,6 +38,8 @@ void t.test('metadata is looked for in the order of the specification', async t 
   const named = await site(t, { '/named': resource, [`${oauth}/as`]: issuer })
   await discover(named.url, { resourceMetadata: `${named.origin}/named` }, fetch)
   t.same(named.asked, ['/named', `${oauth}/as`])
+  const tenant = await site(t, { '/named': { ...resource, resource: 'HERE/' }, [`${oauth}/as`]: issuer })
+  await t.rejects(discover(tenant.url, { resourceMetadata: `${tenant.origin}/named` }, fetch), /another resource/)
   const old = await site(t, { [oauth]: { ...issuer, issuer: 'HERE' } })
   t.equal((await discover(old.url, {}, fetch))?.server.issuer, old.origin, 'the server is its own issuer (2025-03-26)')
   t.equal(await discover((await site(t, {})).url, {}, fetch), undefined)
@@ -46,6 +48,10 @@ void t.test('metadata is looked for in the order of the specification', async t 
 const contradictions = [
   ['a resource at another origin', { [`${prm}/mcp`]: { ...resource, resource: 'https://other.example/mcp' } }, /another resource/],
   ['another path', { [`${prm}/mcp`]: { ...resource, resource: 'HERE/mc' } }, /another resource/],
+  ['the path of a tenant that leads to ours', { [`${prm}/mcp`]: { ...resource, resource: 'HERE/' } }, /another resource/],
+  ['a path below ours', { [`${prm}/mcp`]: { ...resource, resource: 'HERE/mcp/x' } }, /another resource/],
+  ['another query', { [`${prm}/mcp`]: { ...resource, resource: 'HERE/mcp?tenant=x' } }, /another resource/],
+  ['another path at the root', { [prm]: { ...resource, resource: 'HERE/other' } }, /another resource/],
   ['no resource', { [`${prm}/mcp`]: { authorization_servers: ['HERE/as'] } }, /another resource/],
   ['no issuers', { [`${prm}/mcp`]: { resource: 'HERE/mcp' } }, /names no issuer/],
   ['another issuer', { [`${prm}/mcp`]: resource, [`${oauth}/as`]: { ...issuer, issuer: 'HERE/as/' } }, /another issuer/],

@@ -208,6 +208,33 @@ void t.test('who waits in vain gets an error that names the URL, which stays goo
   t.equal(await ask(), 200)
 })
 
+void t.test('a client that the issuer shows an error for is registered anew, in the same relay and in the next one', async t => {
+  for (const isNext of [false, true]) {
+    const one = await RotatingIssuer.open(t)
+    const { relay } = machine(t, one)
+    t.equal(await relay().ask(), 200)
+    one.revokeAll()
+    const show = (start: string, _: boolean, url: string): void => {
+      if (new URL(url).searchParams.get('client_id') !== 'client-1') void browse(start)
+    }
+    const options = { show, settings: { grant: 'user', loginMs: 1000 } } as const
+    const first = relay(options)
+    await t.rejects(first.ask(), /nobody has logged in/)
+    if (isNext) await first.close()
+    t.equal(await (isNext ? relay(options) : first).ask(), 200)
+    t.match(one.counts, { registrations: 2, logins: 2 })
+    t.equal(await relay().ask(), 200)
+  }
+})
+
+void t.test('a user who only hesitates is not asked with another client each time', async t => {
+  const one = await RotatingIssuer.open(t)
+  const { relay } = machine(t, one)
+  const { ask } = relay({ show: () => undefined, settings: { grant: 'user', loginMs: 20 } })
+  for (let times = 0; times < 3; times++) await t.rejects(ask(), /nobody has logged in/)
+  t.equal(one.counts.registrations, 1)
+})
+
 void t.test('four servers of one issuer have a login each, with a token for its resource', async t => {
   const one = await RotatingIssuer.open(t)
   const { relay } = machine(t, one)

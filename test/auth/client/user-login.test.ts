@@ -87,6 +87,7 @@ void t.test('the command login is not ended by a relay that renews its token', a
   const show = (url: string): void => void renewed().then(() => comeBack(url))
   const stored = await user({ alone: false, show }).run({ ...purpose, refused: undefined })
   t.match(stored?.tokens?.access, /^access-/)
+  t.equal(stored?.client.id, 'client-1', 'by a client of its own: the issuer may have forgotten the last one')
 })
 
 void t.test('tokens that are on their way when the process ends are kept', async t => {

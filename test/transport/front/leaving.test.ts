@@ -101,8 +101,7 @@ const relayProcess = (t: Test, options: { readonly bufferedBytes?: number } = {}
   const endpoints =
     new Endpoints({ limits, endpoints: new Map([['/mcp', { server: 'stdio' as const, open }]]), ...options })
   const relay = new RelayEnd(far, {
-    serve: (...request) => endpoints.serve(...request), calls: {}, vitals: () => ({ rss: 0, sessions: 0 }),
-    closed: () => undefined,
+    serve: (...request) => endpoints.serve(...request), calls: {}, closed: () => undefined,
   })
   const heard: { kind: Kind; exchange: number; payload: string }[] = []
   const wire = new Wire(near, {
@@ -180,7 +179,7 @@ t.test('the front releases a place when the relay process says so, or is lost', 
   let released = 0
   const nothing = () => undefined
   const front = new FrontEnd(near, {
-    calls: {}, bodies: new Quota(() => 1e9), alive: nothing, named: nothing, closed: nothing,
+    calls: {}, bodies: new Quota(() => 1e9), named: nothing,
   })
   const heard: (readonly [Kind, number])[] = []
   const wire = new Wire(far, { frame: (kind, number) => heard.push([kind, number]), closed: nothing })

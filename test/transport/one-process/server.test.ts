@@ -287,6 +287,43 @@ t.test('after a request was given up, what names none may be about it, until the
   t.same(first().heard(), [`three ${answer('1')}`, `two ${logged}`])
 })
 
+t.test('a log message goes to the one request that asked for its level', async t => {
+  const asking = (id: string, level: string | undefined, method = 'tools/call') => frameOf(
+    `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${revision}${
+      level === undefined ? '' : `,"io.modelcontextprotocol/logLevel":"${level}"`}}}}`,
+  )
+  const listen = 'subscriptions/listen'
+  const cases: readonly (readonly [
+    name: string, open: readonly (readonly [level: string | undefined, method?: string])[],
+    to: number | undefined,
+  ])[] = [
+    ['beside a subscription', [[undefined, listen], ['info']], 1],
+    ['beside the call of another client that asked for none', [['info'], [undefined]], 0],
+    ['beside a call that asked for less', [['error'], ['debug']], 1],
+    ['the only one that asked, though for less', [['error'], [undefined]], 0],
+    ['a subscription that asked', [['info', listen], [undefined]], 0],
+    ['nobody asked: the only call', [[undefined, listen], [undefined]], 1],
+    ['two that asked', [['info'], ['debug']], undefined],
+    ['nobody asked, and two calls', [[undefined], [undefined]], undefined],
+  ]
+  for (const [name, open, to] of cases) {
+    const { ears, child } = setUp(2)
+    for (const [index, [level, method]] of open.entries())
+      ears[index]?.port.send(exchange('one'), asking('1', level, method))
+    child().say(logged)
+    const heard = ears.map(ear => ear.heard())
+    const nobody = [[`stdio ${logged}`], []]
+    t.same(heard, to === undefined ? nobody : [0, 1].map(index => (index === to ? [`one ${logged}`] : [])), name)
+  }
+  const { ears: [a, b], child } = setUp(2)
+  a?.port.send(exchange('one'), asking('1', 'info'))
+  b?.port.send(exchange('two'), asking('1', 'info'))
+  a?.port.shut?.(exchange('one'))
+  child().say(logged)
+  t.same(b?.heard(), [], 'it may be about the request that was given up')
+  t.match(a?.events, [{ frame: { faults: [{ kind: 'json-rpc', isMinor: true }] } }], 'on record')
+})
+
 t.test('every session learns that the tools changed, whoever subscribed', async t => {
   const { ears: [a, b], child } = setUp(2)
   const changed = (id: string) => note('tools/list_changed', `{"_meta":{${subscription(id)}}}`)

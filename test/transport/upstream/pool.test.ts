@@ -7,12 +7,15 @@ import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { stdioExchange } from '#core/event.js'
 import { decoded } from '#transport/http/content-coding.js'
 import {
   bodiless, forwardedHead, forwardedHeaders, headersOf, mediaType, only,
 } from '#transport/http/headers.js'
+import { AuthorizedUpstream, NoLogin } from '#transport/upstream/authorized.js'
+import { Call } from '#transport/upstream/calls.js'
 import { discard, failureOf, HttpUpstream } from '#transport/upstream/pool.js'
-import { serve } from './harness.js'
+import { ask, serve } from './harness.js'
 
 const pem = (name: string) =>
   readFileSync(fileURLToPath(new URL(`../../../test/fixtures/tls/${name}.pem`, import.meta.url)))
@@ -165,6 +168,26 @@ t.test('a server can be reached that speaks HTTP, whatever it says', async t => 
   silent.close()
   await once(silent, 'close')
   t.equal(await dial(t, new URL(`http://127.0.0.1:${port}/mcp`)).reachable(), false)
+})
+
+t.test('the body of a refusal that passes ends when its call is aborted, also after a login was tried', async t => {
+  for (const fails of [false, true]) {
+    const server = await serve(t, (_, response) => {
+      response.writeHead(401)
+      response.write('the beginning')
+    })
+    const refused = () => (fails ? Promise.reject(new NoLogin('no issuer')) : Promise.resolve(false))
+    const upstream = new AuthorizedUpstream(dial(t, server.url), {
+      authorizationFor: () => undefined, refused, waiting: () => () => undefined,
+      close: () => Promise.resolve(),
+    }, true)
+    const call = new Call(stdioExchange, ask(1))
+    const { body } = await upstream.request({ method: 'POST', headers: new Map(), signal: call })
+    t.match(await body.next(), { value: Buffer.from('the beginning') })
+    call.abort()
+    await t.rejects(body.next(), 'the connection is closed')
+    await server.quiet()
+  }
 })
 
 t.test('what is unpacked is what was packed, wherever it is split', async () => {

@@ -1,10 +1,8 @@
-import type { IdKey } from '#protocol/json-rpc.js'
-import type { Exchange } from '#core/event.js'
+import type { Exchange, HttpEvent } from '#core/event.js'
 import type { Frame, ResponseHead } from '#protocol/frame.js'
-import { responseKeys } from '#transport/frames.js'
 import { only } from '#transport/http/headers.js'
 import { Latch } from '#transport/timers.js'
-import type { HttpEvent, Transport, TransportEvent } from '#transport/transport.js'
+import type { Transport, TransportEvent } from '#transport/transport.js'
 import type { Arrival } from '../arrival.js'
 import { isInitialize } from '../message.js'
 import type { Reply } from '../reply.js'
@@ -104,8 +102,6 @@ export class FrontSession implements Transport {
     const route = this.#routes.route(exchange, frame)
     if (route?.reply.full === true && this.#isTooSlow(route, frame)) route.reply.destroy()
     route?.reply.send(frame)
-    // Only an HTTP server with a session can replay an answer (`Last-Event-ID`).
-    if (route === undefined && this.kind === 'upstream') responseKeys(frame).forEach(this.#undelivered)
     return this.#isFree(route, exchange)
   }
 
@@ -230,9 +226,6 @@ export class FrontSession implements Transport {
     for (const exchange of where) this.#report({ type: 'drained', exchange })
   }
 
-  /** Called after the response is over: it must not keep the exchange in memory. */
-  readonly #undelivered = (key: IdKey): void => this.#report({ type: 'undelivered', key })
-
   #opened(reply: Reply, facts: RequestFacts): FrontExchange {
     if (this.#routes.size === 0) this.#hooks.idle(false)
     const exchange = this.#routes.add(reply, facts)
@@ -241,7 +234,6 @@ export class FrontSession implements Transport {
       this.#drained(exchange)
     }
     reply.watch(drained, () => this.#over(exchange))
-    if (this.kind === 'upstream') reply.watchDelivery(this.#undelivered)
     this.#routes.flush(exchange)
     if (!this.#routes.isAboveHighWater) this.#drained(this.#routes)
     return exchange

@@ -1,0 +1,296 @@
+import type { Asked, Book } from '../book.js'
+import { HttpAsk, type HttpQuestion } from '../http.js'
+import type { Gateway } from '../worlds/gateway.js'
+import type { Action, Actor } from '../world.js'
+import { garbled, type Message } from './server.js'
+
+interface Open {
+  readonly http: HttpAsk
+  readonly asked: Asked | undefined
+  readonly kind: 'initialize' | 'request' | 'stream' | 'notification'
+  readonly begun: number
+  readonly at: number
+  readonly token: string | undefined
+}
+
+const prefix = 'io.modelcontextprotocol/'
+const accept = 'application/json, text/event-stream'
+const idlePart = 0.9
+
+export interface ClientKind {
+  readonly isModern: boolean
+  readonly server: string
+  readonly authorization: string | undefined
+  readonly isImpatient: boolean
+  readonly isLong: boolean
+  readonly logs: boolean
+}
+
+/** A client over HTTP: one request on each connection. */
+export class ClientActor implements Actor {
+  #id = 0
+  readonly open: Open[] = []
+  session: { id: string; usedAt: number } | undefined
+  #isBeginning = false
+  /** Ids of sessions that ended by its own doing. */
+  isStopped = false
+
+  constructor(
+    readonly name: string, readonly world: Gateway, readonly book: Book, readonly kind: ClientKind,
+    readonly address: string,
+  ) {}
+
+  get #path(): string {
+    return `/${this.kind.server}/mcp`
+  }
+
+  get hasStream(): boolean {
+    return this.open.some(({ kind }) => kind === 'stream')
+  }
+
+  actions(): readonly Action[] {
+    this.#tidy()
+    if (this.isStopped) return []
+    const { kind: { isModern, isImpatient } } = this
+    const actions: Action[] = []
+    const isReady = isModern || this.session !== undefined
+    const add = (what: string, weight: number, act: Action['act']) =>
+      actions.push({ label: `${this.name} ${what}`, weight, act })
+    if (!isReady && !this.#isBeginning) add('begins', 3, () => this.begin())
+    const pending = this.open.filter(({ asked }) => asked !== undefined)
+    // Where much time passes, clients come and go.
+    const isBrief = this.world.pace > 1
+    if (isReady && pending.length < (isBrief ? 1 : 3)) {
+      add('lists', 0.7, () => this.#ask('tools/list', undefined))
+      for (const tool of ['t0', 't1']) add(`calls ${tool}`, 1.5, chance => this.#ask('tools/call', tool, chance.next()))
+    }
+    if (isReady && !this.hasStream) {
+      if (isModern) add('subscribes', isBrief ? 0.1 : 0.7, () => this.#ask('subscriptions/listen', undefined))
+      else add('opens a stream', isBrief ? 0.1 : 0.7, () => this.#bare('GET'))
+    }
+    if (!isModern && this.session !== undefined) {
+      add('ends its session', isBrief ? 1 : 0.05, () => this.#bare('DELETE'))
+      for (const { asked } of pending) {
+        if (asked?.method === 'tools/call' && !asked.isCancelled)
+          add(`cancels ${asked.marker}`, 0.15, () => this.#cancel(asked))
+      }
+    }
+    for (const one of this.open) {
+      const what = one.asked?.marker ?? one.kind
+      add(`leaves ${what}`, isImpatient ? 0.5 : 0.05, () => this.#leave(one))
+    }
+    return actions
+  }
+
+  /** At the end it opens a stream, to get what waits for it. */
+  rest(): readonly Action[] {
+    this.#tidy()
+    if (this.isStopped) return []
+    if (!this.kind.isModern && this.session !== undefined && !this.hasStream)
+      return this.#hasOpenedLast ? [] : [{ label: `${this.name} opens a stream`, weight: 1, act: () => {
+        this.#hasOpenedLast = true
+        this.#bare('GET')
+      } }]
+    return []
+  }
+
+  #hasOpenedLast = false
+
+  begin(): void {
+    this.#isBeginning = true
+    this.#ask('initialize', undefined)
+  }
+
+  /** Leaves everything. */
+  stop(): void {
+    this.isStopped = true
+    for (const one of [...this.open]) this.#leave(one)
+  }
+
+  end(): void {
+    if (this.session !== undefined) this.#bare('DELETE')
+  }
+
+  #ask(method: string, tool: string | undefined, chance = 0): void {
+    const id = (this.#id += 1)
+    const marker = `${this.name}-${id}`
+    const takesLogs = this.kind.isModern && this.kind.logs && method === 'tools/call' && chance > 0.5
+    const asked: Asked = {
+      marker, client: this.name, id, method, tool, sent: this.book.step, sentAt: this.world.clock.time,
+      arrivedAt: undefined, tools: undefined, session: undefined,
+      given: [], isAnswered: false, isCancelled: false, isLoose: false, takesLogs,
+    }
+    this.world.place(asked, this)
+    this.book.asked.set(marker, asked)
+    const meta = {
+      m: marker,
+      ...(method === 'tools/call' && chance > 0.3 && { progressToken: `p${id}` }),
+      ...(this.kind.isModern && {
+        [`${prefix}protocolVersion`]: '2026-07-28', [`${prefix}clientInfo`]: { name: this.name, version: '1' },
+        [`${prefix}clientCapabilities`]: {}, ...(takesLogs && { [`${prefix}logLevel`]: 'debug' }),
+      }),
+    }
+    const pad = this.kind.isLong && chance > 0.6 ? 'x'.repeat(150_000) : ''
+    const params = {
+      ...(method === 'initialize' && {
+        protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: this.name, version: '1' },
+      }),
+      ...(method === 'subscriptions/listen' && { notifications: { toolsListChanged: true } }),
+      ...(tool !== undefined && { name: tool, arguments: { m: marker, ...(pad !== '' && { pad }) } }),
+      _meta: meta,
+    }
+    const kind = method === 'initialize' ? 'initialize' : method === 'subscriptions/listen' ? 'stream' : 'request'
+    this.#post(kind, JSON.stringify({ jsonrpc: '2.0', id, method, params }), asked, method, tool)
+  }
+
+  #cancel(asked: Asked): void {
+    asked.isCancelled = true
+    asked.isLoose = true
+    this.book.dismiss(asked.marker)
+    this.#post('notification', JSON.stringify({
+      jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: asked.id },
+    }), undefined)
+  }
+
+  #headers(): Record<string, string> {
+    const { isModern, authorization } = this.kind
+    return {
+      ...(authorization !== undefined && { authorization }),
+      ...(this.session !== undefined && { 'mcp-session-id': this.session.id }),
+      'mcp-protocol-version': isModern ? '2026-07-28' : '2025-11-25',
+    }
+  }
+
+  #post(kind: Open['kind'], body: string, asked: Asked | undefined, method?: string, tool?: string): void {
+    const headers = {
+      ...this.#headers(), 'content-type': 'application/json', accept,
+      ...(this.kind.isModern && method !== undefined && { 'mcp-method': method }),
+      ...(this.kind.isModern && tool !== undefined && { 'mcp-name': tool }),
+    }
+    this.#send(kind, { method: 'POST', path: this.#path, headers, body }, asked)
+  }
+
+  #bare(method: 'GET' | 'DELETE'): void {
+    this.#send(method === 'GET' ? 'stream' : 'notification', {
+      method, path: this.#path, headers: { ...this.#headers(), accept: 'text/event-stream' },
+    }, undefined)
+    if (method === 'GET' || this.session === undefined) return
+    this.#forgetSession()
+  }
+
+  #forgetSession(): void {
+    this.session = undefined
+    this.#isBeginning = false
+    for (const { asked } of this.open) if (asked) asked.isLoose = true
+    this.book.dismiss(`/${this.name}`)
+    for (const { asked } of this.open) if (asked) this.book.dismiss(asked.marker)
+  }
+
+  #send(kind: Open['kind'], question: HttpQuestion, asked: Asked | undefined): void {
+    const name = `${this.name}:${asked?.id ?? kind}`
+    const http: HttpAsk = new HttpAsk(
+      this.world, this.world.listener(), name, question, this.address, text => this.#hear(text, one),
+    )
+    const one: Open = {
+      http, asked, kind, begun: this.world.steps.length, at: this.world.clock.time,
+      token: this.kind.authorization,
+    }
+    this.open.push(one)
+  }
+
+  #leave(one: Open): void {
+    one.http.leave()
+    if (one.asked) {
+      one.asked.isLoose = true
+      this.book.dismiss(one.asked.marker)
+    }
+    if (one.kind === 'initialize') this.#isBeginning = false
+    if (one.kind === 'stream') this.#dismissStream()
+    this.open.splice(this.open.indexOf(one), 1)
+  }
+
+  #dismissStream(): void {
+    this.book.dismiss(`/${this.name}`)
+    if (this.session) this.book.dismiss(`stream ${this.session.id}`)
+  }
+
+  /** Looks at the responses that are over. */
+  #tidy(): void {
+    for (const one of [...this.open]) {
+      const { http, kind } = one
+      if (this.session !== undefined && kind !== 'stream' && http.status === 200) this.session.usedAt = Math.max(this.session.usedAt, one.at)
+      if (http.status !== undefined) this.#status(one, http.status)
+      if (kind === 'initialize' && http.headers.has('mcp-session-id') && this.session === undefined && http.isOver)
+        this.#begun(http, one.at)
+      if (!http.isOver) continue
+      this.open.splice(this.open.indexOf(one), 1)
+      if (kind === 'initialize' && this.session === undefined) this.#isBeginning = false
+      this.#over(one)
+    }
+  }
+
+  #begun(http: HttpAsk, at: number): void {
+    const id = http.headers.get('mcp-session-id') ?? ''
+    this.session = { id, usedAt: at }
+    this.#post('notification', JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }), undefined)
+  }
+
+  #status({ asked, token, begun, http }: Open, status: number): void {
+    if (status >= 400 && asked) asked.isLoose = true
+    if (status === 404 && this.session !== undefined && http.question.headers['mcp-session-id'] === this.session.id) {
+      const age = this.world.clock.time - this.session.usedAt
+      if (age < this.world.idleMs * idlePart && this.world.sessionsLast(this))
+        this.world.violate('session lives', `${this.name}: its session is unknown ${age} ms after its last use`)
+      this.#forgetSession()
+    }
+    this.world.checkToken(token, begun, status, `${this.name} ${asked?.marker ?? ''}`)
+  }
+
+  #over({ http, asked, kind }: Open): void {
+    if (http.isCut && asked !== undefined && !this.world.isWhole) {
+      asked.isLoose = true
+      this.book.dismiss(asked.marker)
+    }
+    if (kind === 'stream') {
+      this.#dismissStream()
+      if (asked) this.book.dismiss(asked.marker)
+    }
+    if (http.isCut && asked?.isLoose === false && this.world.isWhole)
+      this.world.violate('whole response', `${asked.marker}: its response is cut`)
+    // A response with 202 ends before the answer, which comes on another stream.
+    if (!http.isCut && asked?.isLoose === false && !asked.isAnswered && kind !== 'stream' && http.status !== 202)
+      this.world.violate('one answer', `${asked.marker}: its response ends (${http.status}) without an answer`)
+  }
+
+  #hear(text: string, one: Open): void {
+    let message: Message
+    try {
+      message = JSON.parse(text) as Message
+    } catch {
+      this.#unread(text, one)
+      return
+    }
+    this.#markers(text, one)
+    if (message.method !== undefined) return this.book.noticed(message.method, message.params)
+    const { asked } = one
+    if (asked === undefined || (message.id !== asked.id && message.id !== null)) {
+      if (asked?.isLoose === false)
+        this.world.violate('one answer', `${this.name}: a response with the id ${String(message.id)} instead of ${asked.id}`)
+      return
+    }
+    if ((one.http.status ?? 0) < 400) this.book.answered(asked, message as never)
+  }
+
+  /** What is no JSON passes only as its server has written it. */
+  #unread(text: string, { asked }: Open): void {
+    const isWhole = text.startsWith('debug') || (text.includes('garbled') && text.includes(garbled))
+    if (!isWhole) this.world.violate('own bytes', `${this.name} ${asked?.marker ?? ''}: ${text.length} bytes, no JSON: ${text.slice(0, 80)}`)
+    this.#markers(text, { asked } as Open)
+  }
+
+  /** Every byte belongs to the request, or to another one of the same session. */
+  #markers(text: string, { asked }: Open): void {
+    this.book.owned(text, `${this.name} ${asked?.marker ?? 'stream'}`, marker =>
+      (this.kind.isModern ? marker === asked?.marker : marker.startsWith(`${this.name}-`)))
+  }
+}

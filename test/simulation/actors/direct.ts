@@ -1,0 +1,204 @@
+import { type Exchange, stdioExchange } from '#core/event.js'
+import type { Frame } from '#protocol/frame.js'
+import { type Asked, Tools, type Book } from '../book.js'
+import type { SessionWorld } from '../worlds/session.js'
+import type { Action, Actor } from '../world.js'
+import { logLevelOf, type Manners, type Message, type Received, ServerActor } from './server.js'
+
+interface DirectReceived extends Received {
+  readonly exchange: Exchange
+}
+
+/** A server whose frames need no wire. */
+export class DirectServer extends ServerActor {
+  readonly isRunning = true
+  readonly #direct: SessionWorld
+
+  constructor(name: string, world: SessionWorld, book: Book, manners: Manners) {
+    super(name, world, book, new Tools(['t0', 't1']), manners)
+    this.#direct = world
+  }
+
+  hears(exchange: Exchange, frame: Frame): void {
+    this.receive(JSON.parse(frame.bytes.toString()) as Message, { exchange })
+  }
+
+  shut(exchange: Exchange): void {
+    if (!this.#direct.isGroup) return
+    for (const one of [...this.open] as DirectReceived[]) if (one.exchange === exchange) this.close(one)
+  }
+
+  protected sessionOf(): string {
+    return 'session'
+  }
+
+  protected answer(to: Received, message: object): void {
+    const { exchange } = to as DirectReceived
+    this.#direct.serverSide.say(exchange, message)
+    if (this.#direct.isGroup) this.#direct.serverSide.tell({ type: 'stream-ended', exchange, resumable: false })
+  }
+
+  protected tell(to: Received, message: object): boolean {
+    // Over stdio nothing names the request of a log message.
+    if (!this.#direct.isGroup && logLevelOf(to.message) !== undefined) return false
+    this.#direct.serverSide.say((to as DirectReceived).exchange, message)
+    return true
+  }
+
+  protected announce(): void {
+    this.tools.told.set('session', this.book.step)
+    if (!this.#direct.isGroup) return this.#changed(stdioExchange, 'c1')
+    for (const one of [...this.open] as DirectReceived[])
+      if (one.message.method === 'subscriptions/listen' && one.answers > 0) this.#changed(one.exchange, one.marker ?? '')
+  }
+
+  /** In a group the relay is told on a subscription only. */
+  override actions(): readonly Action[] {
+    const actions = super.actions()
+    const hears = !this.#direct.isGroup || this.open.some(({ message: { method }, answers }) =>
+      method === 'subscriptions/listen' && answers > 0)
+    return hears ? actions : actions.filter(({ label }) => !label.endsWith('announces'))
+  }
+
+  #changed(exchange: Exchange, to: string): void {
+    const order = (ServerActor.orders += 1)
+    this.book.notices.push({ marker: `changed${order}`, kind: 'changed', to, order, isGot: false, isOff: false })
+    this.#direct.serverSide.say(exchange, {
+      method: 'notifications/tools/list_changed', params: { _meta: { m: `<<changed${order}>>` } },
+    })
+  }
+}
+
+const prefix = 'io.modelcontextprotocol/'
+
+/** A client whose frames need no wire: over stdio, or with an exchange for each request. */
+export class DirectClient implements Actor {
+  #id = 0
+  readonly #open = new Map<Exchange, Asked>()
+  readonly #waiting = new Map<number, Asked>()
+  #isReady: boolean
+
+  constructor(
+    readonly name: string, readonly world: SessionWorld, readonly isModern: boolean, readonly leaves: boolean,
+  ) {
+    this.#isReady = isModern
+    this.#id = Number(name.slice(1)) * 1000
+  }
+
+  get #book(): Book {
+    return this.world.book
+  }
+
+  askedOn(exchange: Exchange, id: number | string): Asked | undefined {
+    return this.isModern ? this.#open.get(exchange) : this.#waiting.get(Number(id))
+  }
+
+  actions(): readonly Action[] {
+    const actions: Action[] = []
+    const add = (what: string, weight: number, act: Action['act']) =>
+      actions.push({ label: `${this.name} ${what}`, weight, act })
+    if (!this.#isReady) {
+      if (this.#waiting.size === 0) add('begins', 3, () => this.#ask('initialize', undefined))
+      return actions
+    }
+    if (this.#waiting.size < 4) {
+      add('lists', 0.7, () => this.#ask('tools/list', undefined))
+      for (const tool of ['t0', 't1']) add(`calls ${tool}`, 1.5, chance => this.#ask('tools/call', tool, chance.next()))
+    }
+    const listens = [...this.#open.values()].some(({ method }) => method === 'subscriptions/listen')
+    if (this.isModern && !listens) add('subscribes', 1, () => this.#ask('subscriptions/listen', undefined))
+    if (!this.leaves) return actions
+    if (this.isModern) for (const [exchange, asked] of this.#open)
+      add(`leaves ${asked.marker}`, 0.2, () => this.#leave(exchange))
+    else for (const asked of this.#waiting.values()) {
+      if (asked.method === 'tools/call' && !asked.isCancelled) add(`cancels ${asked.marker}`, 0.2, () => this.#cancel(asked))
+    }
+    return actions
+  }
+
+  rest(): readonly Action[] {
+    return []
+  }
+
+  #ask(method: string, tool: string | undefined, chance = 0): void {
+    const id = (this.#id += 1)
+    const marker = `${this.name}-${id}`
+    const asked: Asked = {
+      marker, client: this.name, id, method, tool, sent: this.#book.step, sentAt: this.world.clock.time,
+      arrivedAt: undefined, tools: this.world.server.tools, session: 'session', given: [], isAnswered: false,
+      isCancelled: false, isLoose: false, takesLogs: false,
+    }
+    this.#book.asked.set(marker, asked)
+    const exchange: Exchange = this.isModern ? { name: marker, context: 'one' } : stdioExchange
+    this.#waiting.set(id, asked)
+    if (this.isModern) this.#open.set(exchange, asked)
+    this.world.clientSide.say(exchange, { id, method, params: {
+      ...(method === 'initialize' && {
+        protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: this.name, version: '1' },
+      }),
+      ...(method === 'subscriptions/listen' && { notifications: { toolsListChanged: true } }),
+      ...(tool !== undefined && { name: tool, arguments: { m: marker } }),
+      _meta: {
+        m: marker, ...(chance > 0.5 && { progressToken: marker }),
+        ...(this.isModern && {
+          [`${prefix}protocolVersion`]: '2026-07-28', [`${prefix}clientCapabilities`]: {},
+          [`${prefix}clientInfo`]: { name: this.name, version: '1' },
+        }),
+      },
+    } })
+  }
+
+  #cancel(asked: Asked): void {
+    asked.isCancelled = asked.isLoose = true
+    this.#book.dismiss(asked.marker)
+    this.world.clientSide.say(stdioExchange, { method: 'notifications/cancelled', params: { requestId: asked.id } })
+  }
+
+  #leave(exchange: Exchange): void {
+    const asked = this.#open.get(exchange)
+    this.over(exchange)
+    if (asked) asked.isLoose = true
+    this.world.clientSide.tell({ type: 'exchange-ended', exchange })
+  }
+
+  leaveAll(): void {
+    for (const exchange of this.#open.keys()) this.#leave(exchange)
+  }
+
+  /** The exchange is answered as a whole. */
+  over(exchange: Exchange): void {
+    const asked = this.#open.get(exchange)
+    if (asked === undefined) return
+    this.#open.delete(exchange)
+    this.#waiting.delete(asked.id)
+    this.#book.dismiss(asked.marker)
+  }
+
+  hear(exchange: Exchange, text: string): void {
+    const on = this.isModern ? this.#open.get(exchange) : undefined
+    if (this.isModern && on === undefined) return
+    const message = JSON.parse(text) as Message
+    this.#book.owned(text, `${this.name} ${on?.marker ?? ''}`, marker =>
+      (on === undefined ? marker.startsWith(`${this.name}-`) : marker === on.marker))
+    if (message.method !== undefined) return this.#book.noticed(message.method, message.params)
+    const asked = on ?? this.#waiting.get(Number(message.id))
+    if (asked === undefined || asked.id !== message.id) {
+      // A late answer to what was cancelled passes to nobody.
+      return this.world.violate('one answer', `${this.name} gets a response with the id ${String(message.id)}: ${text.slice(0, 100)}`)
+    }
+    this.#waiting.delete(asked.id)
+    this.#book.answered(asked, message as never)
+    if (asked.method === 'initialize') {
+      this.#isReady = true
+      this.world.clientSide.say(stdioExchange, { method: 'notifications/initialized' })
+    }
+    if (this.isModern && asked.method !== 'subscriptions/listen') this.#open.delete(exchange)
+  }
+
+  checkAnswers(): void {
+    for (const asked of this.#waiting.values()) {
+      if (asked.isLoose || asked.method === 'subscriptions/listen') continue
+      this.world.violate('one answer', `${asked.marker} (${asked.method}) has no answer`)
+    }
+  }
+}

@@ -1,0 +1,261 @@
+import { headersOf } from '#transport/http/headers.js'
+import { ResponseBody } from '#transport/upstream/body.js'
+import type { HttpAsk, HttpReply, HttpUpstream } from '#transport/upstream/pool.js'
+import { Tools, type Book } from '../book.js'
+import type { Chance } from '../chance.js'
+import type { Owner } from '../clock.js'
+import type { Action, World } from '../world.js'
+import { type Manners, type Message, type Received, ServerActor } from './server.js'
+
+/** One HTTP request to the server, and its response. */
+class Exchange {
+  body: ResponseBody | undefined
+  isStream = false
+  isOver = false
+  readonly method: string
+  readonly session: string | undefined
+  readonly authorization: string
+  readonly isListing: boolean
+
+  constructor(
+    ask: HttpAsk, readonly owner: Owner, readonly resolve: (reply: HttpReply) => void,
+    readonly reject: (error: Error) => void,
+  ) {
+    this.method = ask.method
+    this.session = ask.headers.get('mcp-session-id')
+    this.authorization = ask.headers.get('authorization') ?? ''
+    this.isListing = ask.body?.includes('subscriptions/listen') === true
+  }
+
+  begin(status: number, headers: Record<string, string>): ResponseBody {
+    const body = new ResponseBody({
+      paused: false, pause: () => undefined, resume: () => undefined,
+      abort: (error: Error) => this.cut(error),
+    } as unknown as ConstructorParameters<typeof ResponseBody>[0])
+    this.body = body
+    this.resolve({ status, headers: headersOf(headers), body })
+    return body
+  }
+
+  stream(): void {
+    if (this.body !== undefined) return
+    this.begin(200, { 'content-type': 'text/event-stream' })
+    this.isStream = true
+  }
+
+  end(): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.body?.end()
+  }
+
+  cut(error: Error): void {
+    if (this.isOver) return
+    this.isOver = true
+    if (this.body === undefined) this.reject(error)
+    else this.body.end(error)
+  }
+}
+
+interface HttpReceived extends Received {
+  readonly exchange: Exchange
+}
+
+/** A remote server. */
+export class HttpActor extends ServerActor {
+  readonly exchanges = new Set<Exchange>()
+  readonly sessions = new Set<string>()
+  readonly isRunning = true
+  #lastSession = 0
+  #lastEvent = 0
+
+  constructor(name: string, world: World, book: Book, manners: Manners, readonly isPrivate: boolean) {
+    super(name, world, book, new Tools(['t0', 't1']), manners)
+  }
+
+  /** The program's connections to it. */
+  upstream(url: URL, acting: () => Owner): Pick<HttpUpstream, keyof HttpUpstream> {
+    const pool = new Set<Exchange>()
+    return {
+      url, request: ask => this.#request(ask, pool, acting()), reachable: () => Promise.resolve(true),
+      close: () => Promise.resolve(pool.forEach(exchange => exchange.cut(new Error('closed')))),
+    }
+  }
+
+  /** The process that has asked is dead. */
+  cut(owner: Owner): void {
+    for (const exchange of this.exchanges) if (exchange.owner === owner) exchange.isOver = true
+  }
+
+  /** Which requests are open. */
+  get openRequests(): readonly string[] {
+    return [...this.exchanges].filter(({ isOver }) => !isOver)
+      .map(({ method, session, isListing }) => `${method} ${session ?? ''} ${isListing ? 'subscription' : ''}`)
+  }
+
+  /** Open responses, by method. */
+  count(method: 'GET' | 'POST'): number {
+    return [...this.exchanges].filter(one => !one.isOver && one.method === method).length
+  }
+
+  #request(ask: HttpAsk, pool: Set<Exchange>, owner: Owner): Promise<HttpReply> {
+    return new Promise((resolve, reject) => {
+      const exchange = new Exchange(ask, owner, resolve, reject)
+      const abort = () => exchange.cut(Object.assign(new Error('aborted'), { code: 'UND_ERR_ABORTED' }))
+      if (ask.signal.aborted) return abort()
+      if (ask.signal instanceof AbortSignal) ask.signal.addEventListener('abort', abort)
+      else ask.signal.onAbort = abort
+      this.exchanges.add(exchange)
+      for (const one of pool) if (one.isOver) pool.delete(one)
+      pool.add(exchange)
+      this.world.soon(`${this.name} gets a ${ask.method}`, this.world.main, () => this.#arrives(exchange, ask.body?.toString() ?? ''))
+    })
+  }
+
+  #arrives(exchange: Exchange, text: string): void {
+    const { method, session } = exchange
+    if (exchange.isOver) return
+    if (session !== undefined && !this.sessions.has(session)) return this.#reply(exchange, 404)
+    if (method === 'GET') return exchange.stream()
+    if (method === 'DELETE') {
+      if (session !== undefined) this.sessions.delete(session)
+      return this.#reply(exchange, 200)
+    }
+    if (text === '') {
+      this.#reply(exchange, 400)
+      return this.world.violate('own requests', `${this.name} gets an empty request that no client has sent`)
+    }
+    const message = JSON.parse(text) as Message
+    const received = this.receive(message, { exchange })
+    if (received === undefined) this.#reply(exchange, 202)
+  }
+
+  #reply(exchange: Exchange, status: number, text = ''): void {
+    const headers = { 'content-type': 'application/json' }
+    const body = exchange.begin(status, text === '' ? { 'content-length': '0' } : headers)
+    if (text !== '') body.push(ownBuffer(text))
+    exchange.end()
+  }
+
+  protected sessionOf(one: Received): string {
+    const { exchange } = one as HttpReceived
+    return exchange.session ?? `${this.isModern(one) ? 'modern' : 'legacy'} ${exchange.authorization}`
+  }
+
+  protected override isAllowed(one: Received, tool: string): boolean {
+    const { authorization } = (one as HttpReceived).exchange
+    return !this.isPrivate || tool !== 't1' || !authorization.includes('forged')
+  }
+
+  protected answer(to: Received, message: object, chance: Chance): void {
+    const one = to as HttpReceived
+    const { exchange } = one
+    const text = JSON.stringify({ jsonrpc: '2.0', ...message })
+    const other = this.#otherStream(exchange)
+    if (exchange.isOver) {
+      if (other) this.#event(other, text)
+      return
+    }
+    if (to.message.method === 'initialize') return this.#named(exchange, text)
+    // How the relay's own listings end does not matter to a client.
+    if (this.manners.wanders && one.asked !== undefined && other !== undefined && chance.is(0.5)) {
+      if (exchange.body === undefined) this.#reply(exchange, 202)
+      else exchange.end()
+      const later = () => {
+        if (!other.isOver) this.#event(other, text)
+        else if (to.asked) to.asked.isLoose = true
+      }
+      return this.world.soon(`${this.name} answers ${one.name} elsewhere`, exchange.owner, later)
+    }
+    const isJson = exchange.body === undefined && !this.manners.eventIds && chance.is(0.5)
+    if (isJson) return this.#reply(exchange, 200, text)
+    exchange.stream()
+    this.#event(exchange, text)
+    exchange.end()
+  }
+
+  #named(exchange: Exchange, text: string): void {
+    this.#lastSession += 1
+    const session = `${this.name}-session-${this.#lastSession}`
+    this.sessions.add(session)
+    const body = exchange.begin(200, { 'content-type': 'application/json', 'mcp-session-id': session })
+    body.push(ownBuffer(text))
+    exchange.end()
+  }
+
+  /** An open stream of the same session. */
+  #otherStream({ session }: Exchange): Exchange | undefined {
+    if (session === undefined) return undefined
+    return [...this.exchanges].find(one => one.method === 'GET' && one.session === session && !one.isOver && one.isStream)
+  }
+
+  #event(exchange: Exchange, text: string): void {
+    this.world.clock.owner = exchange.owner
+    const id = this.manners.eventIds ? `id: ${(this.#lastEvent += 1)}\n` : ''
+    exchange.body?.push(ownBuffer(`${id}data: ${text}\n\n`))
+  }
+
+  protected tell(to: Received, message: object): boolean {
+    const { exchange } = to as HttpReceived
+    if (exchange.isOver) return false
+    exchange.stream()
+    this.#event(exchange, JSON.stringify({ jsonrpc: '2.0', ...message }))
+    return true
+  }
+
+  protected announce(): void {
+    const told = new Set<string>()
+    for (const exchange of this.exchanges) {
+      if (exchange.isOver || !exchange.isStream || exchange.method !== 'GET') continue
+      const { session } = exchange
+      if (session === undefined || told.has(session)) continue
+      told.add(session)
+      this.tools.told.set(session, this.book.step)
+      this.#changed(exchange, `stream ${session}`, undefined)
+    }
+    for (const one of this.open as HttpReceived[]) {
+      const { exchange, message, answers } = one
+      if (message.method !== 'subscriptions/listen' || exchange.isOver || answers === 0) continue
+      this.tools.told.set(this.sessionOf(one), this.book.step)
+      this.#changed(exchange, one.marker ?? '', message.id)
+    }
+  }
+
+  #changed(exchange: Exchange, to: string, subscription: Message['id']): void {
+    const order = (ServerActor.orders += 1)
+    this.book.notices.push({ marker: `changed${order}`, kind: 'changed', to, order, isGot: false, isOff: false })
+    this.#event(exchange, JSON.stringify({
+      jsonrpc: '2.0', method: 'notifications/tools/list_changed',
+      params: { _meta: {
+        m: `<<changed${order}>>`,
+        ...(subscription !== undefined && { 'io.modelcontextprotocol/subscriptionId': subscription }),
+      } },
+    }))
+  }
+
+  override actions(): readonly Action[] {
+    for (const exchange of this.exchanges) if (exchange.isOver) this.exchanges.delete(exchange)
+    for (const one of [...this.open] as HttpReceived[]) {
+      // A server sees that its client has gone.
+      if (one.exchange.isOver && one.exchange.session === undefined) this.close(one)
+    }
+    const actions = [...super.actions()]
+    if (this.manners.dies) {
+      for (const one of this.open as HttpReceived[]) {
+        if (one.message.method !== 'tools/call') continue
+        actions.push({ label: `${this.name} cuts ${one.name}`, weight: 0.1, act: () => {
+          if (one.asked) one.asked.isLoose = true
+          this.close(one)
+          one.exchange.cut(new Error('cut'))
+        } })
+      }
+    }
+    return actions
+  }
+}
+
+const ownBuffer = (text: string): Buffer => {
+  const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
+  buffer.write(text)
+  return buffer
+}

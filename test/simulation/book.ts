@@ -1,0 +1,204 @@
+import type { World } from './world.js'
+
+/** The longest time of a listing by the relay, in milliseconds. */
+export const listMs = 3000
+
+/** The type that a tool's output schema asks for. */
+export type Kind = 'integer' | 'string'
+
+/** What a server says of its tools, and since when its clients were told. */
+export class Tools {
+  readonly kinds = new Map<string, Kind>()
+  /** The step of the last change of each tool. */
+  readonly changed = new Map<string, number>()
+  /** The step of the last change that is not announced yet; undefined: all are. */
+  unannounced: number | undefined
+  /** By session: the step at which it was told, after the last change. */
+  readonly told = new Map<string, number>()
+  /** By session: until when the relay may not know the list, for a fault of the server's. */
+  readonly blindUntil = new Map<string, number>()
+
+  constructor(names: readonly string[]) {
+    for (const name of names) this.kinds.set(name, 'integer')
+  }
+
+  change(name: string, kind: Kind | undefined, step: number): void {
+    if (kind === undefined) this.kinds.delete(name)
+    else this.kinds.set(name, kind)
+    this.changed.set(name, step)
+    this.unannounced = step
+    this.told.clear()
+  }
+
+  /** A listing of the relay's has failed. */
+  blind(session: string, until: number): void {
+    this.blindUntil.set(session, Math.max(until, this.blindUntil.get(session) ?? 0))
+  }
+
+  /** The page of all tools. */
+  page(marker: string | undefined, allowed: (name: string) => boolean): object {
+    const tools = [...this.kinds].filter(([name]) => allowed(name)).map(([name, kind]) => ({
+      name, inputSchema: { type: 'object' },
+      outputSchema: { type: 'object', properties: { v: { type: kind } }, required: ['v'] },
+    }))
+    return { tools, ...(marker !== undefined && { _meta: { m: `<<${marker}>>` } }) }
+  }
+}
+
+export interface Given {
+  readonly text: string
+  readonly kind: Kind | 'other'
+  readonly step: number
+}
+
+/** A request of a client, and what became of it. */
+export interface Asked {
+  readonly marker: string
+  readonly client: string
+  readonly id: number
+  readonly method: string
+  readonly tool: string | undefined
+  readonly sent: number
+  readonly sentAt: number
+  /** When it came to its server. */
+  arrivedAt: number | undefined
+  /** Where its server keeps its tools, once it has arrived there; and in which session. */
+  tools: Tools | undefined
+  session: string | undefined
+  readonly given: Given[]
+  isAnswered: boolean
+  isCancelled: boolean
+  /** Its server, its process or its connection has failed: an error of the relay's is right. */
+  isLoose: boolean
+  readonly takesLogs: boolean
+}
+
+interface Response {
+  readonly result?: unknown
+  readonly error?: { readonly code: number; readonly message: string }
+}
+
+/** A notification of a server, and whether its client got it. */
+export interface Notice {
+  readonly marker: string
+  readonly kind: 'changed' | 'log' | 'progress'
+  /** The request or stream that it was sent for. */
+  readonly to: string
+  readonly order: number
+  isGot: boolean
+  /** The client that it was sent to has gone meanwhile. */
+  isOff: boolean
+}
+
+/** Everything that was asked and said, to compare with what arrives. */
+export class Book {
+  readonly asked = new Map<string, Asked>()
+  readonly notices: Notice[] = []
+  readonly #world: World
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  get step(): number {
+    return this.#world.steps.length
+  }
+
+  /** By the newest list that the server has announced; undefined: nobody can say. */
+  kindOf({ tool, tools, session, sent, sentAt, arrivedAt = this.#world.clock.time }: Asked): Kind | 'none' | undefined {
+    if (tool === undefined || tools === undefined || session === undefined) return undefined
+    if (sentAt <= this.blindUntil) return undefined
+    if (arrivedAt - sentAt >= listMs || sentAt <= (tools.blindUntil.get(session) ?? -1)) return undefined
+    const changed = tools.changed.get(tool)
+    if (changed !== undefined) {
+      const told = tools.told.get(session)
+      if (told === undefined || told < changed || told >= sent) return undefined
+    }
+    return tools.kinds.get(tool) ?? 'none'
+  }
+
+  /** A response to a request has arrived at its client. */
+  answered(asked: Asked, response: Response): void {
+    const { marker, given } = asked
+    if (asked.isAnswered && !asked.isLoose && (this.isStrict || !this.isMuddled))
+      this.#world.violate('one answer', `${marker} is answered twice`)
+    asked.isAnswered = true
+    const withheld = withheldIn(response.result)
+    if (withheld !== undefined) this.#error(asked, { code: -31000, message: withheld }, false)
+    else if (response.error === undefined) this.#result(asked, JSON.stringify(response.result))
+    else this.#error(asked, response.error, given.some(({ text }) => text === JSON.stringify(response.error)))
+  }
+
+  /** A notification has arrived at its client. */
+  noticed(method: string, params: unknown): void {
+    const marker = /<<([^>]+)>>/.exec(JSON.stringify(params ?? {}))?.[1]
+    const notice = this.notices.find(one => one.marker === marker)
+    if (notice === undefined) return
+    if (method !== 'notifications/tools/list_changed') return void (notice.isGot = true)
+    for (const one of this.notices)
+      if (one.kind === 'changed' && one.to === notice.to && one.order <= notice.order) one.isGot = true
+  }
+
+  /** Every byte that a client gets belongs to what it asked. */
+  owned(text: string, who: string, isOwn: (marker: string) => boolean): void {
+    const seen = new Set<string>()
+    for (const [, marker = ''] of text.matchAll(/<<([^>]+)>>/g)) {
+      if (seen.has(marker)) continue
+      seen.add(marker)
+      const [of = ''] = marker.split('.')
+      if (!marker.startsWith('changed') && !isOwn(of)) this.#world.violate('own bytes', `${who} gets bytes of ${marker}`)
+    }
+  }
+
+  /** Nobody waits for notifications to here any more. */
+  dismiss(to: string): void {
+    for (const notice of this.notices)
+      if (notice.to === to || (to.startsWith('/') && notice.to.endsWith(to))) notice.isOff = true
+  }
+
+  /** Each notification has reached the client that it was sent to. */
+  checkNotices(): void {
+    for (const { marker, kind, to, isGot, isOff } of this.notices) {
+      if (isGot || isOff || (kind !== 'changed' && this.asked.get(to)?.isLoose !== false)) continue
+      this.#world.violate(`${kind} reaches`, `${marker} to ${to} has not arrived`)
+    }
+  }
+
+  #result(asked: Asked, text: string): void {
+    if (asked.method !== 'tools/call') return
+    const given = asked.given.find(one => one.text === text)
+    if (given === undefined)
+      return this.#world.violate('own bytes', `${asked.marker} gets what was not said to it: ${text.slice(0, 120)}`)
+    const kind = this.kindOf(asked)
+    if (kind !== undefined && given.kind !== 'other' && kind !== given.kind && this.isStrict)
+      this.#world.violate(this.newest, `${asked.marker}: a result of ${given.kind} passes, ${asked.tool} is ${kind}`)
+  }
+
+  isStrict = true
+  /** A server has sent errors that name no request. */
+  isMuddled = false
+  /** How the invariant about lists is called; a reload separates the sessions of a group. */
+  newest = 'newest list'
+  /** A server has died: until then its relay may not list. */
+  blindUntil = -1
+  /** A server has died. */
+  isShaky = false
+
+  #error(asked: Asked, { code, message }: { code: number; message: string }, isServers: boolean): void {
+    if (isServers || asked.isLoose || asked.method !== 'tools/call') return
+    const kind = this.kindOf(asked)
+    const [first] = asked.given
+    if (code === -32602 && kind !== undefined && kind !== 'none')
+      this.#world.violate(this.newest, `${asked.marker}: the tool ${asked.tool} is refused: ${message}`)
+    if (code === -31000 && first !== undefined && first.kind === kind && asked.given.length === 1)
+      this.#world.violate(this.newest, `${asked.marker}: a valid result (${first.kind}) is withheld: ${message}`)
+    if (code === -31001 && !this.isShaky)
+      this.#world.violate('answer reaches', `${asked.marker}: its server lives, and the client is told: ${message}`)
+  }
+}
+
+/** The relay's word in the place of a tool's result. */
+const withheldIn = (result: unknown): string | undefined => {
+  const text = JSON.stringify(result ?? null).slice(0, 400)
+  return /withheld by mcp-customs|may not be called here/.test(text) ? text : undefined
+}

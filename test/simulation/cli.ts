@@ -1,0 +1,112 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { notYet } from './not-yet.js'
+import { isWorld, play, warmUp, type WorldName } from './run.js'
+import { shrink } from './shrink.js'
+
+/*
+ * npm run simulate -- SEED [--world NAME]            one history, and its shortest form if it fails
+ * npm run simulate -- --for SECONDS [--count N] [--from SEED] [--world NAME] [--workers N] [--strict]
+ *                                                    many; --strict: also what notYet names
+ * npm run simulate -- --mutations [NAME]             whether each mutation of the program is caught
+ */
+const option = (name: string): string | undefined => {
+  const at = process.argv.indexOf(`--${name}`)
+  return at < 0 ? undefined : process.argv[at + 1] ?? ''
+}
+const named = option('world')
+if (named !== undefined && !isWorld(named)) throw new Error(`no world ${named}`)
+const isStrict = process.argv.includes('--strict')
+
+interface Found {
+  readonly invariant: string
+  readonly world: WorldName
+  readonly seed: number
+  readonly text: string
+}
+
+/** Most histories of the cheap world for one of the whole gateway. */
+const cheap = 4
+
+const worldOf = (seed: number): WorldName => named ?? (seed % (cheap + 1) === 0 ? 'gateway' : 'session')
+
+const one = async (seed: number): Promise<void> => {
+  const world = named ?? 'gateway'
+  const history = await play(world, seed)
+  for (const line of history.lines) console.log(line)
+  const [violation] = history.violations
+  if (violation === undefined) return console.log(`${history.steps.length} steps, and every invariant holds`)
+  console.log(`FAILS ${violation.invariant}: ${violation.text}\n\nThe shortest history that fails like this:`)
+  const short = await shrink(world, history)
+  for (const line of short.lines) console.log(line)
+  for (const { invariant, text } of short.violations) console.log(`FAILS ${invariant}: ${text}`)
+  process.exitCode = 1
+}
+
+/** Plays the seeds of one worker until the time is over. */
+const many = async (seconds: number, from: number, step: number, most: number): Promise<void> => {
+  const until = performance.now() + seconds * 1000
+  const before = process.cpuUsage()
+  let seed = from
+  let count = 0
+  for (; performance.now() < until && count < most; seed += step, count++) {
+    const world = worldOf(seed)
+    const { violations } = await play(world, seed)
+    const [violation] = violations
+    if (violation === undefined || (!isStrict && notYet.has(violation.invariant))) continue
+    const found: Found = { invariant: violation.invariant, world, seed, text: violation.text }
+    process.send?.({ found })
+  }
+  const { user, system } = process.cpuUsage(before)
+  process.send?.({ count, cpuMs: (user + system) / 1000 })
+}
+
+const together = async (): Promise<void> => {
+  const seconds = Number(option('for') ?? 3600)
+  const from = Number(option('from') ?? 1)
+  const workers = Number(option('workers') ?? 1)
+  const most = Math.ceil(Number(option('count') ?? Infinity) / workers)
+  const found = new Map<string, { first: Found; times: number }>()
+  let [count, cpuMs] = [0, 0]
+  const take = (message: { found?: Found; count?: number; cpuMs?: number }) => {
+    count += message.count ?? 0
+    cpuMs += message.cpuMs ?? 0
+    if (message.found === undefined) return
+    const { invariant, world, seed, text } = message.found
+    const known = found.get(invariant)
+    if (known) known.times += 1
+    else {
+      found.set(invariant, { first: message.found, times: 1 })
+      console.log(`${invariant}: npm run simulate -- ${seed} --world ${world}\n  ${text.slice(0, 300)}`)
+    }
+  }
+  const begun = performance.now()
+  await Promise.all(Array.from({ length: workers }, (_, index) => {
+    const child = fork(fileURLToPath(import.meta.url), [
+      ...process.argv.slice(2), '--worker', `${seconds},${from + index},${workers},${most}`,
+    ])
+    child.on('message', take)
+    return once(child, 'exit')
+  }))
+  const wall = (performance.now() - begun) / 1000
+  console.log(`${count} histories in ${wall.toFixed(0)} s, ${(count / wall).toFixed(0)} in a second, ` +
+    `${(cpuMs / Math.max(1, count)).toFixed(1)} ms of a processor each`)
+  for (const [invariant, { times }] of found) console.log(`  ${times} times: ${invariant}`)
+  if (found.size > 0) process.exitCode = 1
+}
+
+const worker = option('worker')
+const [first] = process.argv.slice(2)
+if (process.argv.includes('--mutations')) {
+  const { checkMutations } = await import('./mutate.js')
+  await checkMutations(option('mutations'))
+} else if (worker !== undefined) {
+  const [seconds = 1, from = 1, step = 1, most = Infinity] = worker.split(',').map(Number)
+  await warmUp()
+  await many(seconds, from, step, most)
+} else if (first !== undefined && /^\d+$/.test(first)) {
+  await warmUp()
+  await one(Number(first))
+} else await together()
+process.exit()

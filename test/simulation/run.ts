@@ -1,0 +1,76 @@
+import { Chance } from './chance.js'
+import { Gateway } from './worlds/gateway.js'
+import { SessionWorld } from './worlds/session.js'
+import type { Step, Violation, World } from './world.js'
+
+/** The worlds by name. */
+export const worlds =
+  { gateway: Gateway, session: SessionWorld } satisfies Record<string, new (seed: number) => World>
+export type WorldName = keyof typeof worlds
+
+export const isWorld = (name: string): name is WorldName => Object.hasOwn(worlds, name)
+
+export interface History {
+  readonly seed: number
+  readonly steps: readonly Step[]
+  readonly lines: readonly string[]
+  readonly violations: readonly Violation[]
+}
+
+/** Most steps of a history, before everything comes to rest. */
+const maxSteps = 60
+
+/** Loaded before, so that no history waits for a file. */
+export const warmUp = async (): Promise<void> => {
+  await Promise.all([
+    import('#schema/index.js'), import('#transport/upstream/pool.js'), import('#transport/upstream/forward.js'),
+    import('#transport/upstream/authorized.js'), import('#commands/serve/state.js'),
+    import('#telemetry/observing.js'), import('#commands/serve/relay-process.js'), import('#commands/serve/gateway.js'),
+  ])
+  for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) await play('gateway', seed)
+  await play('session', 1)
+}
+
+/**
+ * Plays one history.
+ * @param plan the steps to take; those that are not possible are left out. Undefined: chance decides
+ */
+export const play = async (name: WorldName, seed: number, plan?: readonly Step[]): Promise<History> => {
+  const world = new worlds[name](seed)
+  try {
+    const failed = (error: unknown) => world.violate('no exception', error instanceof Error ? error.stack ?? '' : String(error))
+    process.on('uncaughtException', failed).on('unhandledRejection', failed)
+    try {
+      await world.open()
+      await world.settle()
+      if (plan === undefined) await byChance(world, seed)
+      else await byPlan(world, plan)
+      if (world.violations.length === 0) await world.checkAtRest()
+    } catch (error) {
+      failed(error)
+    }
+    process.off('uncaughtException', failed).off('unhandledRejection', failed)
+  } finally {
+    await world.close()
+  }
+  const { steps, lines, violations } = world
+  return { seed, steps, lines, violations }
+}
+
+const byChance = async (world: World, seed: number): Promise<void> => {
+  const chance = new Chance(seed ^ 0x9e3779b9)
+  const length = 10 + chance.below(maxSteps)
+  while (world.steps.length < length && world.violations.length === 0) {
+    const action = chance.weighted(world.actions())
+    if (action === undefined) return
+    await world.step(action, Math.floor(chance.next() * 2 ** 32))
+  }
+}
+
+const byPlan = async (world: World, plan: readonly Step[]): Promise<void> => {
+  for (const { label, seed } of plan) {
+    if (world.violations.length > 0) return
+    const action = world.actions().find(one => one.label === label)
+    if (action !== undefined) await world.step(action, seed)
+  }
+}

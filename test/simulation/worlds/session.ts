@@ -1,0 +1,172 @@
+import type { Checked, SchemaChecker, Subject } from '#core/check.js'
+import type { Entry, Exchange } from '#core/event.js'
+import { openSession } from '#gateway/open.js'
+import type { Session } from '#gateway/session.js'
+import type { Frame } from '#protocol/frame.js'
+import { parseFrame } from '#protocol/parse.js'
+import { presetPolicy } from '#rules/index.js'
+import { createSchemaChecker } from '#schema/index.js'
+import type { Transport, TransportEvent } from '#transport/transport.js'
+import { usual } from '#config/configuration.js'
+import { DirectClient, DirectServer } from '../actors/direct.js'
+import { type Manners, mannersBy } from '../actors/server.js'
+import { Book, listMs } from '../book.js'
+import { World } from '../world.js'
+
+const frameLimits = { messageBytes: 1 << 24, depth: 64 }
+const engine = createSchemaChecker(usual.limits)
+
+/** The schema engine, which may answer late. */
+class LateChecker implements SchemaChecker {
+  constructor(readonly world: World, readonly isLate: boolean) {}
+
+  check(subject: Subject): Checked | Promise<Checked> {
+    const checked = engine.check(subject)
+    if (!this.isLate || this.world.setting.is(0.5)) return checked
+    return new Promise(resolve => this.world.soon('the schema engine answers', this.world.main, () => resolve(checked)))
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
+/** One side of a session: frames go in and out without bytes on a wire. */
+export class Side implements Transport {
+  #onEvent: (event: TransportEvent) => void = () => undefined
+  isClosed = false
+
+  constructor(
+    readonly sent: (exchange: Exchange, frame: Frame) => void, readonly over: (exchange: Exchange) => void,
+  ) {}
+
+  start(onEvent: (event: TransportEvent) => void): void {
+    this.#onEvent = onEvent
+  }
+
+  tell(event: TransportEvent): void {
+    this.#onEvent(event)
+  }
+
+  say(exchange: Exchange, message: object): void {
+    const frame = parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })), frameLimits)
+    this.tell({ type: 'frame', exchange, frame })
+  }
+
+  send(exchange: Exchange, frame: Frame): boolean {
+    this.sent(exchange, frame)
+    return true
+  }
+
+  shut(exchange: Exchange): void {
+    this.over(exchange)
+  }
+
+  complete(exchange: Exchange): void {
+    this.over(exchange)
+  }
+
+  pause(): void {}
+
+  resume(): void {}
+
+  close(): Promise<void> {
+    if (!this.isClosed) {
+      this.isClosed = true
+      this.tell({ type: 'ended', reason: 'closed' })
+    }
+    return Promise.resolve()
+  }
+}
+
+/** The core and its session loop: one client over stdio, or several of one group that name no session. */
+export class SessionWorld extends World {
+  readonly book = new Book(this)
+  readonly isGroup: boolean
+  readonly #manners: Manners
+  readonly clients: DirectClient[] = []
+  readonly server: DirectServer
+  readonly clientSide: Side
+  readonly serverSide: Side
+  readonly #recordsLate: boolean
+  /** Records that were written, and that wait to be. */
+  readonly #written = new Set<string>()
+  #unwritten: string[] = []
+  session: Session | undefined
+
+  constructor(seed: number) {
+    super(seed)
+    const chance = this.setting
+    this.isGroup = chance.is(0.5)
+    this.#manners =
+      { ...mannersBy(chance), changes: chance.is(0.85), dies: false, isLong: false, isNoisy: false }
+    this.#recordsLate = chance.is(0.3)
+    this.book.isStrict = true
+    this.server = new DirectServer('s', this, this.book, this.#manners)
+    this.clientSide = new Side(
+      (exchange, frame) => this.#toClient(exchange, frame),
+      exchange => this.clients.forEach(one => one.over(exchange)),
+    )
+    this.serverSide = new Side(
+      (exchange, frame) => this.server.hears(exchange, frame), exchange => this.server.shut(exchange),
+    )
+  }
+
+  async open(): Promise<void> {
+    const chance = this.setting
+    const guard = {
+      name: 's', policy: presetPolicy('standard', { purpose: 'relay', locked: false }), trusted: true, tools: new Map(),
+      listMs, requestMs: 0, maxTools: 5000, intent: false, checker: new LateChecker(this, chance.is(0.5)),
+      audit: (entry: Entry) => this.#record(entry),
+      prepare: () => (this.#recordsLate && this.setting.is(0.3)
+        ? new Promise<void>(resolve => this.soon('a record is prepared', this.main, resolve))
+        : undefined),
+      failed: (cause: unknown) => this.violate('no exception', String(cause instanceof Error ? cause.stack : cause)),
+    }
+    this.session = openSession(guard, this.clientSide, () => this.serverSide, { stateless: this.isGroup })
+    const count = this.isGroup ? 1 + chance.below(3) : 1
+    this.say(`${this.isGroup ? `a group of ${count}` : 'one client over stdio'}: ` +
+      Object.entries(this.#manners).filter(([, is]) => is === true).map(([name]) => name).join(' '))
+    this.actors.push(this.server)
+    for (let number = 1; number <= count; number++) {
+      const client = new DirectClient(`c${number}`, this, this.isGroup, chance.is(0.3))
+      this.clients.push(client)
+      this.actors.push(client)
+    }
+    this.session.start()
+    return Promise.resolve()
+  }
+
+  #record(entry: Entry): () => void {
+    const name = `${entry.event} ${String(entry.id)}`
+    if (entry.phase !== 'sent') this.#unwritten.push(name)
+    return () => {
+      for (const one of this.#unwritten) this.#written.add(one)
+      this.#unwritten = []
+    }
+  }
+
+  #toClient(exchange: Exchange, frame: Frame): void {
+    const { message } = frame
+    const text = frame.bytes.toString()
+    if (message.kind === 'result' || message.kind === 'error') {
+      const asked = this.clients.flatMap(client => client.askedOn(exchange, message.id) ?? [])[0]
+      if (asked?.method === 'tools/call' && !this.#written.has(`tools/call ${String(message.id)}`))
+        this.violate('record first', `${asked.marker} is answered before its record is written`)
+    }
+    for (const client of this.clients) client.hear(exchange, text)
+  }
+
+  check(): void {}
+
+  async checkAtRest(): Promise<void> {
+    await this.rest(8000)
+    for (const client of this.clients) client.checkAnswers()
+    this.book.checkNotices()
+    this.clientSide.tell({ type: 'ended', reason: 'the client has gone' })
+    for (const client of this.clients) client.leaveAll()
+    await this.rest(5000)
+    if (!this.serverSide.isClosed) this.violate('zero', 'the server is not closed when its client has gone')
+    if (this.clock.timers.size > 0) this.violate('zero', `${this.clock.timers.size} timers run when the session is over`)
+  }
+}
