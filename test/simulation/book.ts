@@ -68,6 +68,8 @@ export interface Asked {
   readonly given: Given[]
   isAnswered: boolean
   isCancelled: boolean
+  /** Its server never answers. */
+  isForgotten: boolean
   /** Its server, its process or its connection has failed: an error of the relay's is right. */
   isLoose: boolean
   readonly takesLogs: boolean

@@ -1,1 +1,68 @@
-export const checkMutations = (named: string | undefined): Promise<void> => Promise.reject(new Error(`no ${named}`))
+import { fork } from 'node:child_process'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { transform } from 'esbuild'
+import { type Mutation, mutations } from './mutations.js'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** The time in which a mutation must be caught, in seconds. */
+const seconds = 60
+
+/** A copy of the compiled program and of this simulator, in which one file is replaced at a time. */
+const copied = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'customs-mutations-'))
+  for (const name of ['dist', 'build/simulation', 'package.json', 'config'])
+    cpSync(join(root, name), join(folder, name), { recursive: true, filter: from => !from.endsWith('.map') })
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  return folder
+}
+
+/** @returns what was found first, with its seed; undefined: nothing in time */
+const found = (folder: string, world: string): Promise<string | undefined> => new Promise(resolve => {
+  const worker = ['--world', world, '--worker', `${seconds},1,1,Infinity`]
+  const child = fork(join(folder, 'build/simulation/cli.js'), worker, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+  let said = ''
+  child.stderr?.on('data', (chunk: Buffer) => void (said += chunk.toString()))
+  child.on('message', (message: { readonly found?: { readonly invariant: string; readonly seed: number } }) => {
+    if (message.found === undefined) return
+    resolve(`${message.found.invariant}, seed ${message.found.seed}`)
+    child.kill()
+  })
+  child.on('exit', code => resolve(code === 0 || code === null ? undefined : `it does not run: ${said.slice(0, 200)}`))
+})
+
+const check = async (mutation: Mutation, folder: string): Promise<boolean> => {
+  const { name, file, before, after, world, invariant } = mutation
+  const source = readFileSync(join(root, 'src', file), 'utf8')
+  if (source.split(before).length !== 2) {
+    console.log(`ADAPT   ${name}: src/${file} does not have its text once`)
+    return false
+  }
+  const place = join(folder, 'dist', file.replace(/ts$/, 'js'))
+  const whole = readFileSync(place)
+  const { code } = await transform(source.replace(before, () => after), { loader: 'ts', target: 'node20' })
+  writeFileSync(place, code)
+  const begun = performance.now()
+  const what = await found(folder, world)
+  writeFileSync(place, whole)
+  const took = `${((performance.now() - begun) / 1000).toFixed(0)} s`
+  console.log(what === undefined ? `MISSED  ${name} (${invariant})` : `caught  ${name}: ${what} (${took})`)
+  return what !== undefined
+}
+
+/** Changes the program in one place at a time, and shows that the simulation sees it. */
+export const checkMutations = async (named = ''): Promise<void> => {
+  const folder = copied()
+  try {
+    const chosen = mutations.filter(({ name }) => name.includes(named))
+    let caught = 0
+    for (const mutation of chosen) if (await check(mutation, folder)) caught += 1
+    console.log(`${caught} of ${chosen.length} mutations are caught`)
+    if (caught < chosen.length) process.exitCode = 1
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

@@ -127,7 +127,7 @@ export class ClientActor implements Actor {
     const asked: Asked = {
       marker, client: this.name, id, method, tool, sent: this.book.step, sentAt: this.world.clock.time,
       arrivedAt: undefined, tools: undefined, session: undefined,
-      given: [], isAnswered: false, isCancelled: false, isLoose: false, takesLogs,
+      given: [], isAnswered: false, isCancelled: false, isForgotten: false, isLoose: false, takesLogs,
     }
     this.world.place(asked, this)
     this.book.asked.set(marker, asked)

@@ -126,7 +126,7 @@ export class DirectClient implements Actor {
     const asked: Asked = {
       marker, client: this.name, id, method, tool, sent: this.#book.step, sentAt: this.world.clock.time,
       arrivedAt: undefined, tools: this.world.server.tools, session: 'session', given: [], isAnswered: false,
-      isCancelled: false, isLoose: false, takesLogs: false,
+      isCancelled: false, isForgotten: false, isLoose: false, takesLogs: false,
     }
     this.#book.asked.set(marker, asked)
     const exchange: Exchange = this.isModern ? { name: marker, context: 'one' } : stdioExchange

@@ -207,7 +207,7 @@ export abstract class ServerActor implements Actor {
 
   #forget(one: Received): void {
     one.isForgotten = true
-    if (one.asked) one.asked.isLoose = true
+    if (one.asked) one.asked.isLoose = one.asked.isForgotten = true
   }
 
   /** The relay does not know the tools for a while after a listing of its own had no answer. */

@@ -233,6 +233,8 @@ export class Gateway extends World {
         if (kind === 'stream') continue
         if (asked?.isCancelled === true && this.settings.servers.get('a') === 'stdio')
           this.violate('cancelled ends', `${asked.marker}: cancelled, and its response is open`)
+        else if (asked !== undefined && !asked.isForgotten && !asked.isCancelled && asked.isLoose)
+          this.violate('one answer', `${asked.marker} (${asked.method}) waits for ever`)
       }
     }
     for (const { marker, method, isLoose, isAnswered } of this.book.asked.values()) {

@@ -1,0 +1,110 @@
+import type { WorldName } from './run.js'
+
+/** A change of one place of the program that breaks an invariant. */
+export interface Mutation {
+  readonly name: string
+  /** In src/. */
+  readonly file: string
+  readonly before: string
+  readonly after: string
+  /** Where it is looked for. */
+  readonly world: WorldName
+  /** What breaks. */
+  readonly invariant: string
+}
+
+const list = 'newest list'
+const core = (name: string, file: string, before: string, after: string, invariant: string): Mutation =>
+  ({ name, file: `core/${file}`, before, after, world: 'session', invariant })
+const gateway = (name: string, file: string, before: string, after: string, invariant: string): Mutation =>
+  ({ name, file, before, after, world: 'gateway', invariant })
+
+export const mutations: readonly Mutation[] = [
+  core('a change leaves the list current', 'catalog.ts',
+    'this.#changed = true\n    this.#whole = false', 'this.#whole = false', list),
+  core('an unknown tool counts as absent without a whole list', 'catalog.ts',
+    '(this.#whole ? \'absent\' : undefined)', '\'absent\'', list),
+  core('a page that was asked for before a change counts', 'catalog.ts',
+    'const isOlder = generation < this.#newest', 'const isOlder = false', list),
+  core('definitions from before a change stay', 'variants.ts',
+    'generation === last', 'generation <= last', list),
+  core('a list_changed changes nothing', 'server-frames.ts',
+    'if (isListChange) this.#lists.catalog.changed()', '', list),
+  core('a list_changed is not forwarded', 'server-frames.ts',
+    'if (!findings.isStop) output.toClient(exchange, sent)',
+    'if (!findings.isStop && !isListChange) output.toClient(exchange, sent)', 'changed reaches'),
+  core('progress of clients is dropped', 'server-frames.ts',
+    'if (key !== undefined && this.#lists.ids.isRelayMade(key)) return', 'if (key !== undefined) return',
+    'progress reaches'),
+  core('results are not checked', 'tool-results.ts',
+    'checked = (yield* checks.check(subjects, exchange)).flat()', 'checked = []', list),
+  core('a result is not judged by the newest list', 'tool-results.ts',
+    'const isOfTool = called?.tool !== undefined && ', 'const isOfTool = false && called?.tool !== undefined && ', list),
+  core('the id of a group is its session\'s', 'pending.ts',
+    'return this.#stateless ? exchange : stdioExchange', 'return stdioExchange', 'own bytes'),
+  core('a cancelled request is answered once more', 'client-requests.ts',
+    '    request.cancel()\n', '', 'one answer'),
+  {
+    name: 'a frame overtakes its record', file: 'gateway/outbox.ts', world: 'session', invariant: 'record first',
+    before: 'else if (!this.#awaitsRecords && !this.#isDraining) this.#perform(act)',
+    after: 'else if (!this.#isDraining) this.#perform(act)',
+  },
+  {
+    name: 'a frame overtakes a record that waits for its digest', file: 'gateway/outbox.ts', world: 'session',
+    invariant: 'record first', before: 'if (this.#awaitsDigests) this.#afterDigests.push(() => this.do(act))\n    else ',
+    after: '',
+  },
+  {
+    name: 'timers of a session go on', file: 'gateway/effects.ts', world: 'session', invariant: 'zero',
+    before: 'for (const stop of this.#timers.values()) stop()', after: '',
+  },
+  gateway('the server is not told that a client left', 'gateway/session.ts',
+    'return this.#outbox.do(() => this.#ends.server.shut?.(event.exchange))', 'return', 'zero'),
+  gateway('a paused side is not resumed', 'gateway/backpressure.ts',
+    'this.#ends[side].resume(paused.pausedOn)', 'void side', 'one answer'),
+  gateway('idle sessions live on', 'transport/front/sessions/registry.ts',
+    'entry.stop = timers.after(idleMs(), () => session.end(\'nobody used the session\'))', 'void timers', 'zero'),
+  gateway('groups of all clients are one', 'transport/front/sessions/router.ts',
+    '${revision} ${this.#generation} ${arrival.context(this.#contextSource)}',
+    '${revision} ${this.#generation}', list),
+  gateway('a session lives on whose id nobody got (M1)', 'transport/front/sessions/router.ts',
+    'if (idle && kind !== \'stateless\' && names.length === 0 && !session.answered) {', 'if (idle && kind === undefined) {',
+    'owned sessions'),
+  gateway('a client that left while the replicas were asked gets a stream (M2)', 'transport/front/endpoints.ts',
+    'const elsewhere = await router.askReplicas(arrival)\n    if (hasLeft(response)) return undefined',
+    'const elsewhere = await router.askReplicas(arrival)', 'owned streams'),
+  gateway('a body counts for ever (M3)', 'transport/front/quota.ts',
+    '      this.give(this.#taken)\n', '', 'zero'),
+  gateway('released places stay taken', 'transport/front/quota.ts',
+    '    this.#all -= left\n', '', 'zero'),
+  gateway('a response does not end with its last answer', 'transport/front/reply.ts',
+    'if (this.#pending <= 0) this.#endCollected()', 'void this.#pending', 'one answer'),
+  gateway('revoked tokens stay', 'transport/front/front.ts',
+    '    this.#gate = gateOf(this.#options.address, settings)\n    this.#site = settings.site',
+    '    this.#site = settings.site', 'reload holds'),
+  gateway('a reload keeps the rules', 'commands/serve/gateway.ts',
+    'currentRuling(parts, one, configuration).now = rulingOf(one, configuration)',
+    'void currentRuling(parts, one, configuration)', 'reload holds'),
+  gateway('a request waits for no setup (H4)', 'gateway/processes/relay-process.ts',
+    'running.generation < wanted.generation', 'running.generation < 1', 'reload holds'),
+  gateway('a stalled process is not killed for its setup (H5)', 'gateway/processes/relay-process.ts',
+    'settingUp !== undefined && (running.late += 1) > maxMissed', 'running.late < 0', 'reload ends'),
+  gateway('a process that might be idle is ended (L2)', 'gateway/processes/relay-process.ts',
+    'if (isIdle) running.ending ??= 0', 'running.ending ??= 0', 'session lives'),
+  gateway('the requests of a lost process have no answer', 'gateway/processes/relay-process.ts',
+    '    end.lose()\n', '', 'one answer'),
+  gateway('a cancelled request keeps its response (L1)', 'core/client-requests.ts',
+    '    this.#complete(request.exchange, true)\n', '', 'cancelled ends'),
+  gateway('the stream of a client that left stays open', 'transport/upstream/forward.ts',
+    '    opened?.controller?.abort()\n', '', 'owned streams'),
+  gateway('an answer on another stream is lost (D1)', 'transport/upstream/forward.ts',
+    'if (reply.status === 202 || bodyKind(reply) === \'sse\') session', 'if (reply.status === 999) session',
+    'answer reaches'),
+  gateway('a subscription takes the log messages (D2)', 'transport/one-process/requests.ts',
+    'const asking = open.filter(({ logLevel }) => logLevel !== undefined)', 'const asking: SentRequest[] = []',
+    'log reaches'),
+  gateway('two clients have one number', 'transport/one-process/requests.ts',
+    'number: ++this.#last', 'number: (this.#last = (this.#last + 1) % 2)', 'own bytes'),
+  gateway('any long frame is freed (H3)', 'transport/frames.ts',
+    'if (owners.delete(frame)) free(frame.bytes)', 'free(frame.bytes)', 'own bytes'),
+]
