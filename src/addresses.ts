@@ -21,6 +21,14 @@ const privateAddresses = listOf([
 /** A URL has IPv6 addresses in brackets. */
 export const withoutBrackets = (hostname: string): string => hostname.replace(/^\[|\]$/g, '')
 
+/** The name in a Host header, in lower case, without its port. */
+export const hostName = (header: string): string | undefined =>
+  /^(\[[0-9a-f:.]+\]|[^\s:[\]/@,]+)(?::\d{1,5})?$/i.exec(header)?.[1]?.toLowerCase()
+
+/** Whether the name in a Host header is an IP address. */
+export const isAddress = (name: string): boolean =>
+  name.startsWith('[') || /^\d{1,3}(?:\.\d{1,3}){3}$/.test(name)
+
 /** @param hostname of a URL, or an address. Other names than `localhost` are not looked up */
 export const isLoopback = (hostname: string): boolean => {
   const host = withoutBrackets(hostname)

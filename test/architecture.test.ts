@@ -74,7 +74,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   auth: ['auth', 'addresses', 'transport', 'core', 'protocol', 'errors', 'claim'],
   config: ['config', 'addresses', 'rules', 'errors', 'operator-file'],
   telemetry: ['telemetry', 'gateway', 'audit', 'core', 'protocol', 'errors'],
-  admin: ['admin', 'telemetry', 'gateway', 'core', 'protocol', 'errors'],
+  admin: ['admin', 'addresses', 'transport', 'telemetry', 'gateway', 'core', 'protocol', 'errors'],
   clients: ['clients', 'audit', 'protocol', 'errors', 'operator-file'],
   state: ['state', 'core', 'protocol', 'errors', 'canonical'],
   capture: ['capture', 'canonical', 'audit', 'core', 'protocol', 'errors', 'operator-file'],

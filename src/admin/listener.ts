@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { cannotListen } from '#errors.js'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { hostName, isAddress } from '#addresses.js'
+import { listen } from '#transport/front/listener.js'
 
 interface ListenerOptions {
   /** For messages: `the admin listener`. */
@@ -40,15 +41,7 @@ export const createListener = ({ name, host, port, allowHosts, answer }: Listene
       .catch(() => response.destroy())
   })
   return {
-    async listen() {
-      try {
-        server.listen({ host, port })
-        await once(server, 'listening')
-      } catch (cause) {
-        throw cannotListen(`${name} cannot listen on ${host}:${port}`, port, cause)
-      }
-      return `http://${host.includes(':') ? `[${host}]` : host}:${boundPort(server, port)}`
-    },
+    listen: () => listen(server, { host, port }, name),
     async close() {
       if (!server.listening) return
       const closed = once(server, 'close')
@@ -67,10 +60,8 @@ const judge = ({ method, headers }: IncomingMessage, names: readonly string[]): 
 
 /** Against DNS rebinding: a browser sends the page's host. An IP address involves no DNS. */
 const isKnown = (header: string | undefined, names: readonly string[]): boolean => {
-  const name = /^(\[[0-9a-f:.]+\]|[^\s:[\]/@,]+)(?::\d{1,5})?$/i.exec(header ?? '')?.[1]?.toLowerCase()
-  if (name === undefined) return false
-  const isAddress = name.startsWith('[') || /^\d{1,3}(?:\.\d{1,3}){3}$/.test(name)
-  return isAddress || names.some(known => known.toLowerCase() === name)
+  const name = hostName(header ?? '')
+  return name !== undefined && (isAddress(name) || names.some(known => known.toLowerCase() === name))
 }
 
 const reply = (
@@ -85,8 +76,3 @@ const reply = (
 
 export const text = (status: number, body: string): Answer =>
   ({ status, type: 'text/plain; charset=utf-8', body: `${body}\n` })
-
-const boundPort = (server: Server, port: number): number => {
-  const address = server.address()
-  return typeof address === 'object' && address ? address.port : port
-}

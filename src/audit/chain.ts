@@ -231,13 +231,17 @@ export class Chain implements Audit {
     this.#batch.lost += lost
   }
 
+  get #unwritten(): number {
+    return this.#batch.isOpen ? this.#batch.bytes : 0
+  }
+
   /**
    * Writes what stands before anything else: a checkpoint `start` of whoever continues a log, or signs it (a
    * line that a crash cut short may stand before it, see `verify`), and a `continuation` in each next file.
    */
   #begin(now: Date): void {
     const output = this.#output
-    const isEmpty = output instanceof LogFile && output.isEmpty && !(this.#batch.isOpen && this.#batch.bytes > 0)
+    const isEmpty = output instanceof LogFile && output.isEmpty && this.#unwritten === 0
     if (this.#isStarted && !(isEmpty && this.#position.seq > 0)) return
     // The period of an empty file begins now.
     if (isEmpty) output.isDue(now, 0)
@@ -250,9 +254,8 @@ export class Chain implements Audit {
   /** Begins the next file when this one is full. */
   #rotateIfDue(now: Date): void {
     const output = this.#output
-    const unwritten = this.#batch.isOpen ? this.#batch.bytes : 0
-    if (!(output instanceof LogFile) || !output.isDue(now, unwritten)) return
-    if (unwritten > 0) this.#write(this.#batch)
+    if (!(output instanceof LogFile) || !output.isDue(now, this.#unwritten)) return
+    if (this.#unwritten > 0) this.#write(this.#batch)
     output.next(now, () => this.#checkpoint({ reason: 'rotation' }, now))
     this.#begin(now)
   }

@@ -30,8 +30,8 @@ export interface Checkpoint {
 export const checkpointLine = (
   { reason, log }: Checkpoint, last: Position, now: Date, key: KeyObject | undefined,
 ): Line => {
-  const [before, continued] = [{ event: checkpointEvent, from: 'relay' }, { log, prev: last.hash, reason, seq: last.seq + 1 }]
-  const time = isoTime(now)
+  const [before, time] = [{ event: checkpointEvent, from: 'relay' }, isoTime(now)]
+  const continued = { log, prev: last.hash, reason, seq: last.seq + 1 }
   const signature = key && sign(null, Buffer.from(JSON.stringify({ ...before, ...continued, time })), key)
   return sealedLine(before, [{ ...continued, signature: signature?.toString('base64'), time }], last)
 }
@@ -39,7 +39,8 @@ export const checkpointLine = (
 /** The line that says how many records could not be written before it (`onFailure: continue`). */
 export const lossLine = (lost: number, last: Position, now: Date): Line =>
   sealedLine(
-    { event: lossEvent, from: 'relay' }, [{ lost, prev: last.hash, seq: last.seq + 1, time: isoTime(now) }], last,
+    { event: lossEvent, from: 'relay' },
+    [{ lost, prev: last.hash, seq: last.seq + 1, time: isoTime(now) }], last,
   )
 
 /** Whether one of the keys signed the record. */

@@ -59,7 +59,8 @@ const continueLog = (file: string, ownClaim: Claim, rotation: Rotation): Opened 
 
 /** After an interrupted rotation or a removed file: the end of the file that has the last record. */
 const endsOfLast = (file: string): Ends =>
-  filesStamped(file).map(one => endsOf(one, false)).sort((a, b) => a.position.seq - b.position.seq).at(-1) ?? noEnds
+  filesStamped(file).map(one => endsOf(one, false))
+    .sort((a, b) => a.position.seq - b.position.seq).at(-1) ?? noEnds
 
 /** The file may have been created with a wider mode: others may not access it, the group may not write it. */
 const restrict = (descriptor: number): void => {

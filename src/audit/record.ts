@@ -48,12 +48,12 @@ const maxToolNames = 300
  * @param now the wall clock
  */
 export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: Date): Line => {
-  const { called, client, error, event, findings, from, health, id, more, ms, peer, phase, reason } = entry
-  const { revision, server, serverMs, session, stderr, subject, tool, tools, verdict } = entry
+  const { bytes, called, client, error, event, findings, from, health, id, more, ms, peer, phase } = entry
+  const { reason, revision, server, serverMs, session, stderr, subject, tool, tools, verdict } = entry
   const full = payloads === 'full'
   const name = full ? (text: string): string => wellFormed(cut(text)) : nameOf
   const maybe = (text?: string): string | undefined => (text === undefined ? undefined : name(text))
-  const declared = full || findings.length === 0 ? undefined : declaredBy(called)
+  const declared = full || findings.length === 0 ? [] : declaredBy(called)
   const path = (text: string): string => wellFormed(full ? text : redactedPath(text, declared))
   // Where values are redacted, no message quotes them.
   const clean = payloads === 'redacted' ? redactedMessage : withoutCredentials
@@ -65,7 +65,7 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
   })
   const payload = full || payloads === 'redacted' ? payloadsOf(entry, payloads) : undefined
   return sealedLine({
-    bytes: bytesOf(entry),
+    bytes: bytes && { request: bytes.request, response: bytes.response },
     client: client && { name: name(client.name), version: name(client.version) },
     digest: payloads === 'none' ? undefined : digestsOf(entry),
     error, event: name(event), findings: findings.map(found), from,
@@ -97,8 +97,6 @@ const microseconds = (ms: number | undefined): number | undefined =>
 
 // A number beyond a double is Infinity, which JSON cannot write.
 const idOf = (id: number): string | number => (Number.isFinite(id) ? id : String(id))
-
-const bytesOf = ({ bytes }: Entry): Entry['bytes'] => bytes && { request: bytes.request, response: bytes.response }
 
 /** Digests of the arguments and the result, as they crossed the wire. */
 const digestsOf = ({ arguments: given, result }: Entry): object | undefined =>

@@ -13,7 +13,7 @@ import {
 export const hidden = '[redacted]'
 
 /** Texts that a tool declares in its schemas: values of `enum` and `const`, and names of properties. */
-export type Declared = ReadonlySet<string>
+export type Declared = readonly ReadonlySet<string>[]
 
 /** One word. In scripts that are written without spaces, a run of letters may be a whole sentence. */
 const word = new RegExp(
@@ -32,37 +32,37 @@ const placeholder = /^\[(?:text|name(?: \d{1,9})?), \d{1,9} characters\]$/
 const constants: ReadonlySet<string> =
   new Set(['2.0', 'input_required', 'resource_link', 'tool_result', 'tool_use'])
 
-const isDeclared = (text: string, declared: Declared | undefined): boolean =>
-  declared?.has(text) === true || placeholder.test(text)
+const isDeclared = (text: string, declared: Declared): boolean =>
+  declared.some(texts => texts.has(text)) || placeholder.test(text)
 
 /**
  * The value with its structure: numbers, booleans, null, names of members, declared texts and single words
  * stay. Every other text is replaced by its length.
  */
-export const redacted = (value: Json, declared?: Declared): Json => {
+export const redacted = (value: Json, declared: Declared = []): Json => {
   if (isString(value)) return redactedText(value, declared)
   if (isArray(value)) return value.map(one => redacted(one, declared))
   return isObject(value) ? mapMembers(value, declared, held => redacted(held, declared)) : value
 }
 
-export const redactedText = (text: string, declared: Declared | undefined): string =>
+export const redactedText = (text: string, declared: Declared): string =>
   text === '' || word.test(text) || isDeclared(text, declared) ||
   constants.has(text) || isRevision(text) || methodOf(text) !== undefined
     ? text
     : `[text, ${text.length} characters]`
 
-const isMemberName = (name: string, declared: Declared | undefined): boolean =>
+const isMemberName = (name: string, declared: Declared): boolean =>
   memberName.test(name) || isDeclared(name, declared)
 
 /** The path of a finding, or what was mended there: the peer chose the names of members. */
-export const redactedPath = (path: string, declared?: Declared): string =>
+export const redactedPath = (path: string, declared: Declared = []): string =>
   path.replace(/[^/, ]+/g, part =>
     (/^\d{1,9}$/.test(part) || isMemberName(part.replaceAll('~1', '/'), declared)
       ? part
       : `[name, ${part.length} characters]`))
 
 /** The message of a finding, in which texts of the peer are quoted. */
-export const redactedMessage = (message: string, declared?: Declared): string =>
+export const redactedMessage = (message: string, declared: Declared = []): string =>
   withoutCredentials(message.replace(/"[^"\\]*(?:\\[^][^"\\]*)*"?/g, part => {
     const text = part.slice(1, -1)
     return isMemberName(text, declared) ? part : redactedText(text, declared)
@@ -70,36 +70,32 @@ export const redactedMessage = (message: string, declared?: Declared): string =>
 
 /** The object with other values. A name that may be a secret, such as a token in a map, loses its letters. */
 export const mapMembers = (
-  object: JsonObject, declared: Declared | undefined, valueOf: (held: Json, key: string) => Json,
+  object: JsonObject, declared: Declared, valueOf: (held: Json, key: string) => Json,
 ): JsonObject => {
   let unnamed = 0
   // `fromEntries` makes `__proto__` a member like any other.
   return Object.fromEntries(Object.entries(object).map(([key, held = null]) => {
-    return [isMemberName(key, declared) ? key : `[name ${++unnamed}, ${key.length} characters]`, valueOf(held, key)]
+    const name = isMemberName(key, declared) ? key : `[name ${++unnamed}, ${key.length} characters]`
+    return [name, valueOf(held, key)]
   }))
 }
 
 /** What a called tool declares. */
-export const declaredBy = (called: Entry['called']): Declared | undefined =>
-  called && declaredIn([...called.inputSchemas, ...called.outputSchemas])
+export const declaredBy = (called: Entry['called']): Declared =>
+  (called ? declaredIn([...called.inputSchemas, ...called.outputSchemas]) : [])
 
-/** What schemas declare. */
-export const declaredIn = (schemas: readonly Schema[]): Declared => {
-  const all = schemas.map(schema => {
-    if (typeof schema === 'boolean') return nothing
-    const known = texts.get(schema)
-    if (known !== undefined) return known
-    const found = new Set<string>()
-    collect(unmetered(schema), found)
-    texts.set(schema, found)
-    return found
-  })
-  const [only = nothing, ...others] = all
-  return others.every(one => one.size === 0) ? only : new Set(all.flatMap(one => [...one]))
-}
+/** What schemas declare. A schema that was read before is not read again. */
+export const declaredIn = (schemas: readonly Schema[]): Declared => schemas.flatMap(schema => {
+  if (typeof schema === 'boolean') return []
+  const known = texts.get(schema)
+  if (known !== undefined) return [known]
+  const found = new Set<string>()
+  collect(unmetered(schema), found)
+  texts.set(schema, found)
+  return [found]
+})
 
-const nothing: Declared = new Set()
-const texts = new WeakMap<Exclude<Schema, boolean>, Declared>()
+const texts = new WeakMap<Exclude<Schema, boolean>, ReadonlySet<string>>()
 
 /** Members of a schema whose names its author chose. */
 const named: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
@@ -155,7 +151,7 @@ const lastWords: ReadonlySet<string> =
 
 /** Whether a name is that of a secret: `API-Key`, `userPassword`, `DB_PASS`, `x_auth_token` and the like. */
 export const isSecretName = (name: string): boolean => {
-  const words = name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase().split(/[^a-z]+/).filter(one => one !== '')
+  const words = name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase().match(/[a-z]+/g) ?? []
   return secretWords.test(words.join('')) || lastWords.has(words.at(-1) ?? '')
 }
 

@@ -1,6 +1,6 @@
 import {
-  declaredIn, isSecretName, mapMembers, nameOf, redacted, redactedMessage, redactedPath, redactedText,
-  withoutCredentials,
+  type Declared, declaredIn, isSecretName, mapMembers, nameOf, redacted, redactedMessage, redactedPath,
+  redactedText, withoutCredentials,
 } from '#audit/redaction.js'
 import type { Finding } from '#core/rule.js'
 import type { Envelope, Frame } from '#protocol/frame.js'
@@ -34,11 +34,12 @@ const longestDeclared = 256
 
 /** Keeps what the audit log keeps. Names and definitions stay as far as a replay needs them. */
 export const redaction = (): Redaction => {
-  const declared = new Set<string>()
+  const texts = new Set<string>()
+  const declared = [texts]
   const note = (schema: Json | undefined): void => {
     if (!isObject(schema)) return
-    for (const text of declaredIn([schema])) {
-      if (declared.size < maxDeclared && text.length <= longestDeclared) declared.add(text)
+    for (const text of declaredIn([schema]).flatMap(found => [...found])) {
+      if (texts.size < maxDeclared && text.length <= longestDeclared) texts.add(text)
     }
   }
   const seen = (value: Json | undefined): void => {
@@ -56,12 +57,11 @@ export const redaction = (): Redaction => {
       const value = parseJson(bytes.toString())
       seen(value)
       try {
-        const kept = value === undefined ? redacted(bytes.toString('latin1')) : walk(value, 'message', declared)
-        return Buffer.from(JSON.stringify(kept))
+        if (value !== undefined) return Buffer.from(JSON.stringify(walk(value, 'message', declared)))
       } catch {
         // A value may be nested deeper than the stack allows.
-        return Buffer.from(JSON.stringify(redacted(bytes.toString('latin1'))))
       }
+      return Buffer.from(JSON.stringify(redactedText(bytes.toString('latin1'), declared)))
     },
     text: nameOf,
     value: text => redactedText(text, declared),
@@ -105,7 +105,7 @@ const inside: Readonly<Record<Place, ReadonlyMap<string, Place>>> = {
 /** Members of a schema that hold a value. */
 const samples: ReadonlySet<string> = new Set(['default', 'examples', 'example'])
 
-const walk = (value: Json, place: Place, declared: ReadonlySet<string>): Json => {
+const walk = (value: Json, place: Place, declared: Declared): Json => {
   if (isArray(value)) return value.map(one => walk(one, place, declared))
   if (!isObject(value)) return redacted(value, declared)
   return mapMembers(value, declared, (held, key) => {

@@ -9,9 +9,9 @@ import { verify, type Verification } from '#audit/read/verify.js'
 import { numbers } from '../report/records.js'
 import { called, ended, started } from './entries.js'
 
-// Histories of a log in which each write, rename, open, truncation and close may fail, writes may be torn, and
-// the process may die between two of them. Whatever happens, `verify` of an honest log says ok (with what was
-// recovered, and what is open), and counts at least the records that were lost.
+// Histories of a log in which each write, rename, open, truncation and close may fail, writes may be torn,
+// and the process may die between two of them. Whatever happens, `verify` of an honest log says ok (with what
+// was recovered, and what is open), and counts at least the records that were lost.
 
 const histories = Number(process.env['MCP_CUSTOMS_FAULTS'] ?? 10_000)
 const reader = fileURLToPath(new URL('../../docs/verify_audit.py', import.meta.url))

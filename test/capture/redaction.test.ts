@@ -158,10 +158,8 @@ t.test('no form of a secret is in a capture, in any place', t => {
   const received = (frame: Frame): Event => ({ type: 'frame-received', from: 'server', exchange, frame })
   const nothing: Event = { type: 'checked', check: 1, results: [] }
   const lines = (text: string): string => {
-    const frame = frameOf(text)
-    return capturedLines(received(frame)) + capturedLines(nothing, [
-      { type: 'send', to: 'client', exchange, frame, cause: 'server' },
-    ])
+    const [frame, sent] = [frameOf(text), frameOf(text)]
+    return capturedLines(received(frame), [{ type: 'send', to: 'client', exchange, frame: sent, cause: 'server' }])
   }
   for (const held of [...secretTexts, ...secretValues]) {
     for (const [index, message] of messages.entries()) {

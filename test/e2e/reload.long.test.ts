@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { call, gateway, initialize, lives, open, send, textOf, until } from './gateways.js'
 
@@ -20,6 +21,8 @@ t.test('a reload holds for the first session of a relay process that was beginni
   const first = send(url('one'), {}, initialize)
   await until(() => relays().length > 0)
   const [pid = 0] = relays()
+  // Its parent waits until it runs its own program.
+  await until(() => readFileSync(`/proc/${pid}/environ`, 'latin1').includes('MCP_CUSTOMS_RELAY='))
   stop(t, pid)
   write(['one'], {}, { tools: { echo: 'deny' } })
   await until(() => /was read again/.test(relay.stderr()))

@@ -157,9 +157,9 @@ export class Book {
   }
 
   /** Each notification has reached the client that it was sent to. */
-  checkNotices(): void {
+  checkNotices(hears: (to: string) => boolean): void {
     for (const { marker, kind, to, isGot, isOff } of this.notices) {
-      if (isGot || isOff || (kind !== 'changed' && this.asked.get(to)?.isLoose !== false)) continue
+      if (isGot || isOff || (kind === 'changed' ? !hears(to) : this.asked.get(to)?.isLoose !== false)) continue
       this.#world.violate(`${kind} reaches`, `${marker} to ${to} has not arrived`)
     }
   }

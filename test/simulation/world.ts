@@ -1,3 +1,4 @@
+import { processLedger } from '#core/memory.js'
 import type { Asked } from './book.js'
 import { Chance } from './chance.js'
 import { install, Owner, settled, VirtualClock } from './clock.js'
@@ -85,6 +86,9 @@ export abstract class World {
   /** A server has received a request. */
   arrived?(one: { readonly asked: Asked | undefined; readonly message: { readonly method?: string } }): void
 
+  /** Whether the program has yet to see that a connection of the client is broken. */
+  isBreaking?(client: string): boolean
+
   /** @param near of this owner, @param far of that one */
   connect(
     name: string, near: readonly [Owner, Kind], far: readonly [Owner, Kind], address?: string,
@@ -118,6 +122,8 @@ export abstract class World {
       for (const { act } of this.clock.takeImmediates()) act()
       await settled()
     }
+    // Sessions of processes that were killed never end.
+    processLedger.add(-processLedger.kept)
     this.#uninstall()
   }
 

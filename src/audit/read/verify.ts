@@ -130,7 +130,8 @@ export class Verifier {
     if (this.#records === 0 && this.#recovered === 0 && this.#problems === 0 && lost === 0) {
       this.#report({ file, line: 1, reason: 'the file is empty' })
     } else if (this.#records === 0 && this.#problems > 0) {
-      this.#first = { file, line: 0, reason: 'no line is a record: it is no audit log, or all of it was overwritten' }
+      const reason = 'no line is a record: it is no audit log, or all of it was overwritten'
+      this.#first = { file, line: 0, reason }
     }
     const keyed = this.#keys.length > 0
     if (keyed && this.#signed === 0) {
@@ -201,7 +202,7 @@ export class Verifier {
   }
 }
 
-/** Whether a relay writes it first where it continues a log (earlier versions: a session), or its next file. */
+/** Whether a relay writes it first where it continues a log, or in the next file. Earlier: a session. */
 const isFirstOfStart = ({ members }: ReadRecord, checkpoint: Checkpoint | undefined): boolean =>
   checkpoint?.reason === 'start' || checkpoint?.reason === 'continuation' ||
   ownEvent(members) === 'session/start'

@@ -5,6 +5,12 @@ import { asksForTokens } from '#config/configuration.js'
 import { messageOf } from '#errors.js'
 import type { Setup } from '../server/setup.js'
 
+/** Where the key is kept. A simulation replaces the function. */
+export const keys = {
+  inFolder: async (folder: string): Promise<string | Uint8Array> =>
+    (await import('#auth/facade/seals.js')).sealKeyIn(folder, 'session.key'),
+}
+
 /**
  * The key that binds the ids of sessions in front of HTTP servers to their clients: `state.key`, which all
  * replicas have, or else that of a file in the state folder.
@@ -17,8 +23,7 @@ export const sessionKeyFor = async (
   if (configuration.state !== undefined) return configuration.state.secret
   const folder = stateFolder(process.env)
   try {
-    const { sealKeyIn } = await import('#auth/facade/seals.js')
-    return await sealKeyIn(folder, 'session.key')
+    return await keys.inFolder(folder)
   } catch (error) {
     log.warn(`cannot use ${join(folder, 'session.key')} (${messageOf(error)}): ` +
       'after a restart, the sessions of clients are over')

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { isLoopback } from '#addresses.js'
+import { hostName, isAddress, isLoopback } from '#addresses.js'
 import { readMediaType } from '#protocol/headers.js'
 import { eventStream, json } from '../http/headers.js'
 import { hostOf } from './arrival.js'
@@ -120,12 +120,6 @@ export class Gate {
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 const bracketed = (host: string): string => (host.includes(':') && !host.startsWith('[') ? `[${host}]` : host)
-
-/** The name in a Host header, in lower case, without its port. */
-const hostName = (header: string): string | undefined =>
-  /^(\[[0-9a-f:.]+\]|[^\s:[\]/@,]+)(?::\d{1,5})?$/i.exec(header)?.[1]?.toLowerCase()
-
-const isAddress = (name: string): boolean => name.startsWith('[') || /^\d{1,3}(?:\.\d{1,3}){3}$/.test(name)
 
 /**
  * Headers that are compared with the message or that authenticate the client. Naming one of them in

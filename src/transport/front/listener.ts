@@ -87,10 +87,11 @@ interface SocketAddress {
 }
 
 /**
+ * @param listener its name, for messages
  * @returns where it listens: `http://HOST:PORT`, or `unix:PATH`
  * @throws CustomsError CANNOT_START
  */
-export const listen = async (server: Server, address: ListenAddress): Promise<string> => {
+export const listen = async (server: Server, address: ListenAddress, listener?: string): Promise<string> => {
   if (machine.listen !== undefined) return machine.listen(server)
   try {
     if ('socket' in address) await listenAtSocket(server, address)
@@ -98,7 +99,7 @@ export const listen = async (server: Server, address: ListenAddress): Promise<st
   } catch (cause) {
     if (cause instanceof CustomsError) throw cause
     throw cannotListen(
-      `cannot listen on ${nameOf(address)}`, 'port' in address ? address.port : undefined, cause,
+      `${listener === undefined ? '' : `${listener} `}cannot listen on ${nameOf(address)}`, 'port' in address ? address.port : undefined, cause,
     )
   }
   if ('socket' in address) return nameOf(address)

@@ -5,7 +5,7 @@ import type { Arrival } from './arrival.js'
 import type { EndpointsOptions } from './endpoints.js'
 import type { FrontBackend } from './front.js'
 import type { FrontTls } from './listener.js'
-import { refusals, refuse, type Refusal } from './refusal.js'
+import { endUnread, refusals, refuse, type Refusal } from './refusal.js'
 import { hasLeft, headerText } from './request.js'
 
 /** The replicas of this relay, as far as requests are passed on to them. */
@@ -180,18 +180,29 @@ export class Passing implements FrontBackend {
       if (!socket.connecting) stopLate()
       else socket.once('connect', stopLate)
     })
+    let isAnswered = false
     onward.once('response', answer => {
-      response.writeHead(answer.statusCode ?? 502, Object.fromEntries(
-        Object.entries(answer.headers).filter(([name]) => !ofConnection.has(name)),
-      ))
-      response.flushHeaders()
-      answer.pipe(response)
+      isAnswered = true
+      // The replica refuses the request by its head or a part of its body: it does not read the rest.
+      if (!request.complete) request.unpipe(onward)
+      const headers = Object.entries(answer.headers).filter(([name]) => !ofConnection.has(name))
+      response.writeHead(answer.statusCode ?? 502, {
+        ...Object.fromEntries(headers), ...(!request.complete && { connection: 'close' }),
+      })
+      // Node's `flushHeaders` would write the head as UTF-8 (see `Reply`).
+      response.write(noBytes)
+      answer.pipe(response, { end: false })
+      answer.once('end', () => {
+        if (!response.writableEnded) endUnread(request, response, noBytes, this.#timers)
+      })
       answer.once('error', () => response.destroy())
       answer.once('close', () => {
         if (!answer.complete && !response.writableEnded) response.destroy()
       })
     })
-    onward.once('error', (error: Error & { readonly code?: string }) => {
+    onward.on('error', (error: Error & { readonly code?: string }) => {
+      // The rest of the body was not taken; the answer has an end of its own.
+      if (isAnswered && !isGone) return
       if (response.headersSent || response.destroyed) return void response.destroy()
       // Nobody listens there any more: the process of the session has ended with its replica.
       const isOver = isGone || error.code === 'ECONNREFUSED'
@@ -222,6 +233,8 @@ export class Passing implements FrontBackend {
     if (url === undefined) for (const passed of this.#open) if (passed.home === home) passed.fail()
   }
 }
+
+const noBytes = Buffer.alloc(0)
 
 /** What a proof is about. */
 const factsOf = ({ method = '', url = '', headers }: IncomingMessage, client: string): readonly string[] =>

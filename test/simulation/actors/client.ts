@@ -30,7 +30,9 @@ export interface ClientKind {
 export class ClientActor implements Actor {
   #id = 0
   readonly open: Open[] = []
-  session: { id: string; usedAt: number } | undefined
+  session: { readonly id: string; readonly begun: string; usedAt: number } | undefined
+  /** Requests for a session whose responses were on their way when this client left. */
+  readonly doubtful = new Set<string>()
   #isBeginning = false
   /** Ids of sessions that ended by its own doing. */
   isStopped = false
@@ -95,6 +97,13 @@ export class ClientActor implements Actor {
   }
 
   #hasOpenedLast = false
+  #broken: HttpAsk[] = []
+
+  /** The program does not know yet that a connection of this client is broken. */
+  get isBreaking(): boolean {
+    this.#broken = this.#broken.filter(({ near }) => near.peer?.destroyed === false)
+    return this.#broken.length > 0
+  }
 
   begin(): void {
     this.#isBeginning = true
@@ -199,7 +208,12 @@ export class ClientActor implements Actor {
   }
 
   #leave(one: Open): void {
+    // Nobody can know whether what was sent was read.
+    if (one.kind === 'initialize' && one.http.near.unread > 0) this.doubtful.add(one.asked?.marker ?? '')
     one.http.leave()
+    // What was sent to a connection that breaks is lost.
+    this.book.dismiss(`/${this.name}`)
+    this.#broken.push(one.http)
     if (one.asked) {
       one.asked.isLoose = true
       this.book.dismiss(one.asked.marker)
@@ -221,7 +235,7 @@ export class ClientActor implements Actor {
       if (this.session !== undefined && kind !== 'stream' && http.status === 200) this.session.usedAt = Math.max(this.session.usedAt, one.at)
       if (http.status !== undefined) this.#status(one, http.status)
       if (kind === 'initialize' && http.headers.has('mcp-session-id') && this.session === undefined && http.isOver)
-        this.#begun(http, one.at)
+        this.#begun(one)
       if (!http.isOver) continue
       this.open.splice(this.open.indexOf(one), 1)
       if (kind === 'initialize' && this.session === undefined) this.#isBeginning = false
@@ -229,9 +243,9 @@ export class ClientActor implements Actor {
     }
   }
 
-  #begun(http: HttpAsk, at: number): void {
+  #begun({ http, asked, at }: Open): void {
     const id = http.headers.get('mcp-session-id') ?? ''
-    this.session = { id, usedAt: at }
+    this.session = { id, begun: asked?.marker ?? '', usedAt: at }
     this.#post('notification', JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }), undefined)
   }
 
@@ -257,9 +271,6 @@ export class ClientActor implements Actor {
     }
     if (http.isCut && asked?.isLoose === false && this.world.isWhole)
       this.world.violate('whole response', `${asked.marker}: its response is cut`)
-    // A response with 202 ends before the answer, which comes on another stream.
-    if (!http.isCut && asked?.isLoose === false && !asked.isAnswered && kind !== 'stream' && http.status !== 202)
-      this.world.violate('one answer', `${asked.marker}: its response ends (${http.status}) without an answer`)
   }
 
   #hear(text: string, one: Open): void {
@@ -272,13 +283,18 @@ export class ClientActor implements Actor {
     }
     this.#markers(text, one)
     if (message.method !== undefined) return this.book.noticed(message.method, message.params)
-    const { asked } = one
+    const asked = one.asked ?? this.#elsewhere(message)
     if (asked === undefined || (message.id !== asked.id && message.id !== null)) {
       if (asked?.isLoose === false)
         this.world.violate('one answer', `${this.name}: a response with the id ${String(message.id)} instead of ${asked.id}`)
       return
     }
     if ((one.http.status ?? 0) < 400) this.book.answered(asked, message as never)
+  }
+
+  /** A response on another stream than its request's. */
+  #elsewhere({ id }: Message): Asked | undefined {
+    return this.kind.isModern ? undefined : this.book.asked.get(`${this.name}-${String(id)}`)
   }
 
   /** What is no JSON passes only as its server has written it. */

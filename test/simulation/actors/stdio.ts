@@ -32,6 +32,8 @@ export class StdioActor extends ServerActor {
   isRunning = true
   /** It has seen a handshake: it is one client's. */
   client: string | undefined
+  /** The request that has begun its session. */
+  begun: string | undefined
   #announced: number | undefined
   /** It was told to end. */
   #isEnding = false
@@ -145,7 +147,9 @@ export class StdioActor extends ServerActor {
   }
 
   protected override arrived({ message, asked }: Received): void {
-    if (message.method === 'initialize') this.client = asked?.client
+    if (message.method !== 'initialize') return
+    this.client = asked?.client
+    this.begun = asked?.marker
   }
 
   protected sessionOf(): string {
@@ -173,7 +177,8 @@ export class StdioActor extends ServerActor {
   #changed(to: string, subscription: Message['id']): void {
     const order = (ServerActor.orders += 1)
     const marker = `changed${order}`
-    this.book.notices.push({ marker, kind: 'changed', to, order, isGot: false, isOff: false })
+    const isOff = this.world.isBreaking?.(this.client ?? '') === true
+    this.book.notices.push({ marker, kind: 'changed', to, order, isGot: false, isOff })
     this.#write({
       method: 'notifications/tools/list_changed',
       params: { _meta: {

@@ -5,6 +5,7 @@ import { Lifetime } from '#commands/relay/lifetime.js'
 import { frontSettingsFor, openFront } from '#commands/serve/front.js'
 import { openGateway } from '#commands/serve/gateway.js'
 import { openRelays } from '#commands/serve/relays.js'
+import { keys } from '#commands/serve/session-key.js'
 import { stores } from '#commands/serve/state.js'
 import { applyTo } from '#commands/serve.js'
 import type { Setup } from '#commands/server/setup.js'
@@ -102,6 +103,7 @@ export class Gateway extends World {
       spawnRelay: () => this.relays.start(),
       httpServer: (url: URL) => this.upstreamOf(url.hostname.split('.')[0] ?? '').upstream(url, () => this.relays.acting),
     })
+    Object.assign(keys, { inFolder: () => Promise.resolve('key of sessions') })
     Object.assign(stores, { open: () => Promise.resolve(this.store) })
     const setup = setupOf(this.settings)
     this.say(`${this.hasRelays ? 'relay processes' : 'one process'}, ${[...this.settings.servers.values()].join()}, ` +
@@ -184,6 +186,10 @@ export class Gateway extends World {
       this.violate('reload holds', `${asked.marker}: a call of the denied ${asked.tool} reaches its server`)
   }
 
+  override isBreaking(client: string): boolean {
+    return this.clients.some(one => one.name === client && one.isBreaking)
+  }
+
   sessionsLast(client: ClientActor): boolean {
     return this.operator?.hasChangedServers !== true && !this.relays.hasFailed &&
       !this.manners.dies && !client.kind.isModern
@@ -223,15 +229,26 @@ export class Gateway extends World {
 
   #checkAnswers(): void {
     for (const client of this.clients) {
-      for (const { http, asked, kind } of client.open) {
+      for (const { asked, kind } of client.open) {
         if (kind === 'stream') continue
         if (asked?.isCancelled === true && this.settings.servers.get('a') === 'stdio')
           this.violate('cancelled ends', `${asked.marker}: cancelled, and its response is open`)
-        else if (asked?.isLoose === false)
-          this.violate('one answer', `${asked.marker} (${asked.method}) has no answer (${http.status})`)
       }
     }
-    if (!this.relays.hasFailed) this.book.checkNotices()
+    for (const { marker, method, isLoose, isAnswered } of this.book.asked.values()) {
+      if (!isLoose && !isAnswered && method !== 'subscriptions/listen')
+        this.violate('one answer', `${marker} (${method}) has no answer`)
+    }
+    if (!this.relays.hasFailed) this.book.checkNotices(to => this.#hears(to))
+  }
+
+  /** Whether a client still waits for notifications to here. */
+  #hears(to: string): boolean {
+    const asked = this.book.asked.get(to)
+    if (asked !== undefined) return !asked.isLoose && this.clients.some(({ open }) => open.some(one => one.asked === asked))
+    if (to.startsWith('stream ')) return this.clients.some(({ session, hasStream }) => hasStream && to === `stream ${session?.id}`)
+    const process = this.processes.running.find(({ name }) => to.startsWith(`${name}/`))
+    return this.clients.some(({ session }) => session !== undefined && session.begun === process?.begun)
   }
 
   /** Everything is answered: sessions hold no bytes of results. */
@@ -244,9 +261,9 @@ export class Gateway extends World {
   #checkOwners(): void {
     const own = this.processes.running.filter(({ client }) => client !== undefined)
     for (const process of own) {
-      const client = this.clients.find(({ name }) => name === process.client)
-      const isOnly = own.filter(one => one.client === process.client)[0] === process
-      if ((client?.session === undefined || !isOnly) && client?.open.every(({ kind }) => kind !== 'initialize') === true)
+      const isKnown = this.clients.some(({ session, open, doubtful }) => session?.begun === process.begun ||
+        doubtful.has(process.begun ?? '') || open.some(({ asked }) => asked?.marker === process.begun))
+      if (!isKnown)
         this.violate('owned sessions', `${process.name} runs for ${process.client}, which does not know its session`)
     }
     const streams = this.clients.filter(client => client.hasStream && this.settings.servers.get(client.kind.server) === 'http')

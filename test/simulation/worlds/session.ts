@@ -162,7 +162,7 @@ export class SessionWorld extends World {
   async checkAtRest(): Promise<void> {
     await this.rest(8000)
     for (const client of this.clients) client.checkAnswers()
-    this.book.checkNotices()
+    this.book.checkNotices(to => this.book.asked.get(to)?.isLoose !== true)
     this.clientSide.tell({ type: 'ended', reason: 'the client has gone' })
     for (const client of this.clients) client.leaveAll()
     await this.rest(5000)

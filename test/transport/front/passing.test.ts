@@ -5,7 +5,7 @@ import { Arrival } from '#transport/front/arrival.js'
 import { Passing } from '#transport/front/passing.js'
 import { ManualTimers } from '../timers.js'
 import { waiter } from '../listen.js'
-import { ask, begin, post, Reader } from './harness.js'
+import { ask, begin, dial, post, Reader } from './harness.js'
 
 const listenTo = async (
   t: Test, act: (request: IncomingMessage, response: ServerResponse) => void,
@@ -24,14 +24,19 @@ const id = `r${'1'.repeat(16)}-session`
 const headers = { ...post, 'mcp-session-id': id }
 
 /** A front that passes on to a replica, which opens a stream for every request. */
-const setUp = async (t: Test, { runsProcess = true } = {}) => {
+const setUp = async (
+  t: Test,
+  { runsProcess = true, act }:
+  { runsProcess?: boolean; act?: (request: IncomingMessage, response: ServerResponse) => void } = {},
+) => {
   const timers = new ManualTimers()
   const { wake, until } = waiter()
   const refused: number[] = []
   const open = new Set<ServerResponse>()
   let asked = 0
-  const home = await listenTo(t, (_, response) => {
+  const home = await listenTo(t, (request, response) => {
     asked++
+    if (act) return act(request, response)
     open.add(response)
     response.on('close', () => {
       open.delete(response)
@@ -118,4 +123,39 @@ t.test('a replica that is gone is 404, and is recorded', async t => {
   state.find = () => Promise.reject(new Error('no state'))
   t.equal((await ask(port, { headers })).status, 503)
   t.same(refused, [404, 503])
+})
+
+t.test('a refusal of the replica reaches a client that is still sending its body', async t => {
+  const replica: IncomingMessage[] = []
+  const { port } = await setUp(t, {
+    act: (request, response) => {
+      replica.push(request)
+      request.on('error', () => undefined)
+      response.writeHead(413, { 'content-length': 4, connection: 'close', 'x-name': 'caf\xe9' }).write('full')
+    },
+  })
+  const { socket, reader } = await dial(t, port)
+  const errors: Error[] = []
+  socket.on('error', error => errors.push(error))
+  const head = Object.entries({ ...headers, host: 'localhost', 'content-length': 30_000 })
+  socket.write(`POST /mcp HTTP/1.1\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`)
+  socket.write('x'.repeat(1000))
+  const text = await reader.to('full')
+  t.match(text, /^HTTP\/1\.1 413 /)
+  t.match(text, /connection: close/i)
+  replica[0]?.socket.destroy()
+  for (let at = 0; at < 29; at++) {
+    await new Promise(setImmediate)
+    socket.write('x'.repeat(1000))
+  }
+  await reader.rest()
+  t.strictSame(errors, [], 'it may send the rest, and the connection ends in order')
+})
+
+t.test('the headers of a passed response have the bytes that the replica sent', async t => {
+  const { port } = await setUp(t, {
+    act: (_, response) => void response.writeHead(200, { 'x-name': 'caf\xe9' }).end('done'),
+  })
+  const got = await ask(port, { headers, body: '{}' })
+  t.strictSame([got.status, got.headers['x-name'], got.body], [200, 'caf\xe9', 'done'])
 })

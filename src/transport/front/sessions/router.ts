@@ -217,7 +217,8 @@ export class SessionRouter {
 
   /** The request's headers as the server may see them. */
   headersFor(arrival: Arrival): ReadonlyMap<string, string> {
-    return arrival.headers(!this.isStdio, this.#endpoint.passesAuthorization ?? !this.#settings().ownAuthorization)
+    const { passesAuthorization = !this.#settings().ownAuthorization } = this.#endpoint
+    return arrival.headers(!this.isStdio, passesAuthorization)
   }
 
   /**
