@@ -136,10 +136,10 @@ t.test('JSON of any value arrives as it was sent, whatever its length', async t 
     const [near, far] = [listening(), listening()]
     const told = [value, word.repeat(times)]
     near.wire.sendJson('note', 0, told)
-    near.wire.send('unread', 0)
+    near.wire.send('gone', 0)
     for (const piece of cut(await near.end.taken(), into)) far.end.push(piece)
     await new Promise(setImmediate)
-    deepEqual(far.heard.map(({ kind }) => kind), ['note', 'unread'])
+    deepEqual(far.heard.map(({ kind }) => kind), ['note', 'gone'])
     deepEqual(JSON.parse(far.heard[0]?.payload.toString() ?? ''), JSON.parse(JSON.stringify(told)))
   }), { numRuns: 100 })
   t.end()
