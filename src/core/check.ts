@@ -5,7 +5,7 @@ import type { Flow } from './flow.js'
 import type { RelayOptions } from './options.js'
 import type { Replies } from './order.js'
 
-/** A check for `schema/`. */
+/** A check for `schema/`: pure data, so that the engine may run in another thread. */
 export type Subject =
   /** Whether this schema is usable: checked when a tool is listed. */
   | { readonly kind: 'schema'; readonly schema: Json; readonly path: string }
@@ -17,8 +17,14 @@ export interface ValueSubject {
   readonly schema: JsonObject | boolean
   readonly value: Json
   readonly path: string
-  /** The JSON text of the value, where the frame has it, so that another thread can check the value. */
-  readonly text?: () => Buffer | undefined
+  /** Where a frame has the value, so that another thread can read it there. */
+  readonly source?: Source | undefined
+}
+
+/** A JSON text, and the steps that lead to a value in it. */
+export interface Source {
+  readonly bytes: Uint8Array
+  readonly path: readonly (string | number)[]
 }
 
 export interface SchemaProblem {

@@ -111,9 +111,10 @@ export class ToolCalls {
   *check(request: PendingRequest, params: JsonObject | undefined, clientParams = params): Flow {
     const { called } = request
     const value = member(params, 'arguments') ?? {}
+    const { bytes } = request.request?.frame ?? {}
+    const source = bytes && { bytes, path: ['params', 'arguments'] }
     const checkedBy = (schemas: Tool['inputSchemas']) => this.#core.checks.check(
-      schemas.map((schema): Subject => (
-        { kind: 'value', schema, value, path: '/params/arguments', text: () => request.arguments })),
+      schemas.map((schema): Subject => ({ kind: 'value', schema, value, path: '/params/arguments', source })),
       request.exchange,
     )
     let tool = called?.tool

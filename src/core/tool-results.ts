@@ -121,9 +121,9 @@ export class ToolResults {
     const { options, checks } = this.#core
     const schema = options.tools.get(called?.name ?? '')?.resultSchema
     if (schema === undefined || actionOf(options.policy, 'result/contract') === 'off') return undefined
-    const text = () => slice(frame, at)
+    const source = { bytes: frame.bytes, path: at }
     return (yield* checks.check(
-      [{ kind: 'value', schema, value: result, path: pointer(...at), text }], exchange,
+      [{ kind: 'value', schema, value: result, path: pointer(...at), source }], exchange,
     )).flat()
   }
 
@@ -179,18 +179,19 @@ export class ToolResults {
     const path = pointer(...at)
     const structured = member(result, 'structuredContent')
     const isSent = structured === member(sent, 'structuredContent')
-    const bytes = () => (isSent ? slice(frame, [...at, 'structuredContent']) : undefined)
+    const inFrame = [...at, 'structuredContent']
+    const source = isSent ? { bytes: frame.bytes, path: inFrame } : undefined
     let checked: Checked | undefined
     if (tool === undefined && !listed)
       checked = [{ kind: 'unchecked', path, message: 'the definition of its tool could not be read' }]
     else if (tool !== undefined && structured !== undefined && this.#isChecking) {
       const subjects = tool.outputSchemas.map((schema): Subject => ({
-        kind: 'value', schema, value: structured, path: `${path}/structuredContent`, text: bytes,
+        kind: 'value', schema, value: structured, path: `${path}/structuredContent`, source,
       }))
       checked = (yield* checks.check(subjects, exchange)).flat()
     }
     const limit = limitOf(options, name, 'resultBytes')
-    const structuredText = () => (isSent ? bytes()?.toString() : promotion()?.text)
+    const structuredText = () => (isSent ? slice(frame, inFrame)?.toString() : promotion()?.text)
     const isAsItCame = result === sent && at.length === 1
     const { parts, links } = (isAsItCame ? found : undefined) ?? (yield* this.#found(result, path, arrived))
     // No spread: V8 gives each object made by one a shape of its own, which makes its readers slow.

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type {
-  Checked, SchemaChecker, SchemaLimits, SchemaProblem, Subject, ValueSubject,
+  Checked, SchemaChecker, SchemaLimits, SchemaProblem, Source, Subject, ValueSubject,
 } from '#core/check.js'
 import { isArray, isObject, unmetered, type Json, type JsonObject } from '#protocol/unmetered.js'
 import { byteValidator, checkedOf, parsedOf, stepsOfReading, textOf } from '#protocol/read-fast.js'
@@ -86,7 +86,7 @@ class Checker implements WarmableChecker {
   }
 
   #validate(
-    schema: JsonObject | boolean, value: Json, { text: textInFrame }: ValueSubject, session: string,
+    schema: JsonObject | boolean, value: Json, { source }: ValueSubject, session: string,
   ): Problems | Promise<Problems> {
     const plan = this.#planOf(schema)
     if ('over' in plan) return unchecked(`: the schema ${plan.over}`)
@@ -95,17 +95,20 @@ class Checker implements WarmableChecker {
     if (text !== undefined) {
       if (reading?.schema !== undefined && this.#isSurelyValid(plan, reading.schema, text, value)) return fine
       // A long text would exceed the budget of this thread: the worker parses it.
-      if (reading === undefined || text.length > mainThreadBytes) return this.#offloaded(plan, text, session)
+      if (reading === undefined || text.length > mainThreadBytes) {
+        return this.#offloaded(plan, { bytes: text, path: [] }, session)
+      }
     }
     const parsed = unmetered(parsedOf(value))
-    const bytes = () => text ?? textInFrame?.() ?? Buffer.from(JSON.stringify(parsed, asFinite))
-    if (reading === undefined) return this.#offloaded(plan, bytes(), session)
+    const sourceOf = (): Source =>
+      source ?? { bytes: Buffer.from(JSON.stringify(parsed, asFinite)), path: [] }
+    if (reading === undefined) return this.#offloaded(plan, sourceOf(), session)
     turns.spend(text?.length ?? 0)
     const budget = new Budget(mainThreadSteps)
     try {
       return verdict(reading, parsed, budget, mainThreadDepth)
     } catch (error) {
-      return this.#offloaded(plan, bytes(), session, tooMuch(error).pattern)
+      return this.#offloaded(plan, sourceOf(), session, tooMuch(error).pattern)
     } finally {
       turns.spend(mainThreadSteps - budget.left)
       this.#plans.grew(plan, budget.kept)
@@ -140,7 +143,7 @@ class Checker implements WarmableChecker {
 
   /** @param pattern exhausted the budget here. When it overruns on the worker too, it is refused later */
   async #offloaded(
-    plan: Plan, value: Buffer, session: string, pattern?: Exhausted['pattern'],
+    plan: Plan, value: Source, session: string, pattern?: Exhausted['pattern'],
   ): Promise<Problems> {
     const { validationMs } = this.#limits
     if (pattern?.overran === true) {

@@ -157,6 +157,15 @@ t.test('other sessions\' checks on the thread change no verdict', async t => {
   await checker.close()
 })
 
+t.test('the thread reads a value where the frame has it', async t => {
+  const checker = createSchemaChecker(limits)
+  const bytes = Buffer.from(JSON.stringify({ result: [null, { 'a/b': ['no'] }] }))
+  const source = { bytes, path: ['result', 1, 'a/b'] }
+  t.strictSame(brief(await checker.check({ ...long, source })), ['mismatch /l/0'])
+  t.strictSame(await checker.check(long), [])
+  await checker.close()
+})
+
 t.test('a thread that dies, or never answers, is replaced, and waiting checks are answered', async t => {
   const script = new URL(`data:text/javascript,${encodeURIComponent(`
     import { parentPort } from 'node:worker_threads'
@@ -168,7 +177,7 @@ t.test('a thread that dies, or never answers, is replaced, and waiting checks ar
   const offload = new Offload({ ...limits, validationMs: 1 }, { script, patienceMs: 2000 })
   const text = (what: string) => ({ digest: what, text: JSON.stringify(what), held: 0 })
   const answers =
-    await Promise.all(['fine', 'die', 'hang', 'fine'].map(what => offload.check(text(what), Buffer.from('1'), '')))
+    await Promise.all(['fine', 'die', 'hang', 'fine'].map(what => offload.check(text(what), { bytes: Buffer.from('1'), path: [] }, '')))
   t.match(
     answers.map(({ problems }) => problems[0]?.message ?? ''),
     ['', 'its thread ended', 'does not answer', ''],
@@ -206,7 +215,7 @@ t.test('closing answers waiting checks, and later ones', async t => {
 
 t.test('too many waiting checks of one session are refused', async t => {
   const offload = new Offload(limits)
-  const ask = (session: string) => offload.check({ digest: 'true', text: 'true', held: 0 }, Buffer.from('1'), session)
+  const ask = (session: string) => offload.check({ digest: 'true', text: 'true', held: 0 }, { bytes: Buffer.from('1'), path: [] }, session)
   const greedy = Array.from({ length: 300 }, () => ask('greedy'))
   t.strictSame((await ask('modest')).problems, [], 'another still has its share')
   const messages = (await Promise.all(greedy)).map(({ problems }) => problems[0]?.message)

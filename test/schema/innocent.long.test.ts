@@ -72,11 +72,11 @@ t.test('a value that ended the thread once is not tried again, and smaller ones 
   const script = new URL(`data:text/javascript,${encodeURIComponent(`
     import { parentPort } from 'node:worker_threads'
     parentPort.on('message', order => {
-      if (order.value.length > 10) process.exit(1)
+      if (order.value.bytes.length > 10) process.exit(1)
       parentPort.postMessage({ id: order.id, problems: [] })
     })`)}`)
   const offload = new Offload(limits, { script })
-  const ask = (digest: string, value: string) => offload.check({ digest, text: 'true', held: 0 }, Buffer.from(value), '')
+  const ask = (digest: string, value: string) => offload.check({ digest, text: 'true', held: 0 }, { bytes: Buffer.from(value), path: [] }, '')
   const first = await ask('a', 'x'.repeat(100))
   t.match([first.problems[0]?.message, first.overran], [/its thread ended/, true])
   t.match((await ask('a', 'y'.repeat(200))).problems[0]?.message, /ended its thread before/)

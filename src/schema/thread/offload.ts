@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import type { SchemaLimits } from '#core/check.js'
+import type { SchemaLimits, Source } from '#core/check.js'
 import { FairQueue, turns } from '#protocol/turns.js'
 import { unchecked } from '../evaluate.js'
 import type { SchemaText } from '../plans.js'
@@ -60,9 +60,9 @@ export class Offload {
     this.#patienceMs = patienceMs + patience * limits.validationMs
   }
 
-  /** @param value its JSON text; undefined to read the schema only */
+  /** @param value where it is; undefined to read the schema only */
   check(
-    { digest, text, held }: SchemaText, value: Uint8Array | undefined, session: string,
+    { digest, text, held }: SchemaText, value: Source | undefined, session: string,
   ): Promise<Answer> {
     if (this.#closed) return Promise.resolve(noVerdict(': the relay is stopping'))
     const { subschemas, validationMs: ms } = this.#limits
@@ -98,15 +98,17 @@ export class Offload {
 
   #send({ order }: Job): void {
     const { schema, value } = order
-    if ((value?.length ?? 0) >= (this.#fatal.get(schema.digest) ?? Infinity)) {
+    const length = value?.bytes.length ?? 0
+    if (length >= (this.#fatal.get(schema.digest) ?? Infinity)) {
       return this.#settle(noVerdict(': such a value ended its thread before'))
     }
     const worker = this.#thread()
     worker.ref()
     this.#expectReport()
-    turns.spend((value?.length ?? 0) >> 2)
+    turns.spend(length >> 2)
     // A copy, because the bytes may be part of a larger buffer.
-    worker.postMessage({ ...order, value: value && new Uint8Array(value) } satisfies Order)
+    const copy = value && { bytes: new Uint8Array(value.bytes), path: value.path }
+    worker.postMessage({ ...order, value: copy } satisfies Order)
   }
 
   #thread(): Worker {
@@ -146,7 +148,7 @@ export class Offload {
     this.#worker = undefined
     const { order } = this.#current ?? {}
     if (order !== undefined) {
-      this.#fatal.set(order.schema.digest, order.value?.length ?? 0)
+      this.#fatal.set(order.schema.digest, order.value?.bytes.length ?? 0)
       for (const oldest of this.#fatal.keys()) if (this.#fatal.size > maxFatal) this.#fatal.delete(oldest)
     }
     this.#settle({ ...noVerdict(why), overran: true })

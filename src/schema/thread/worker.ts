@@ -1,6 +1,7 @@
 import { parentPort } from 'node:worker_threads'
-import type { SchemaProblem } from '#core/check.js'
-import { parseJson, type Json } from '#protocol/unmetered.js'
+import type { SchemaProblem, Source } from '#core/check.js'
+import { below } from '#protocol/json-schema.js'
+import { parseJson, unmetered, type Json } from '#protocol/unmetered.js'
 import { Budget, Exhausted, stepsPerCharacter, stepsPerMs } from '../budget.js'
 import { unchecked, verdict, workerDepth, type Reading } from '../evaluate.js'
 import { Plans, type Plan, type SchemaText } from '../plans.js'
@@ -10,8 +11,8 @@ import { read, unusable } from '../read/read.js'
 export interface Order {
   readonly id: number
   readonly schema: SchemaText
-  /** The JSON text of the value; undefined to read the schema only. */
-  readonly value: Uint8Array | undefined
+  /** Undefined to read the schema only. */
+  readonly value: Source | undefined
   readonly subschemas: number
   /** The budget of each of the two, in milliseconds. */
   readonly ms: number
@@ -40,6 +41,12 @@ const parsed = (text: string): Json => {
   return value
 }
 
+const valueAt = (whole: Json, path: Source['path']): Json => {
+  let value: Json | undefined = whole
+  for (const step of path) value = unmetered(below(value, String(step)))
+  return value === undefined ? {} : value
+}
+
 /** A schema that exceeds the budget also gives a `Reading`, so that this result is cached as well. */
 const readWithin = ({ schema, subschemas }: Order, budget: Budget): Reading => {
   try {
@@ -60,12 +67,12 @@ const planOf = (task: Order): Plan & { readonly reading: Reading } => {
   return plan
 }
 
-const validate = (task: Order, value: Uint8Array): Answer => {
-  const text = Buffer.from(value.buffer).toString()
+const validate = (task: Order, { bytes, path }: Source): Answer => {
+  const text = Buffer.from(bytes.buffer).toString()
   const plan = planOf(task)
   const budget = new Budget(task.ms * stepsPerMs + text.length * stepsPerCharacter, true)
   try {
-    return { problems: verdict(plan.reading, parsed(text), budget, workerDepth) }
+    return { problems: verdict(plan.reading, valueAt(parsed(text), path), budget, workerDepth) }
   } catch (error) {
     if (!(error instanceof Exhausted)) return { problems: unchecked(': too deep, or beyond the engine') }
     // Other values may be waiting for the same pattern.
