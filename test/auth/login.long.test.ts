@@ -297,7 +297,11 @@ void t.test('serve is the OAuth client in front of a server that asks for a logi
     method: 'POST', body: initialize,
     headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' },
   })
-  t.match(await refused.text(), /-31001.*nothing shows which user the client is/, 'loopback is no identity')
+  t.equal(refused.status, 401, 'loopback is no identity')
+  t.match(refused.headers.get('www-authenticate'), 'resource_metadata', 'the client hears what the server says')
+  stranger.relay.child.kill('SIGTERM')
+  await stranger.relay.exit
+  t.match(stranger.relay.stderr(), 'nothing shows which user the clients are')
   const { url, relay } = await serve(t, ['--token-file', file, '--admin', '127.0.0.1:0', one.url], [], home.env)
   const post = (body: string, headers: Record<string, string> = {}) => fetch(`${url}/mcp`, {
     method: 'POST', body,

@@ -63,6 +63,7 @@ export class Login implements Authorizer {
   readonly #listeners = new Set<(message: string) => void>()
   /** The server's nonce for proofs. */
   #nonce: string | undefined
+  #hasWarned = false
   /** A bound token that the server takes as a bearer token: it does not know RFC 9449. */
   #bearer: string | undefined
 
@@ -170,8 +171,12 @@ export class Login implements Authorizer {
   async #loggedIn(purpose: Purpose): Promise<boolean> {
     this.#throwIfFailed()
     const { holder } = this.#options
-    // A server that does not ask by OAuth has its own say.
-    if (holder?.name === '' && purpose.wanted.schemes.length === 0) return false
+    // Nothing shows which user the client is: it hears what the server says.
+    if (holder?.name === '' && holder.issuer === '') {
+      if (!this.#hasWarned && purpose.wanted.schemes.length > 0) this.#options.warn(unnamed)
+      this.#hasWarned ||= purpose.wanted.schemes.length > 0
+      return false
+    }
     if (holder !== undefined) throw new HttpFailure(unasked(holder, purpose))
     if (this.#asking?.isLate === true && this.#options.settings.client === undefined) {
       const { user } = this.#asking
@@ -263,11 +268,11 @@ export class Login implements Authorizer {
   }
 }
 
+const unnamed = 'the server asks for a login, and nothing shows which user the clients are: let them show one ' +
+  'token (auth.tokens, --token-file), listen on a socket of mode 600, or write auth: { shared: true } for it'
+
 const unasked = ({ issuer, name }: Holder, { wanted: { error, scopes = [] } }: Purpose): string => {
-  if (name === '') {
-    return 'the server asks for a login, and nothing shows which user the client is: give serve a token ' +
-      '(auth.tokens, --token-file) or a socket of mode 600, or write auth: { shared: true } for the server'
-  }
+  if (name === '') return 'the server asks for a login, and the client\'s token names no subject'
   const lacks = error === 'insufficient_scope' ? ` with auth.scopes ${JSON.stringify(scopes)}` : ''
   return `the server asks for a login of ${visible(name)}: where this relay runs, run mcp-customs login ` +
     `--config FILE --server NAME ${issuer === '' ? '--token-name' : '--subject'} ${wordsText([name])}${lacks}`

@@ -16,7 +16,7 @@ export const refuseSharedLogins = async ({ servers, configuration }: Setup): Pro
     if (!('url' in server) || !wantsLogin(server) || mayLogIn(server, configuration)) return
     // Each client has a login of its own.
     if (areNamed(configuration)) return
-    // Where a server cannot be reached now, its clients get an error when it asks for a login.
+    // A server that cannot be reached now is not asked for later: its 401 passes to the client.
     const { status, wanted } = await challengeOf(new URL(server.url), tlsOf(server), server.headers)
       .catch(() => ({ status: 0, wanted: undefined }))
     if (status !== 401 || wanted?.schemes.length === 0) return
