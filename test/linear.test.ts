@@ -169,6 +169,8 @@ const madeBy = async (file: string): Promise<readonly Found[]> => {
   return found
 }
 
+// A module makes its expressions once in a process, so this file has one of its own (scripts/processes.mjs).
+t.jobs = 1
 t.setTimeout(120_000)
 
 t.test('each expression takes linear time', async t => {

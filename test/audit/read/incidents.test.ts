@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   appendFileSync, copyFileSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync,
   truncateSync, writeFileSync,
@@ -19,7 +20,7 @@ const docs = readFileSync(fileURLToPath(new URL('../../../docs/audit.md', import
 const sink = new URL('../../../dist/audit/sink.js', import.meta.url).href
 
 /** A process of its own writes the log. @param kilobytes as if the disk had room for no more */
-const inProcess = (file: string, body: string, kilobytes?: number): void => {
+const inProcess = async (file: string, body: string, kilobytes?: number): Promise<void> => {
   const script = `
     import { openAudit } from ${JSON.stringify(sink)}
     const open = more => openAudit({ file: ${JSON.stringify(file)}, server: 'weather', ...more })
@@ -27,7 +28,8 @@ const inProcess = (file: string, body: string, kilobytes?: number): void => {
     process.on('SIGXFSZ', () => {})
     ${body}`
   const limit = kilobytes === undefined ? '' : `ulimit -f ${2 * kilobytes}; `
-  spawnSync('sh', ['-c', `${limit}exec "$0" --input-type=module -e "$1"`, process.execPath, script])
+  const words = ['-c', `${limit}exec "$0" --input-type=module -e "$1"`, process.execPath, script]
+  await once(spawn('sh', words, { stdio: 'ignore' }), 'close')
 }
 
 const killed = 'process.kill(process.pid, "SIGKILL")'
@@ -35,7 +37,7 @@ const writeAll = 'for (let at = 0; at < 100; at++) try { audit.write(called) } c
 const blocking = `const audit = await open(); audit.write(started); ${writeAll}; ${killed}`
 const goingOn =
   `const audit = await open({ onFailure: 'continue' }); audit.write(started); ${writeAll}; ${killed}`
-const interrupted = (file: string): void =>
+const interrupted = (file: string): Promise<void> =>
   inProcess(file, `const audit = await open(); audit.write(started); audit.write(called); ${killed}`)
 
 /** What `verify` prints of a folder; numbers that depend on the length of records are N. */
@@ -56,24 +58,24 @@ const incidents: readonly (readonly [what: string, happen: (file: string, folder
   }],
   ['`kill -9` between two records', interrupted],
   ['the same, and another start', async file => {
-    interrupted(file)
+    await interrupted(file)
     await writeSession(file)
   }],
-  ['`kill -9` within a record', file => {
-    interrupted(file)
+  ['`kill -9` within a record', async file => {
+    await interrupted(file)
     truncateSync(file, statSync(file).size - 40)
   }],
   ['the same, and another start', async file => {
-    interrupted(file)
+    await interrupted(file)
     truncateSync(file, statSync(file).size - 40)
     await writeSession(file)
   }],
-  ['a power loss: the file ends in zeros', file => {
-    interrupted(file)
+  ['a power loss: the file ends in zeros', async file => {
+    await interrupted(file)
     appendFileSync(file, Buffer.alloc(4096))
   }],
   ['the same, and another start', async file => {
-    interrupted(file)
+    await interrupted(file)
     appendFileSync(file, Buffer.alloc(4096))
     await writeSession(file)
   }],
@@ -83,7 +85,7 @@ const incidents: readonly (readonly [what: string, happen: (file: string, folder
   ],
   ['the disk is full, then `kill -9` (`onFailure: continue`)', file => inProcess(file, goingOn, 8)],
   ['the same, and another start', async file => {
-    inProcess(file, goingOn, 8)
+    await inProcess(file, goingOn, 8)
     await writeSession(file)
   }],
   ['the file is away for a second (`onFailure: continue`)', async file => {
@@ -101,7 +103,7 @@ const incidents: readonly (readonly [what: string, happen: (file: string, folder
   ['two processes open one file: the second is refused', async file => {
     const audit = await open(file)
     audit.write(started)
-    inProcess(file, blocking)
+    await inProcess(file, blocking)
     audit.write(ended)
     audit.close()
   }],
