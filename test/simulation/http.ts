@@ -57,6 +57,7 @@ export class HttpAsk {
   /** The client goes away. */
   leave(): void {
     this.hasLeft = true
+    this.#bytes = Buffer.alloc(0)
     this.#stage = 'over'
     this.near.destroy()
   }
@@ -69,6 +70,7 @@ export class HttpAsk {
 
   #over(): void {
     this.#stage = 'over'
+    this.#bytes = Buffer.alloc(0)
     if (!this.isStream && this.#text !== '' && !this.isCut) this.#onMessage(this.#text)
     this.near.destroy()
   }
