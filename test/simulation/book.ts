@@ -133,7 +133,10 @@ export class Book {
     const withheld = withheldIn(response.result)
     if (withheld !== undefined) this.#error(asked, { code: -31000, message: withheld }, false)
     else if (response.error === undefined) this.#result(asked, JSON.stringify(response.result))
-    else this.#error(asked, response.error, given.some(({ digest }) => digest === digestOf(JSON.stringify(response.error))))
+    else {
+      const digest = digestOf(JSON.stringify(response.error))
+      this.#error(asked, response.error, given.some(one => one.digest === digest))
+    }
   }
 
   /** A notification has arrived at its client. */

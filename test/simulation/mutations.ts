@@ -51,8 +51,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a frame overtakes a record that waits for its digest', file: 'gateway/outbox.ts', world: 'session',
-    invariant: 'record first', before: 'if (this.#awaitsDigests) this.#afterDigests.push(() => this.do(act))\n    else ',
-    after: '',
+    invariant: 'record first', before: 'if (this.#awaitsDigests) this.#afterDigests.push(() => this.do(act))',
+    after: 'if (this.#awaitsDigests) this.#perform(act)',
   },
   {
     name: 'timers of a session go on', file: 'gateway/effects.ts', world: 'session', invariant: 'zero',

@@ -103,6 +103,7 @@ export abstract class ServerActor implements Actor {
     if (message.id === undefined) return undefined
     const given = message.params?.['arguments'] as { readonly m?: string; pad?: string } | undefined
     if (given?.pad !== undefined) given.pad = ''
+    if (message.params?.['pad'] !== undefined) Reflect.deleteProperty(message.params, 'pad')
     const named = given?.m ?? (metaOf(message)['m'] as string | undefined)
     const found = named === undefined ? undefined : this.book.asked.get(named)
     // The relay makes its own listings from the call for which it lists.

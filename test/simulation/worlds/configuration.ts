@@ -22,7 +22,8 @@ export interface Settings {
 
 /** A setup as the operator's file would give it. */
 export const setupOf = (settings: Settings): Setup & { readonly servers: never } => {
-  const { servers, tokens, denied, policy, hasState, idleMs, maxProcesses, bufferedBytes, judgedBytes } = settings
+  const { servers, tokens, denied, policy, hasState, idleMs, maxProcesses } = settings
+  const { bufferedBytes, judgedBytes } = settings
   const setting = { denied: true, outputSchema: undefined, annotations: undefined }
   const tools = new Map(denied.map(name => [name, setting]))
   const common = { policy: undefined, rules: new Map(), tools, lock: undefined }

@@ -44,7 +44,7 @@ const bytesAfterGc = (): number => {
   return heapUsed + arrayBuffers
 }
 /** Of all sessions together, when nothing is open: lists, and what a replay needs. */
-const maxBytesAtRest = 1_000_000
+const maxBytesAtRest = 1_500_000
 
 /** `serve`, with its servers, clients and operator. */
 export class Gateway extends World {
@@ -252,7 +252,8 @@ export class Gateway extends World {
   /** Whether a client still waits for notifications to here. */
   #hears(to: string): boolean {
     const asked = this.book.asked.get(to)
-    if (asked !== undefined) return !asked.isLoose && this.clients.some(({ open }) => open.some(one => one.asked === asked))
+    const open = this.clients.flatMap(client => client.open)
+    if (asked !== undefined) return !asked.isLoose && open.some(one => one.asked === asked)
     if (to.startsWith('stream ')) return this.clients.some(({ session, hasStream }) => hasStream && to === `stream ${session?.id}`)
     const process = this.processes.running.find(({ name }) => to.startsWith(`${name}/`))
     return this.clients.some(({ session }) => session !== undefined && session.begun === process?.begun)
