@@ -141,7 +141,7 @@ export class Gateway extends World {
   upstreamOf(name: string): HttpActor {
     const known = this.upstreams.get(name)
     if (known !== undefined) return known
-    const actor = new HttpActor(name, this, this.book, this.manners, this.seed % 3 === 0)
+    const actor = new HttpActor(name, this, this.book, this.manners, this.seed % 3 > 0)
     this.upstreams.set(name, actor)
     this.actors.push(actor)
     return actor
@@ -155,7 +155,7 @@ export class Gateway extends World {
     const isImpatient = chance.is(0.3)
     const isLong = chance.is(0.2)
     this.#isProbed = isLong || chance.is(0.1)
-    const hasJwts = this.settings.servers.get('a') === 'http' && this.settings.tokens.length === 0 && chance.is(0.4)
+    const hasJwts = this.settings.servers.get('a') === 'http' && this.settings.tokens.length === 0 && chance.is(0.6)
     for (let number = 1; number <= count; number++) {
       const token = this.settings.tokens.length > 0
         ? `Bearer ${chance.pick(accessTokens)}`
