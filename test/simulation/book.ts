@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { World } from './world.js'
 
 /** The longest time of a listing by the relay, in milliseconds. */
@@ -5,6 +6,9 @@ export const listMs = 3000
 
 /** The type that a tool's output schema asks for. */
 export type Kind = 'integer' | 'string'
+
+/** A text is not kept, because what the program keeps is weighed. */
+export const digestOf = (text: string): string => `${text.length} ${hash('sha1', text)}`
 
 /** What a server says of its tools, and since when its clients were told. */
 export class Tools {
@@ -46,7 +50,8 @@ export class Tools {
 }
 
 export interface Given {
-  readonly text: string
+  /** Of its JSON text. */
+  readonly digest: string
   readonly kind: Kind | 'other'
   readonly step: number
 }
@@ -128,7 +133,10 @@ export class Book {
     const withheld = withheldIn(response.result)
     if (withheld !== undefined) this.#error(asked, { code: -31000, message: withheld }, false)
     else if (response.error === undefined) this.#result(asked, JSON.stringify(response.result))
-    else this.#error(asked, response.error, given.some(({ text }) => text === JSON.stringify(response.error)))
+    else {
+      const digest = digestOf(JSON.stringify(response.error))
+      this.#error(asked, response.error, given.some(one => one.digest === digest))
+    }
   }
 
   /** A notification has arrived at its client. */
@@ -168,7 +176,7 @@ export class Book {
 
   #result(asked: Asked, text: string): void {
     if (asked.method !== 'tools/call') return
-    const given = asked.given.find(one => one.text === text)
+    const given = asked.given.find(({ digest }) => digest === digestOf(text))
     if (given === undefined)
       return this.#world.violate('own bytes', `${asked.marker} gets what was not said to it: ${text.slice(0, 120)}`)
     const kind = this.kindOf(asked)

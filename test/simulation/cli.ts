@@ -9,7 +9,7 @@ import { shrink } from './shrink.js'
  * npm run simulate -- SEED [--world NAME]            one history, and its shortest form if it fails
  * npm run simulate -- --for SECONDS [--count N] [--from SEED] [--world NAME] [--workers N] [--strict]
  *                                                    many; --strict: also what notYet names
- * npm run simulate -- --mutations [NAME]             whether each mutation of the program is caught
+ * npm run simulate -- --mutations [NAME] [--part 0/2]   whether each mutation of the program is caught
  */
 const option = (name: string): string | undefined => {
   const at = process.argv.indexOf(`--${name}`)
@@ -100,7 +100,8 @@ const worker = option('worker')
 const [first] = process.argv.slice(2)
 if (process.argv.includes('--mutations')) {
   const { checkMutations } = await import('./mutate.js')
-  await checkMutations(option('mutations'))
+  const wanted = option('mutations')
+  await checkMutations(wanted?.startsWith('--') === true ? '' : wanted, option('part'))
 } else if (worker !== undefined) {
   const [seconds = 1, from = 1, step = 1, most = Infinity] = worker.split(',').map(Number)
   await warmUp()

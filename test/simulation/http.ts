@@ -20,6 +20,8 @@ export class HttpAsk {
   #stage: 'head' | 'body' | 'over' = 'head'
   #left = 0
   #isChunked = false
+  /** The session that the request names. */
+  readonly session: string | undefined
   /** The client has closed the connection. */
   hasLeft = false
   /** The response has ended before its end. */
@@ -28,17 +30,18 @@ export class HttpAsk {
   lastId: string | undefined
 
   constructor(
-    world: World, server: Server, name: string, readonly question: HttpQuestion, address: string,
+    world: World, server: Server, name: string, question: HttpQuestion, address: string,
     onMessage: (text: string) => void,
   ) {
     this.#onMessage = onMessage
+    const { method, path, headers, body } = question
+    this.session = headers['mcp-session-id']
     const [near, far] = world.connect(name, [world.main, 'client out'], [world.main, 'client in'], address)
     this.near = near
     near.on('data', (chunk: Buffer) => this.#read(chunk))
     near.on('end', () => this.#ended())
     near.on('close', () => this.#ended())
     server.emit('connection', far)
-    const { method, path, headers, body } = question
     const bytes = body === undefined ? undefined : Buffer.from(body)
     const lines = Object.entries({ host: 'localhost', ...headers, ...(bytes && { 'content-length': bytes.length }) })
       .map(([header, value]) => `${header}: ${value}\r\n`)
@@ -57,6 +60,7 @@ export class HttpAsk {
   /** The client goes away. */
   leave(): void {
     this.hasLeft = true
+    this.#bytes = Buffer.alloc(0)
     this.#stage = 'over'
     this.near.destroy()
   }
@@ -69,6 +73,7 @@ export class HttpAsk {
 
   #over(): void {
     this.#stage = 'over'
+    this.#bytes = Buffer.alloc(0)
     if (!this.isStream && this.#text !== '' && !this.isCut) this.#onMessage(this.#text)
     this.near.destroy()
   }

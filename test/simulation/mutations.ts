@@ -40,10 +40,8 @@ export const mutations: readonly Mutation[] = [
     'checked = (yield* checks.check(subjects, exchange)).flat()', 'checked = []', list),
   core('a result is not judged by the newest list', 'tool-results.ts',
     'const isOfTool = called?.tool !== undefined && ', 'const isOfTool = false && called?.tool !== undefined && ', list),
-  core('the id of a group is its session\'s', 'pending.ts',
-    'return this.#stateless ? exchange : stdioExchange', 'return stdioExchange', 'own bytes'),
-  core('a cancelled request is answered once more', 'client-requests.ts',
-    '    request.cancel()\n', '', 'one answer'),
+  gateway('an id is unique in a group', 'core/pending.ts',
+    'return this.#stateless ? exchange : stdioExchange', 'return stdioExchange', 'one answer'),
   {
     name: 'a frame overtakes its record', file: 'gateway/outbox.ts', world: 'session', invariant: 'record first',
     before: 'else if (!this.#awaitsRecords && !this.#isDraining) this.#perform(act)',
@@ -51,8 +49,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a frame overtakes a record that waits for its digest', file: 'gateway/outbox.ts', world: 'session',
-    invariant: 'record first', before: 'if (this.#awaitsDigests) this.#afterDigests.push(() => this.do(act))\n    else ',
-    after: '',
+    invariant: 'record first', before: 'if (this.#awaitsDigests) this.#afterDigests.push(() => this.do(act))',
+    after: 'if (this.#awaitsDigests) this.#perform(act)',
   },
   {
     name: 'timers of a session go on', file: 'gateway/effects.ts', world: 'session', invariant: 'zero',

@@ -224,7 +224,9 @@ export abstract class World {
   }
 
   #forget(end: End): void {
-    if (end.peer?.destroyed === true || end.peer?.owner.isDead === true) this.#ends.delete(end)
+    if (end.peer?.destroyed !== true && end.peer?.owner.isDead !== true) return
+    this.#ends.delete(end)
+    this.#kinds.delete(end)
   }
 
   /** Lets everything happen that may, for so many milliseconds. */

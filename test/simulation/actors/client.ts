@@ -251,7 +251,7 @@ export class ClientActor implements Actor {
 
   #status({ asked, token, begun, http }: Open, status: number): void {
     if (status >= 400 && asked) asked.isLoose = true
-    if (status === 404 && this.session !== undefined && http.question.headers['mcp-session-id'] === this.session.id) {
+    if (status === 404 && this.session !== undefined && http.session === this.session.id) {
       const age = this.world.clock.time - this.session.usedAt
       if (age < this.world.idleMs * idlePart && this.world.sessionsLast(this))
         this.world.violate('session lives', `${this.name}: its session is unknown ${age} ms after its last use`)

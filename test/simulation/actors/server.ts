@@ -1,4 +1,4 @@
-import { listMs, type Asked, type Book, type Kind, type Tools } from '../book.js'
+import { digestOf, listMs, type Asked, type Book, type Kind, type Tools } from '../book.js'
 import type { Chance } from '../chance.js'
 import type { Action, Actor, World } from '../world.js'
 
@@ -34,6 +34,8 @@ export const logLevelOf = (message: Message): unknown => metaOf(message)[`${pref
 
 /** More than what is freed by hand. */
 const longText = 80 * 1024
+/** So long that a session that keeps some is too heavy. */
+const longestText = 400 * 1024
 
 /** What a line that cannot be read is filled with. */
 export const garbled = 'g'.repeat(150 * 1024)
@@ -99,7 +101,9 @@ export abstract class ServerActor implements Actor {
       return undefined
     }
     if (message.id === undefined) return undefined
-    const given = message.params?.['arguments'] as { readonly m?: string } | undefined
+    const given = message.params?.['arguments'] as { readonly m?: string; pad?: string } | undefined
+    if (given?.pad !== undefined) given.pad = ''
+    if (message.params?.['pad'] !== undefined) Reflect.deleteProperty(message.params, 'pad')
     const named = given?.m ?? (metaOf(message)['m'] as string | undefined)
     const found = named === undefined ? undefined : this.book.asked.get(named)
     // The relay makes its own listings from the call for which it lists.
@@ -279,7 +283,7 @@ export abstract class ServerActor implements Actor {
           : method === 'tools/call' ? this.#resultOf(one, modern, chance) : modern
     if (result === 'unknown') {
       const error = { code: -32602, message: `Unknown tool <<${one.marker}>>` }
-      one.asked?.given.push({ text: JSON.stringify(error), kind: 'other', step: this.book.step })
+      one.asked?.given.push({ digest: digestOf(JSON.stringify(error)), kind: 'other', step: this.book.step })
       return this.answer(one, { id: one.message.id, error }, chance)
     }
     this.answer(one, { id: one.message.id, result }, chance)
@@ -291,12 +295,13 @@ export abstract class ServerActor implements Actor {
     if (now === undefined || !this.isAllowed(one, tool)) return 'unknown'
     const kind = this.manners.lies && chance.is(0.4) ? (now === 'integer' ? 'string' : 'integer') : now
     const text = `<<${one.marker}>>`
-    const pad = this.manners.isLong && chance.is(0.5) ? text.repeat(Math.ceil(longText / text.length)) : ''
+    const length = this.manners.eventIds ? longestText : longText
+    const pad = this.manners.isLong && chance.is(0.5) ? text.repeat(Math.ceil(length / text.length)) : ''
     const result = {
       content: [{ type: 'text', text: text + pad }],
       structuredContent: { v: kind === 'integer' ? 5 : 'five' }, ...modern,
     }
-    one.asked?.given.push({ text: JSON.stringify(result), kind, step: this.book.step })
+    one.asked?.given.push({ digest: digestOf(JSON.stringify(result)), kind, step: this.book.step })
     return result
   }
 }

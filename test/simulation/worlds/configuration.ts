@@ -17,11 +17,13 @@ export interface Settings {
   readonly idleMs: number
   readonly maxProcesses: number
   readonly bufferedBytes: number
+  readonly judgedBytes: number
 }
 
 /** A setup as the operator's file would give it. */
 export const setupOf = (settings: Settings): Setup & { readonly servers: never } => {
-  const { servers, tokens, denied, policy, hasState, idleMs, maxProcesses, bufferedBytes } = settings
+  const { servers, tokens, denied, policy, hasState, idleMs, maxProcesses } = settings
+  const { bufferedBytes, judgedBytes } = settings
   const setting = { denied: true, outputSchema: undefined, annotations: undefined }
   const tools = new Map(denied.map(name => [name, setting]))
   const common = { policy: undefined, rules: new Map(), tools, lock: undefined }
@@ -32,7 +34,7 @@ export const setupOf = (settings: Settings): Setup & { readonly servers: never }
     ...usual, file: 'simulation', listen: { host: '127.0.0.1', port: 1 },
     servers: new Map(configured.map(server => [server.name, server])),
     tokens: tokens.map(token => ({ token, name: token })),
-    limits: { ...usual.limits, bufferedBytes, listMs },
+    limits: { ...usual.limits, bufferedBytes, listMs, judgedBytes },
     sessions: { ...usual.sessions, max: 20, maxProcesses, idleMs, graceMs: 2000 },
     audit: { ...usual.audit, file: 'none', payloads: 'none', keepDays: 0, keepBytes: 0 },
     state: hasState

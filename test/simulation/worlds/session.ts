@@ -160,12 +160,16 @@ export class SessionWorld extends World {
   check(): void {}
 
   async checkAtRest(): Promise<void> {
-    await this.rest(8000)
-    for (const client of this.clients) client.checkAnswers()
-    this.book.checkNotices(to => this.book.asked.get(to)?.isLoose !== true)
+    // Some sessions end in the middle of everything.
+    if (this.seed % 7 > 0) {
+      await this.rest(8000)
+      for (const client of this.clients) client.checkAnswers()
+      this.book.checkNotices(to => this.book.asked.get(to)?.isLoose !== true)
+    }
+    this.book.isShaky = true
     this.clientSide.tell({ type: 'ended', reason: 'the client has gone' })
     for (const client of this.clients) client.leaveAll()
-    await this.rest(5000)
+    await this.rest(100)
     if (!this.serverSide.isClosed) this.violate('zero', 'the server is not closed when its client has gone')
     if (this.clock.timers.size > 0) this.violate('zero', `${this.clock.timers.size} timers run when the session is over`)
   }
