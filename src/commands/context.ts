@@ -160,7 +160,7 @@ const inPath = (name: string): readonly string[] =>
  * each package came, but not for packages that are installed globally. A copy of a folder, an archive or a
  * repository, and a package of another name, are others.
  */
-const isPublished = (file: string): boolean => {
+export const isPublished = (file: string): boolean => {
   const folder = resolve(dirname(file), '..')
   try {
     const lock = parseJson(readFileSync(join(folder, '..', '.package-lock.json'), 'utf8'))
