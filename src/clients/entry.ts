@@ -1,4 +1,4 @@
-import { readOwnCommand, startsUsIndirectly, type Recognizer, type OwnCommand } from './own-command.js'
+import { looksLikeUs, readOwnCommand, type Recognizer, type OwnCommand } from './own-command.js'
 import type { Client } from './known.js'
 import { isTable, isText, isTextList, memberAt, memberOf, repeatedKey, repeatedOn } from './tree.js'
 import type { Document, Member, MemberOf, TableValue, TextListValue, TextValue } from './tree.js'
@@ -128,8 +128,8 @@ const commandServer = (table: TableValue, command: Member, recognizer: Recognize
   if (args !== undefined && !isTextList(args)) return unknown('its args are no list of texts')
   const words = [command.value.text, ...(args?.value.elements.map(({ text }) => text) ?? [])]
   const own = readOwnCommand(words, recognizer)
-  if (own === undefined && startsUsIndirectly(words, recognizer)) {
-    return unknown('starts mcp-customs by way of another program: change it by hand')
+  if (own === undefined && looksLikeUs(words, recognizer)) {
+    return unknown('looks like mcp-customs, but is not this program')
   }
   // The command is a whole command line. Some clients run it in a shell; others take it for a program's name.
   if (args === undefined && /^[^\\/\s]+\s/.test(command.value.text)) {

@@ -11,34 +11,56 @@ export interface Installation {
   readonly version: string
   /** Our own program's path, without symbolic links. */
   readonly file: string
+  /** This copy came from the registry of npm under our name, so `npx` of this version starts this program. */
+  readonly published: boolean
   /** Paths of the Node.js that runs us, in order of preference. */
   readonly nodes: readonly string[]
   /** Temporary folders. */
   readonly temporary: readonly string[]
 }
 
+/** Why no command would go on starting us, and how to change that. */
+interface Refusal {
+  readonly refusal: string
+}
+
 /**
  * The launcher that is written into a client's file. It needs no global installation: it has the absolute
- * paths of Node.js and of mcp-customs, or npx when such a path is temporary or the file is shared.
+ * paths of Node.js and of mcp-customs. Where such a path is temporary or the file is shared, it is npx, for a
+ * copy that came from the registry. A name in a registry from which this copy did not come may be another
+ * program, today or later.
  * @param shared the file is also read on other machines, which do not have these paths
  */
 export const launcherFor = (
-  { platform, version, file, nodes, temporary }: Installation, shared: boolean,
-): Launcher => {
-  const npx = ['npx', '-y', `mcp-customs@${version}`]
-  // On Windows clients cannot start `npx.cmd` without a shell.
-  const words = platform === 'win32' ? ['cmd', '/c', ...npx] : npx
+  { platform, version, file, published, nodes, temporary }: Installation, shared: boolean,
+): Launcher | Refusal => {
   const stays = (path: string) => !isPassing(path, temporary)
   const node = nodes.find(stays)
-  if (shared) return { words, reason: 'the file is shared, and paths of this machine mean nothing on others' }
-  if (!stays(file)) {
-    return { words, reason: `this copy is in a place that is emptied now and then (${file})` }
+  const [problem, remedy] = shared
+    ? [
+      'the file is shared, and paths of this machine mean nothing on others',
+      'wrap the servers in a file of your own (--client NAME, without --project)',
+    ]
+    : !stays(file)
+      ? [
+        `this copy of mcp-customs (${file}) is in a place that is emptied now and then`,
+        'copy it to a folder that stays, and run install from there',
+      ]
+      : ['the Node.js that runs this is in a place that is emptied now and then', 'run install by another']
+  if (!shared && stays(file) && node !== undefined) {
+    return { words: [node, file], reason: 'Node.js and this copy of mcp-customs, where they are now' }
   }
-  if (node === undefined) {
-    return { words, reason: 'the Node.js that runs this is in a place that is emptied now and then' }
+  if (!published) {
+    return { refusal: `${problem}, and this copy did not come from npm, which could start it again: ${remedy}` }
   }
-  return { words: [node, file], reason: 'Node.js and this copy of mcp-customs, where they are now' }
+  const npx = ['npx', '-y', `mcp-customs@${version}`]
+  // On Windows clients cannot start `npx.cmd` without a shell.
+  return { words: platform === 'win32' ? ['cmd', '/c', ...npx] : npx, reason: problem }
 }
+
+/** Whether words are those by which `install` of a published copy starts it. */
+export const isNpxOfUs = (words: readonly string[]): boolean =>
+  /^(?:cmd \/c )?npx -y mcp-customs@\d+\.\d+\.\d+(?:-[\w.-]+)?$/.test(words.join(' '))
 
 /** The command that starts this copy now, wherever it is. */
 export const ownWords = ({ file, nodes: [node = 'node'] }: Installation): readonly string[] => [node, file]
@@ -81,13 +103,12 @@ export interface OwnCommand {
 export interface Recognizer {
   /** Whether an option of `wrap` is followed by its value; undefined for an unknown option. */
   readonly takesValue: (option: string) => boolean | undefined
-  /** Whether a file is our program, also in a folder that is not named mcp-customs. */
-  readonly isOurs: (file: string) => boolean
+  /** Whether words start this very program, or are words that `install` wrote. */
+  readonly isOurs: (launcher: readonly string[]) => boolean
 }
 
 /**
- * Reads a command line that starts us: by npx or another package runner, by a global name or by a path,
- * directly or behind `cmd /c`.
+ * Reads a command line that starts us.
  * @param words the program and its arguments
  * @returns undefined for any other command line
  */
@@ -95,8 +116,8 @@ export const readOwnCommand = (words: readonly string[], recognizer: Recognizer)
   readFrom(words, 0, recognizer)
 
 const readFrom = (words: readonly string[], from: number, recognizer: Recognizer): OwnCommand | undefined => {
-  const start = afterProgram(words, afterShell(words, from), recognizer.isOurs)
-  if (start === undefined || words[start] !== 'wrap') return undefined
+  const start = words.indexOf('wrap', from)
+  if (start <= from || !recognizer.isOurs(words.slice(from, start))) return undefined
   const target = targetOf(words, start + 1, recognizer.takesValue)
   if (target === undefined) return undefined
   const inner = readFrom(words, target, recognizer)
@@ -113,60 +134,20 @@ const readFrom = (words: readonly string[], from: number, recognizer: Recognizer
 /** The last of our commands in a command line: the one directly in front of the server. */
 export const innermost = (own: OwnCommand): OwnCommand => (own.inner ? innermost(own.inner) : own)
 
-/** True when a shell or another program starts us: `install` cannot tell its words from ours. */
-export const startsUsIndirectly = (words: readonly string[], { isOurs }: Recognizer): boolean =>
-  words.some((word, index) =>
-    (words[index + 1] === 'wrap' && isUs(word, isOurs)) || namesUs(word))
+/**
+ * Whether a command line has us before its word `wrap`, in another way than ours: a program of this name from
+ * anywhere, or this program behind a shell or an option of Node.js. Not to be asked of words that are ours.
+ */
+export const looksLikeUs = (words: readonly string[], { isOurs }: Recognizer): boolean =>
+  words.slice(0, Math.max(0, words.indexOf('wrap'))).some(word => ourName.test(word) || isOurs([word]))
+    || words.some(namesUs)
+
+const ourName = /(?:^|[\\/:=\s])mcp-customs(?:-[\d.]+\.tgz)?(?![\w-])/
 
 /** In two steps: one expression would search the rest of the text once for each of our names in it. */
 const namesUs = (word: string): boolean => {
-  const at = word.search(/\bmcp-customs\b/)
+  const at = word.search(ourName)
   return at >= 0 && /\swrap\s/.test(word.slice(at))
-}
-
-const isUs = (word: string, isOurs: Recognizer['isOurs']): boolean =>
-  isOurPackage(word) || isOurFile(word, isOurs)
-
-const baseOf = (path = ''): string =>
-  (path.split(/[\\/]/).pop() ?? '').toLowerCase().replace(/\.(?:exe|cmd|ps1|bat)$/, '')
-
-const afterShell = (words: readonly string[], from: number): number => {
-  if (baseOf(words[from]) !== 'cmd') return from
-  const program = words.findIndex((word, index) => index > from && !/^\/[a-z]$/i.test(word))
-  return program < 0 ? words.length : program
-}
-
-/** @returns the index after our program */
-const afterProgram = (
-  words: readonly string[], at: number, isOurs: Recognizer['isOurs'],
-): number | undefined => {
-  const program = baseOf(words[at])
-  if (program === 'mcp-customs') return at + 1
-  const next = words[at + 1] ?? ''
-  if (['npx', 'pnpx', 'bunx'].includes(program)) return afterPackage(words, at + 1)
-  if (['npm', 'pnpm', 'yarn', 'bun'].includes(program) && ['exec', 'x', 'dlx'].includes(next)) {
-    return afterPackage(words, at + 2)
-  }
-  if (!['node', 'bun', 'deno'].includes(program)) return undefined
-  const file = words.findIndex((word, index) => index > at && !word.startsWith('-'))
-  return file > 0 && isOurFile(words[file] ?? '', isOurs) ? file + 1 : undefined
-}
-
-const isOurFile = (file: string, isOurs: Recognizer['isOurs']): boolean =>
-  baseOf(file) === 'mcp-customs' || /[\\/]mcp-customs[\\/]dist[\\/]cli\.js$/i.test(file) || isOurs(file)
-
-/** Whether a word is our package, as a name, a repository or an archive, with or without a version. */
-const isOurPackage = (word: string): boolean =>
-  /(?:^|[\\/:])mcp-customs(?:[@#][^\\/]*|-[\d.]+\.tgz)?$/.test(word)
-
-/** @returns the index after the runner's options and our package or its command */
-const afterPackage = (words: readonly string[], from: number): number | undefined => {
-  for (let at = from; at < words.length; at++) {
-    const word = words[at] ?? ''
-    if (word === '--package' || word === '-p') at++
-    else if (!word.startsWith('-')) return isOurPackage(word) ? at + 1 : undefined
-  }
-  return undefined
 }
 
 /** The index after the options of `wrap`: after `--`, at a URL, or at the first word that is no option. */

@@ -23,7 +23,7 @@ export interface Wrapped extends Wanted {
 
 /** The changes that `install` makes to a file. */
 export const planInstall = (source: Source, wanted: Wrapped): Plan =>
-  planWith(source, wanted, (document, entry, known) => {
+  planWith(source, recognizing(wanted), (document, entry, known) => {
     const { server, disabled, name } = entry
     if (server.kind === 'unknown') return left(server.reason)
     const lock = wanted.lockOf(entry)
@@ -44,12 +44,18 @@ export const planInstall = (source: Source, wanted: Wrapped): Plan =>
     const misread = cmdMetacharacter([...wanted.launcher.words, ...options, ...wordsOf(server)])
     if (misread !== undefined) {
       return left(
-        `cmd would not hand on the ${misread} in its words as it is: npm install -g mcp-customs, and run ` +
-          'install again',
+        `cmd would not hand on the ${misread} in its words as it is: copy mcp-customs to a folder that ` +
+          'stays, and run install from there',
       )
     }
     return { kind: 'wrap', splices, spelling, advice: adviceFor(server) }
   })
+
+/** What is written now is ours as well. */
+const recognizing = ({ launcher: { words }, recognizer, ...wanted }: Wrapped): Wanted => ({
+  ...wanted,
+  recognizer: { ...recognizer, isOurs: one => sameWords(one, words) || recognizer.isOurs(one) },
+})
 
 interface Rewrapping {
   readonly lock: string | undefined

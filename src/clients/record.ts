@@ -6,13 +6,13 @@ import type { Machine } from './known.js'
 import { readText, replace } from './save.js'
 import type { Spelling } from './wrap.js'
 
-/** What uninstall needs to restore a wrapped entry; it holds none of the entry's values. */
+/** What `install` wrote into an entry, and what uninstall needs to restore it; none of the entry's values. */
 export interface Note {
   /** The client's file, as a path without symbolic links. */
   readonly file: string
   readonly path: readonly string[]
-  /** Our own program as it was written in the entry, when it was a path. */
-  readonly program?: string | undefined
+  /** The words that were written to start us. An entry with such words counts as wrapped. */
+  readonly words: readonly string[]
   readonly spelling: Spelling
 }
 
@@ -33,10 +33,10 @@ const objectOf = (value: Json | undefined) => (isObject(value) ? value : undefin
 
 const noteOf = (value: Json): readonly Note[] => {
   const note = objectOf(value)
-  const [file, path, program] = [member(note, 'file'), textsOf(member(note, 'path')), member(note, 'program')]
+  const [file, path] = [member(note, 'file'), textsOf(member(note, 'path'))]
   const spelling = objectOf(member(note, 'spelling'))
   if (!isString(file) || path === undefined || spelling === undefined) return []
-  return [{ file, path, ...(isString(program) && { program }), spelling: spellingOf(spelling) }]
+  return [{ file, path, words: textsOf(member(note, 'words')) ?? [], spelling: spellingOf(spelling) }]
 }
 
 const spellingOf = (value: ReturnType<typeof objectOf>): Spelling => {
@@ -79,8 +79,8 @@ const rewrite = async (file: string, out: readonly Note[], added: readonly Note[
   }
 }
 
-const isSame = (a: Note, b: Note): boolean =>
+const isSame = (a: Pick<Note, 'file' | 'path'>, b: Pick<Note, 'file' | 'path'>): boolean =>
   a.file === b.file && JSON.stringify(a.path) === JSON.stringify(b.path)
 
 export const noteFor = (notes: readonly Note[], file: string, path: readonly string[]): Note | undefined =>
-  notes.find(note => isSame(note, { file, path, spelling: {} }))
+  notes.find(note => isSame(note, { file, path }))

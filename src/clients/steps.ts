@@ -32,6 +32,8 @@ export interface Change {
   readonly after: string
   /** Notes for the user. */
   readonly advice: readonly string[]
+  /** The words that start us in the changed entry. */
+  readonly launcher: readonly string[]
   readonly spelling: Spelling
 }
 
@@ -117,7 +119,7 @@ const takeStep = (
   }
   return {
     step: {
-      kind, entry, advice, spelling,
+      kind, entry, advice, launcher: launcherOf(changedEntry.server), spelling,
       before: maskedEntry(document, entry.member), after: maskedEntry(changed, changedEntry.member),
     },
     document: changed,
@@ -160,6 +162,9 @@ export type KnownServer = Exclude<Server, { kind: 'unknown' }>
 
 export const wordsOf = (server: KnownServer): readonly string[] =>
   (server.kind === 'command' ? server.words : [server.url.value.text])
+
+const launcherOf = (server: Server): readonly string[] =>
+  (server.kind === 'command' && server.own ? server.own.launcher.slice(0, -1) : [])
 
 /** The words of the server's own command, without our command in front of them. */
 const targetOf = (server: KnownServer): readonly string[] =>

@@ -1,11 +1,12 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
-import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
+import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
 import type { Machine } from '#clients/known.js'
-import type { Installation, Recognizer } from '#clients/own-command.js'
+import { isNpxOfUs, type Installation, type Recognizer } from '#clients/own-command.js'
 import type { Note } from '#clients/record.js'
+import { sameWords } from '#clients/steps.js'
 import { type Style, styleFor, widthOf } from '#inspect/terminal.js'
-import { isObject, parseJson } from '#protocol/unmetered.js'
+import { isObject, member, parseJson } from '#protocol/unmetered.js'
 import type { Flag } from './flag.js'
 import { relayFlags } from './flags.js'
 import type { ListServer } from './inspect/inspection.js'
@@ -101,6 +102,7 @@ export const thisInstallation = (): Installation => ({
   version: version(),
   // The path by which we were started.
   file: realpath(process.argv[1] ?? ''),
+  published: isPublished(realpath(process.argv[1] ?? '')),
   nodes: nodes(),
   temporary: temporaryFolders(),
 })
@@ -112,10 +114,11 @@ export const thisInstallation = (): Installation => ({
 const nodes = (): readonly string[] => {
   const own = realpath(process.execPath)
   const name = process.platform === 'win32' ? 'node.exe' : 'node'
-  const found =
-    (process.env['PATH'] ?? '').split(delimiter).filter(isAbsolute).map(folder => join(folder, name))
+  const found = foldersOfPath().map(folder => join(folder, name))
   return [...found.filter(path => realpath(path) === own), process.execPath]
 }
+
+const foldersOfPath = (): readonly string[] => (process.env['PATH'] ?? '').split(delimiter).filter(isAbsolute)
 
 const realpath = (path: string): string => {
   try {
@@ -125,27 +128,47 @@ const realpath = (path: string): string => {
   }
 }
 
-/**
- * How our own command is recognised in a client's file; also programs that were written earlier and no longer
- * exist.
- */
-export const recognizerOf = (notes: readonly Note[]): Recognizer => ({
+/** Whether words start us: `install` has written them, or they start this very program. */
+export const recognizerOf = (notes: readonly Note[], installation: Installation): Recognizer => ({
   takesValue: option => {
     const flags: ReadonlyMap<string, Flag> = new Map(Object.entries(relayFlags))
     const flag = flags.get(option)
     return flag && flag.type === 'string'
   },
-  isOurs: file => notes.some(({ program }) => program === file) ||
-    (file.endsWith('cli.js') && existsSync(file) && packageOf(file) === 'mcp-customs'),
+  isOurs: words =>
+    notes.some(note => note.words.length > 0 && sameWords(note.words, words)) || startsThis(words, installation),
 })
 
-/** The package name in the manifest two folders above a program such as `…/dist/cli.js`. */
-const packageOf = (program: string) => {
+/**
+ * No option of Node.js is allowed, since some of them run other code first. A relative path is the client's
+ * folder's, so a repository could put its own program there.
+ */
+const startsThis = (words: readonly string[], { file, nodes, published }: Installation): boolean => {
+  const isThis = (path: string) => isAbsolute(path) && realpath(path) === file
+  const [program = '', argument = ''] = words
+  if (words.length === 1) return (program === 'mcp-customs' ? inPath(program) : [program]).some(isThis)
+  if (words.length === 2) return ['node', ...nodes].includes(program) && isThis(argument)
+  return published && isNpxOfUs(words)
+}
+
+/** The program that a name starts. */
+const inPath = (name: string): readonly string[] =>
+  foldersOfPath().map(folder => join(folder, name)).filter(path => existsSync(path)).slice(0, 1)
+
+/**
+ * Whether a package came from the registry of npm under our name. npm writes into `node_modules` from where
+ * each package came, but not for packages that are installed globally. A copy of a folder, an archive or a
+ * repository, and a package of another name, are others.
+ */
+export const isPublished = (file: string): boolean => {
+  const folder = resolve(dirname(file), '..')
   try {
-    const manifest =
-      parseJson(readFileSync(resolve(dirname(realpath(program)), '..', 'package.json'), 'utf8'))
-    return isObject(manifest) ? manifest['name'] : undefined
+    const lock = parseJson(readFileSync(join(folder, '..', '.package-lock.json'), 'utf8'))
+    const packages = isObject(lock) ? member(lock, 'packages') : undefined
+    const own = isObject(packages) ? member(packages, `node_modules/${basename(folder)}`) : undefined
+    const resolved = isObject(own) ? member(own, 'resolved') : undefined
+    return resolved === `https://registry.npmjs.org/mcp-customs/-/mcp-customs-${version()}.tgz`
   } catch {
-    return undefined
+    return false
   }
 }

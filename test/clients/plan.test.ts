@@ -43,7 +43,12 @@ t.test('entries that are not changed are named, with the reason', async t => {
     ['a key in the path', { url: 'https://a.example/s/Zm9vYmFyYmF6MTIzNDU2Nzg5MA/mcp' }, /hold a secret/],
     [
       'us behind a shell', { command: 'sh', args: ['-c', 'mcp-customs wrap -- a'] },
-      /by way of another program/,
+      /^looks like mcp-customs, but is not this program$/,
+    ],
+    [
+      'a program of the repository with our name',
+      { command: 'node', args: ['./tools/mcp-customs/dist/cli.js', 'wrap', '--', 'a'] },
+      /^looks like mcp-customs, but is not this program$/,
     ],
   ]
   for (const [name, server, reason] of cases) {
@@ -123,12 +128,12 @@ t.test('a wrapped entry changes only where an option was given or a path is gone
     ],
     [
       'another launcher, though the old one works',
-      { launcher: { words: ['npx', 'mcp-customs'], reason: '' } }, 'done', server,
+      { launcher: { words: ['npx', '-y', 'mcp-customs@0.1.0'], reason: '' } }, 'done', server,
     ],
     ['a program that is gone', {
-      launcher: { words: ['npx', 'mcp-customs'], reason: '' }, isGone: path => path === program,
+      launcher: { words: ['npx', '-y', 'mcp-customs@0.1.0'], reason: '' }, isGone: path => path === program,
     }, 'rewrap',
-      { command: 'npx', args: ['mcp-customs', 'wrap', '--server=one', '--trust', '--', 'a', 'b'] }],
+      { command: 'npx', args: ['-y', 'mcp-customs@0.1.0', 'wrap', '--server=one', '--trust', '--', 'a', 'b'] }],
   ]
   for (const [name, other, kind, expected] of cases) {
     const plan = installed(server, undefined, other)
@@ -156,7 +161,7 @@ t.test('a pinned package is written with its version, and uninstall takes that o
     t.match(text, '"server@1.2.3"', name)
     t.match(step, { kind: 'wrap', spelling: { pin } }, name)
     if (step === undefined || !isChange(step)) return t.fail(name)
-    const note = { file: `/home/a/${file}`, path: step.entry.path, spelling: step.spelling }
+    const note = { file: `/home/a/${file}`, path: step.entry.path, words: [], spelling: step.spelling }
     t.equal(planUninstall(at(text), removing([note])).text, before, name)
     t.equal(
       planUninstall(at(text), removing([])).text, before.replace('"server"', '"server@1.2.3"'),
@@ -172,7 +177,7 @@ t.test('a pinned package is written with its version, and uninstall takes that o
 })
 
 t.test('what would pass a shell of Windows in another form is left alone', async t => {
-  const launcher = { words: ['cmd', '/c', 'npx', '-y', 'mcp-customs'], reason: '' }
+  const launcher = { words: ['cmd', '/c', 'npx', '-y', 'mcp-customs@0.1.0'], reason: '' }
   t.match(
     stepsOf(installed({ command: 'a', args: ['x&y'] }, undefined, { launcher })),
     [['left', /cmd would not hand on the & in its words/]],
@@ -243,7 +248,7 @@ t.test('what was changed by hand after install stays when it is uninstalled', as
 
 t.test('what was wrapped by hand, or twice, is taken off too', async t => {
   const wrapped = (...args: readonly string[]) => planUninstall(
-    source(entry({ command: 'npx', args: ['-y', 'mcp-customs', 'wrap', ...args] })), removing([]),
+    source(entry({ command: 'npx', args: ['-y', 'mcp-customs@0.1.0', 'wrap', ...args] })), removing([]),
   )
   t.same(JSON.parse(wrapped('--', 'a', 'b').text), JSON.parse(entry({ command: 'a', args: ['b'] })))
   t.same(

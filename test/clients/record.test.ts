@@ -7,16 +7,16 @@ import {
 
 const note = (
   name: string, spelling: Note['spelling'] = {},
-): Note => ({ file: '/home/a/mcp.json', path: ['mcpServers', name], spelling })
+): Note => ({ file: '/home/a/mcp.json', path: ['mcpServers', name], words: [], spelling })
 
 t.test('a note about an entry is found again, until it is removed', async t => {
   const file = recordFile({ platform: 'linux', environment: {}, home: t.testdir({}) })
   t.match(file, /\.local\/state\/mcp-customs\/installed\.json$/)
   const full = { key: '"url"', type: '"sse"', headers: ['"headers"'], names: ['"A"'], bearer: ['b'] }
-  await addNotes(file, [{ ...note('one', full), program: '/opt/cli.js' }, note('two')])
+  await addNotes(file, [{ ...note('one', full), words: ['node', '/opt/cli.js'] }, note('two')])
   await addNotes(file, [note('two', { key: '"x"' })])
   t.same(
-    await readRecord(file), [{ ...note('one', full), program: '/opt/cli.js' }, note('two', { key: '"x"' })],
+    await readRecord(file), [{ ...note('one', full), words: ['node', '/opt/cli.js'] }, note('two', { key: '"x"' })],
   )
   t.equal(statSync(file).mode & 0o777, 0o600)
   await removeNotes(file, [note('one')])

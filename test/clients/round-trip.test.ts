@@ -14,7 +14,7 @@ const sourceOf = (
 ) => ({ file, real: file, text, client: clients.find(({ name }) => name === client) })
 
 const notesOf = ({ source, steps }: Plan): readonly Note[] =>
-  steps.filter(isChange).map(({ entry: { path }, spelling }) => ({ file: source.real, path, spelling }))
+  steps.filter(isChange).map(({ entry: { path }, spelling }) => ({ file: source.real, path, words: [], spelling }))
 
 /** Read by somebody else than us. */
 const valueOf = (file: string, text: string): unknown => {

@@ -1,15 +1,30 @@
 import { relayFlags } from '#commands/flags.js'
 import type { Recognizer } from '#clients/own-command.js'
 import type { Wrapped } from '#clients/plan.js'
-import type { Wanted } from '#clients/steps.js'
+import { sameWords, type Wanted } from '#clients/steps.js'
 import type { Note } from '#clients/record.js'
 
 export const program = '/opt/customs/dist/cli.js'
 
+/** A link to our program, of another name. */
+export const linked = '/usr/local/bin/customs'
+
+/** What starts us: `install` has written these words, or they start this very program. */
+export const ownLaunchers: readonly (readonly string[])[] = [
+  ['/usr/bin/node', program],
+  ['/usr/bin/none/node', program],
+  ['/usr/bin/node', '/gone/mcp-customs/dist/cli.js'],
+  ['/usr/bin/node', '/tmp/x/mcp-customs/dist/cli.js'],
+  ['mcp-customs'],
+  [linked],
+  ['npx', '-y', 'mcp-customs@0.1.0'],
+  ['cmd', '/c', 'npx', '-y', 'mcp-customs@0.1.0'],
+]
+
 export const recognizer: Recognizer = {
   takesValue: option =>
     new Map(Object.entries(relayFlags).map(([name, { type }]) => [name, type === 'string'])).get(option),
-  isOurs: file => file === program,
+  isOurs: words => ownLaunchers.some(own => sameWords(own, words)),
 }
 
 export const removing = (notes: readonly Note[]): Wanted => ({ isWanted: () => true, notes, recognizer })

@@ -43,13 +43,16 @@ const tools = new Map([
 ])
 
 t.test('the document shows the output for two servers', async t => {
-  const home = t.testdir({ '.config': { Claude: { 'claude_desktop_config.json': servers } } })
-  let screen = '$ npx mcp-customs install --client claude-desktop --lock\n'
+  const home = t.testdir({
+    '.config': { Claude: { 'claude_desktop_config.json': servers } },
+    '.local': { bin: { node: '' } }, 'mcp-customs': { dist: { 'cli.js': '' } },
+  })
+  let screen = '$ mcp-customs install --client claude-desktop --lock\n'
   const context: Context = {
     machine: { platform: 'linux', environment: {}, home },
     installation: {
       platform: 'linux', version: '0.1.0',
-      file: `${home}/.npm/_npx/7a05fe5e/node_modules/mcp-customs/dist/cli.js`, nodes: ['/usr/bin/node'],
+      file: `${home}/mcp-customs/dist/cli.js`, published: false, nodes: [`${home}/.local/bin/node`],
       temporary: [],
     },
     dialogue: {
@@ -78,16 +81,16 @@ t.test('the document shows the output for two servers', async t => {
     check: false,
   }
   t.equal(await install(flags, context), 0)
-  screen += '\n$ npx mcp-customs install --check\n'
+  screen += '\n$ mcp-customs install --check\n'
   t.equal(await check({ ...flags, client: undefined, lock: false, check: true }, context), 0)
-  screen += '\n$ npx mcp-customs lock --check --client claude-desktop\n'
+  screen += '\n$ mcp-customs lock --check --client claude-desktop\n'
   const given = new Map<string, string | boolean>([['check', true], ['client', 'claude-desktop']])
   const rest = { words: [], command: undefined }
   t.equal(
     await lockCommand(readFlags(lockFlags, given), readTarget(rest), readLockFlags(given, rest), context), 0,
   )
   const [, shown = ''] =
-    /```console\n(\$ npx mcp-customs install [^]*?)```/.exec(read('docs/install.md')) ?? []
+    /```console\n(\$ mcp-customs install [^]*?)```/.exec(read('docs/install.md')) ?? []
   t.equal(screen.replaceAll(home, '/home/ada'), shown)
   const [, short = ''] = /```console\n\$ mcp-customs install (.*\n[^]*?)```/.exec(read('README.md')) ?? []
   t.ok(short.split('\n').length > 4)

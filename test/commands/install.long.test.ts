@@ -49,7 +49,8 @@ const at = (
   return {
     machine: { platform: 'linux', environment: {}, home },
     installation: {
-      platform: 'linux', version: '0.1.0', file: cli, nodes: [process.execPath], temporary: [],
+      platform: 'linux', version: '0.1.0', file: cli, published: false, nodes: [process.execPath],
+      temporary: [],
     },
     dialogue: person && {
       choose: async (question, choices) => person.choose?.(question, choices.map(({ label }) => label))
@@ -181,12 +182,16 @@ t.test('a file that changes while the person is asked is not written', async t =
   t.equal(readFileSync(join(home, claude), 'utf8'), '{}')
 })
 
+/** The same machine, with another copy of mcp-customs. */
+const as = (context: ReturnType<typeof at>, installation: Partial<Context['installation']>): typeof context =>
+  ({ ...context, installation: { ...context.installation, ...installation } })
+
 t.test('a shared file names no path of this machine, and is announced as shared', async t => {
   const home = homeWith(t, { 'work/.mcp.json': '{"mcpServers": {"a": {"command": "b"}}}' })
   for (const flags of [{ ...none, client: 'claude-code', project: join(home, 'work') }, {
     ...none, client: join(home, 'work/.mcp.json'),
   }]) {
-    const context = at(home)
+    const context = as(at(home), { published: true })
     t.equal(await install(flags, context), 1)
     t.match(
       context.printed(),
@@ -195,39 +200,86 @@ t.test('a shared file names no path of this machine, and is announced as shared'
   }
 })
 
-t.test('only a command that starts is written: as it is suggested, else the path, else none', async t => {
-  const home = homeWith(t, { [claude]: two, 'work/.mcp.json': '{"mcpServers": {"a": {"command": "b"}}}' })
-  const notThere = 'it exited with code 1; npm error code E404'
-  const started: string[] = []
-  const versions = (npx: Awaited<ReturnType<Context['versionOf']>>, path: typeof npx): Context['versionOf'] =>
-    async ([program = '']) => (started.push(program), program === 'npx' ? npx : path)
-  const from = (versionOf: Context['versionOf']) => {
-    const context = at(home, undefined, undefined, versionOf)
-    return { ...context, installation: { ...context.installation, file: '/tmp/mcp-customs/dist/cli.js' } }
-  }
-  const [fine, missing] = [{ version: '0.1.0' }, { failure: notThere }]
-  const cases = [
-    ['npx starts', fine, fine, /started by npx -y mcp-customs@0\.1\.0: this copy is in a place that is emptied/],
-    ['npx does not', missing, fine, /started by \S+node \/tmp\/mcp-customs\/dist\/cli\.js: npx -y mcp-customs@0\.1\.0 does not start \(it exited with code 1; npm error code E404\); keep this copy/],
-    ['npx starts something else', { version: '7.0.0' }, fine, /does not start \(it is 7\.0\.0, not 0\.1\.0\); keep/],
-  ] as const
-  for (const [name, npx, path, line] of cases) {
-    const context = from(versions(npx, path))
-    t.equal(await install(desktop, context), 1)
-    t.match(context.printed(), line, name)
-  }
-  await t.rejects(install({ ...desktop, yes: true }, from(versions(missing, missing))), {
-    code: 'CANNOT_START', message: /^npx -y mcp-customs@0\.1\.0 does not start \(.*\): nothing was written/,
-  })
+t.test('only a command that starts is written, and a name in a registry only of a copy from there', async t => {
+  const text = '{"mcpServers": {"a": {"command": "b"}}}'
+  const home = homeWith(t, { [claude]: two, 'work/.mcp.json': text })
   const shared = { ...none, client: join(home, 'work/.mcp.json'), yes: true }
-  await t.rejects(install(shared, from(versions(missing, fine))), {
-    code: 'CANNOT_START', message: /the file is shared, so a path of this machine does not help$/,
-  })
+  const passing = { file: '/tmp/mcp-customs/dist/cli.js' }
+  const started: string[] = []
+  const from = (installation: Partial<Context['installation']>, ran: Awaited<ReturnType<Context['versionOf']>>) =>
+    as(at(home, undefined, undefined, async words => {
+      started.push(words.join(' '))
+      return ran
+    }), installation)
+  const fine = { version: '0.1.0' }
+  const cases = [
+    [
+      'a copy that does not start', desktop, {}, { failure: 'it exited with code 1' },
+      /^nothing was written: \S+ \S+cli\.js does not start \(it exited with code 1\)$/,
+    ],
+    [
+      'npx starts something else', desktop, { ...passing, published: true }, { version: '7.0.0' },
+      /^nothing was written: npx -y mcp-customs@0\.1\.0 does not start \(it is 7\.0\.0, not 0\.1\.0\)$/,
+    ],
+    ['a passing copy', { ...desktop, yes: true }, passing, fine, /: copy it to a folder that stays, and run install from there$/],
+    ['a shared file', shared, {}, fine, /the file is shared.*: wrap the servers in a file of your own/],
+  ] as const
+  for (const [name, flags, installation, ran, message] of cases) {
+    await t.rejects(install(flags, from(installation, ran)), { code: 'CANNOT_START', message }, name)
+  }
+  t.same(started.splice(0), [`${process.execPath} ${cli}`, 'npx -y mcp-customs@0.1.0'], 'only what may be written is run')
   t.equal(readFileSync(join(home, claude), 'utf8'), two)
-  started.length = 0
-  await install({ ...desktop, yes: true }, from(versions(fine, fine)))
-  await install({ ...desktop, yes: true }, from(versions(missing, missing)))
-  t.same(started, ['npx'], 'where nothing is written, nothing is started')
+  t.equal(readFileSync(join(home, 'work/.mcp.json'), 'utf8'), text)
+
+  t.equal(await install({ ...desktop, yes: true }, from({}, fine)), 0)
+  t.equal(await install({ ...desktop, yes: true }, from(passing, fine)), 0)
+  t.equal(started.length, 1, 'where nothing is written, nothing is started')
+  const context = from(passing, fine)
+  t.equal(await uninstall({ ...desktop, yes: true }, context), 0)
+  t.notMatch(context.printed(), /npx -y mcp|Undo it with/, 'what is refused is not advised')
+})
+
+t.test('an entry that has only the name of mcp-customs counts as no wrapped one', async t => {
+  const strangers = [
+    ['node', './tools/mcp-customs/dist/cli.js'], ['./bin/mcp-customs'], ['npx', 'mcp-customs@npm:evil'],
+    ['npx', '-y', '--registry=https://evil.example', 'mcp-customs@0.1.0'], ['npx', '-y', 'mcp-customs@0.1.0'],
+    ['node', '--import=./evil.js', cli],
+  ]
+  const servers = Object.fromEntries(strangers.map(([command, ...args], index) =>
+    [`s${index}`, { command, args: [...args, 'wrap', '--policy=strict', '--', 'server'] }]))
+  const text = JSON.stringify({ mcpServers: servers })
+  const home = homeWith(t, { 'work/.mcp.json': text, '.cursor/mcp.json': text })
+  const context = at(home, undefined, undefined, async words => {
+    t.fail(words.join(' '))
+    return { failure: 'a stranger' }
+  })
+  const lines = strangers.map((_, index) => `s${index} .*looks like mcp-customs, but is not this program`)
+  const expected = new RegExp(lines.join('\\n[^]*'))
+  for (const flags of [{ ...none, client: 'cursor' }, { ...none, client: join(home, 'work/.mcp.json') }]) {
+    t.equal(await install({ ...flags, yes: true }, context), 0)
+    t.match(context.printed(), expected)
+    await check({ ...flags, check: true }, context)
+    const checked = context.printed()
+    t.match(checked, expected)
+    t.notMatch(checked, /\d {2}wrapped/)
+    t.equal(await uninstall({ ...flags, yes: true }, context), 0)
+    t.match(context.printed(), expected)
+  }
+  t.equal(readFileSync(join(home, '.cursor/mcp.json'), 'utf8'), text)
+})
+
+t.test('an entry counts as wrapped by the record, also when another copy wrote it', async t => {
+  const home = homeWith(t, { [claude]: '{"mcpServers": {"a": {"command": "b"}}}' })
+  const elsewhere = { file: '/opt/mcp-customs/dist/cli.js', nodes: ['/opt/node'] }
+  t.equal(await install({ ...desktop, yes: true }, as(at(home), elsewhere)), 0)
+  const context = at(home)
+  await check({ ...desktop, check: true }, context)
+  t.match(context.printed(), /a {2}wrapped, policy compat, no lock {2}\/opt\/node \/opt\/mcp-customs\/dist\/cli\.js/)
+  rmSync(join(home, '.local/state/mcp-customs/installed.json'))
+  await check({ ...desktop, check: true }, context)
+  t.match(context.printed(), /a {2}not wrapped: looks like mcp-customs/)
+  await check({ ...desktop, check: true }, as(context, elsewhere))
+  t.match(context.printed(), /a {2}wrapped/, 'for that copy it is itself')
 })
 
 t.test('packages without a version are named, and pinned when a person agrees or a flag says so', async t => {
@@ -318,23 +370,19 @@ t.test('versions are asked of the registries that npm and uv use, and a registry
   })
 })
 
-t.test('check starts the command that an entry starts us with, of a shared file only what install writes', async t => {
-  const wrapped = (name: string, ...words: readonly string[]) =>
-    ({ [name]: { command: words[0], args: [...words.slice(1), 'wrap', `--server=${name}`, '--', 'a'] } })
-  const servers = JSON.stringify({ mcpServers: {
-    ...wrapped('a', 'npx', '-y', 'mcp-customs@0.1.0'), ...wrapped('b', 'npx', '-y', 'evil/mcp-customs'),
-    ...wrapped('c', 'npx', '-y', 'mcp-customs@0.1.0'),
-  } })
-  const home = homeWith(t, { '.cursor/mcp.json': servers, 'work/.cursor/mcp.json': servers })
+t.test('check starts the command that an entry starts us with, each once', async t => {
+  const wrapped = (name: string) => ({
+    [name]: { command: 'npx', args: ['-y', 'mcp-customs@0.1.0', 'wrap', `--server=${name}`, '--', 'a'] },
+  })
+  const servers = JSON.stringify({ mcpServers: { ...wrapped('a'), ...wrapped('b') } })
+  const home = homeWith(t, { '.cursor/mcp.json': servers })
   const started: string[] = []
-  const context = at(home, undefined, undefined, async words => {
+  const context = as(at(home, undefined, undefined, async words => {
     started.push(words.join(' '))
     return { failure: 'it exited with code 1' }
-  })
+  }), { published: true })
   t.equal(await check({ ...none, client: 'cursor', check: true }, context), 1)
   t.match(context.printed(), /a {2}wrapped.*\n {4}wrong: npx -y mcp-customs@0\.1\.0 does not start \(it exited with code 1\): run install again\n/)
-  t.same(started.splice(0), ['npx -y mcp-customs@0.1.0', 'npx -y evil/mcp-customs'])
-  t.equal(await check({ ...none, client: 'cursor', project: join(home, 'work'), check: true }, context), 1)
   t.same(started, ['npx -y mcp-customs@0.1.0'])
 })
 
@@ -535,7 +583,7 @@ t.test('a project\'s lock lies in its folder, and a shared file names it by a re
   writeFileSync(join(home, '.claude.json'), JSON.stringify({
     mcpServers: { a: { command: 'u' } }, projects: { [folder]: { mcpServers: { own: { command: 'c' } } } },
   }))
-  const context = at(home, undefined, offering())
+  const context = as(at(home, undefined, offering()), { published: true })
   t.equal(
     await install({ ...none, client: 'claude-code', project: folder, lock: true, yes: true }, context), 0,
   )

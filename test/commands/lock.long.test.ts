@@ -6,7 +6,6 @@ import {
 import { hash } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { canonical } from '#canonical.js'
 import { acceptedOf } from '#commands/lock/accepted.js'
@@ -22,7 +21,7 @@ import { CustomsError } from '#errors.js'
 import { plainStyle } from '#inspect/terminal.js'
 import { emptyOffer } from '#lock/offer.js'
 import type { JsonObject } from '#protocol/unmetered.js'
-import { run } from './inspect-run.js'
+import { cli, run } from './inspect-run.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'customs-lock-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
@@ -63,7 +62,10 @@ const locking = async (
   let [stdout, stderr] = ['', '']
   const context: Context = {
     machine: { platform: 'linux', environment: {}, home: folder },
-    installation: { platform: 'linux', version: '0.1.0', file: '', nodes: [], temporary: [] },
+    installation: {
+      platform: 'linux', version: '0.1.0', file: cli, published: false, nodes: [process.execPath],
+      temporary: [],
+    },
     dialogue: confirm && { choose: async () => undefined, confirm: async question => confirm(question) },
     style: plainStyle,
     width: 100,
@@ -341,8 +343,8 @@ test('the servers of a client are locked, under mcp-customs or not', async t => 
   const elsewhere = join(folder, 'elsewhere.json')
   t.teardown(() => [file, locked, elsewhere].forEach(one => rmSync(one, { force: true })))
   const plain = { command: process.execPath, args: [program] }
-  const wrapped = (name: string, ...options: readonly string[]) => ({ command: 'npx', args: [
-    '-y', 'mcp-customs', 'wrap', `--server=${name}`, ...options, '--', process.execPath, program,
+  const wrapped = (name: string, ...options: readonly string[]) => ({ command: process.execPath, args: [
+    cli, 'wrap', `--server=${name}`, ...options, '--', process.execPath, program,
   ] })
   const servers = {
     plain, wrapped: wrapped('other-name'), held: wrapped('held', `--lock=${elsewhere}`),
@@ -512,8 +514,6 @@ test('a lock that cannot be used is an error for who starts the server', async t
     message: /is not the server that was accepted \(sha256\); to see it and accept it, run: /,
   })
 })
-
-const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 
 /** What a client gets through `wrap`, answer by answer, with what the relay says on stderr. */
 const wrapped = (words: readonly string[], ...asked: readonly object[]) => {

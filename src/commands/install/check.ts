@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { ServerEntry } from '#clients/entry.js'
 import { problemsOf, type Surroundings } from '#clients/examine.js'
-import { fileProblem, type Found } from '#clients/find.js'
+import { fileProblem } from '#clients/find.js'
 import { optionOf } from '#clients/own-command.js'
 import { readEntries } from '#clients/steps.js'
 import { readRecord, recordFile } from '#clients/record.js'
@@ -27,7 +27,7 @@ export const check = async (
   const { machine, installation, print, style } = context
   const starts = launcherCheck(context)
   const files = await allFiles(flags, machine)
-  const recognizer = recognizerOf(await readRecord(recordFile(machine)))
+  const recognizer = recognizerOf(await readRecord(recordFile(machine)), installation)
   const surroundings: Surroundings = { machine, exists: existsSync, temporary: installation.temporary }
   if (files.length === 0) await print('No configuration of a known client was found.\n')
   let wrong = 0
@@ -47,7 +47,7 @@ export const check = async (
         const lock = await lockOf(entry, file)
         const own = problemsOf(entry, surroundings)
         const problems =
-          [...own, ...(own.length === 0 ? await starts(entry, found) : []), ...lock.problems]
+          [...own, ...(own.length === 0 ? await starts(entry) : []), ...lock.problems]
         wrong += problems.length
         await print(describe(entry, width, lock.state, problems, style))
         const its = packages.find(one => one.entry === entry)
@@ -63,15 +63,13 @@ export const check = async (
   return wrong === 0 ? 0 : 1
 }
 
-/** Runs the command that starts us in an entry, each once. */
+/** Runs the command that starts us in an entry, each once. A stranger's is none of them. */
 const launcherCheck = ({ versionOf }: Context) => {
   const ran = new Map<string, ReturnType<Context['versionOf']>>()
-  return async ({ server }: ServerEntry, { project }: Found): Promise<readonly string[]> => {
+  return async ({ server }: ServerEntry): Promise<readonly string[]> => {
     if (server.kind !== 'command' || !isWrapped(server)) return []
     const words = server.own.launcher.slice(0, -1)
     const text = wordsText(words)
-    // Somebody else may have written a file that is shared: only the command that install writes is run.
-    if (project?.shared === true && !/^(?:cmd \/c )?npx -y mcp-customs@[\w.-]+$/.test(text)) return []
     const found = ran.get(text) ?? versionOf(words)
     ran.set(text, found)
     const told = await found

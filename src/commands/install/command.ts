@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { diffLines } from 'diff'
 import type { ServerEntry } from '#clients/entry.js'
-import { type Launcher, launcherFor } from '#clients/own-command.js'
+import { type Launcher, launcherFor, ownWords } from '#clients/own-command.js'
 import { planInstall, planUninstall } from '#clients/plan.js'
 import { addNotes, readRecord, recordFile, removeNotes } from '#clients/record.js'
 import { save } from '#clients/save.js'
@@ -30,7 +30,7 @@ export const install = async (flags: InstallFlags, context: Context): Promise<nu
   const policy = await policyWord(flags.policy)
   const isGone = (path: string) => isAbsolute(path) && !existsSync(path)
   return changeFiles(flags, context, {
-    plan: (file, wanted, { lockOf, pinOf, launcher = launcherFor(context.installation, file.shared) }) =>
+    plan: (file, wanted, { lockOf, pinOf, launcher = likelyLauncher(context, file) }) =>
       planInstall(file, { ...wanted, launcher, policy, lockOf, pinOf, isGone }),
     packages: (entries, file) => packagesOf(entries, file, flags.offline, context),
     isPinning: flags.pin,
@@ -38,6 +38,12 @@ export const install = async (flags: InstallFlags, context: Context): Promise<nu
     policy,
     lock: flags.lock ? (entries, file) => lockEntries(entries, file, flags, context) : undefined,
   })
+}
+
+/** The launcher for a first plan, which is not written. */
+const likelyLauncher = ({ installation }: Context, { shared }: ClientFile): Launcher => {
+  const launcher = launcherFor(installation, shared)
+  return 'words' in launcher ? launcher : { words: ownWords(installation), reason: launcher.refusal }
 }
 
 /** `uninstall`: restores the entries that `install` wrapped. */
@@ -79,7 +85,7 @@ const nothingKnown: Known = { ...noLocking, pinOf: () => undefined }
 const changeFiles = async (flags: UninstallFlags, context: Context, making: Making): Promise<number> => {
   const files = (await chooseFiles(flags, context.machine, context.dialogue)) ?? []
   const notes = await readRecord(recordFile(context.machine))
-  const recognizer = recognizerOf(notes)
+  const recognizer = recognizerOf(notes, context.installation)
   const names = files.flatMap(file => readEntries(file, recognizer).map(({ name }) => name))
   for (const name of flags.server) if (!names.includes(name)) noSuchServer(name, names)
   const wanted: Wanted =
@@ -147,7 +153,8 @@ const changeFile = async (
   }
   if (changes.length > 0) await write(file, plan, changes, context)
   await print(`Restart ${file.client?.title ?? 'the program that reads it'}: until then nothing changes.\n`)
-  if (changes.length > 0) await print(`Undo it with: ${undoing(file, changes, flags, context, launcher)}\n`)
+  const undo = changes.length > 0 ? undoing(file, changes, flags, context) : undefined
+  if (undo !== undefined) await print(`Undo it with: ${undo}\n`)
   return asked
 }
 
@@ -179,14 +186,14 @@ const chooseServers = async (
 }
 
 const write = async (
-  file: ClientFile, { text }: Plan, changes: readonly Change[], { machine, installation, print }: Context,
+  file: ClientFile, { text }: Plan, changes: readonly Change[], { machine, print }: Context,
 ): Promise<void> => {
   const record = recordFile(machine)
   const notes = (...kinds: readonly Change['kind'][]) =>
     changes
       .filter(({ kind }) => kinds.includes(kind))
-      .map(({ entry, spelling }) => ({
-        file: file.real, path: entry.path, program: installation.file, spelling,
+      .map(({ entry, launcher, spelling }) => ({
+        file: file.real, path: entry.path, words: launcher, spelling,
       }))
   await addNotes(record, notes('wrap', 'rewrap'))
   const backup = await save(file.file, file.text, text)
@@ -194,18 +201,20 @@ const write = async (
   await print(`Written. What the file held before is in ${pathText(backup)}\n`)
 }
 
-/** A command line that works from any directory, however we were started. */
+/** A command line that works from any directory; undefined where no command would go on starting us. */
 const undoing = (
-  { client, file, shared }: ClientFile, changes: readonly Change[],
+  { client, file }: ClientFile, changes: readonly Change[],
   { project, client: named }: UninstallFlags, { installation }: Context,
-  launcher = launcherFor(installation, shared),
-): string =>
-  wordsText([
+): string | undefined => {
+  const launcher = launcherFor(installation, false)
+  if ('refusal' in launcher) return undefined
+  return wordsText([
     ...launcher.words,
     changes.some(({ kind }) => kind === 'unwrap') ? 'install' : 'uninstall',
     '--client', named ?? client?.name ?? file,
     ...(project === undefined ? [] : ['--project', project]),
   ])
+}
 
 /** Describes the change of each server of a file: a line, and the exact difference. */
 export const describePlan = ({ steps }: Pick<Plan, 'steps'>, style: Style): string => {

@@ -1,4 +1,4 @@
-import { launcherFor, ownWords, type Launcher } from '#clients/own-command.js'
+import { launcherFor, type Launcher } from '#clients/own-command.js'
 import { CustomsError, wordsText } from '#errors.js'
 import { plain } from '#inspect/plain.js'
 import type { Context } from '../context.js'
@@ -11,18 +11,14 @@ import type { Context } from '../context.js'
 export const startingLauncher = async (
   { installation, versionOf }: Pick<Context, 'installation' | 'versionOf'>, shared: boolean,
 ): Promise<Launcher> => {
-  const { version } = installation
   const launcher = launcherFor(installation, shared)
-  const failure = await failureOf(launcher.words, version, versionOf)
-  if (failure === undefined) return launcher
-  const why = `${wordsText(launcher.words)} does not start (${failure})`
-  const words = ownWords(installation)
-  const isOther = wordsText(words) !== wordsText(launcher.words)
-  if (!shared && isOther && (await failureOf(words, version, versionOf)) === undefined) {
-    return { words, reason: `${why}; keep this copy where it is` }
-  }
-  throw new CustomsError('CANNOT_START', `${why}: nothing was written, since no server of the client would ` +
-    `start${shared ? '; the file is shared, so a path of this machine does not help' : ''}`)
+  if ('refusal' in launcher) return fail(launcher.refusal)
+  const failure = await failureOf(launcher.words, installation.version, versionOf)
+  return failure === undefined ? launcher : fail(`${wordsText(launcher.words)} does not start (${failure})`)
+}
+
+const fail = (why: string): never => {
+  throw new CustomsError('CANNOT_START', `nothing was written: ${why}`)
 }
 
 /** @returns undefined when it is our program in this version */

@@ -80,12 +80,12 @@ export const lockWord = (lock: string, { shared, folder }: ClientFile): string =
  * @throws CustomsError
  */
 export const clientServers = async (
-  server: string | undefined, { client, project, file: given }: LockFlags, { machine, tell }: Context,
+  server: string | undefined, { client, project, file: given }: LockFlags, { machine, installation, tell }: Context,
 ): Promise<readonly ToLock[]> => {
   const files = client === undefined
     ? await readableFiles(machine)
     : await chooseFiles({ client, project }, machine, undefined)
-  const recognizer = recognizerOf(await readRecord(recordFile(machine)))
+  const recognizer = recognizerOf(await readRecord(recordFile(machine)), installation)
   const entries = (files ?? []).flatMap(file => readEntries(file, recognizer).map(entry => ({ file, entry })))
     .filter(({ entry }) => client !== undefined || lockWordOf(entry) !== undefined)
   const wanted = entries.filter(({ entry: { name } }) => server === undefined || name === server)
