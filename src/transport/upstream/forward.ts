@@ -132,8 +132,10 @@ class HttpServer extends HttpSide {
     let session: string | undefined
     try {
       const reply = await upstream.request({ method: 'POST', headers, body: frame.bytes, signal: call })
-      if (reply.status === 202 || bodyKind(reply) === 'sse') session = this.#sessionWithStream(request)
+      if (reply.status === 202) session = this.#sessionWithStream(request)
       reason = await this.#read(call, reply, position, isClientFrame ? opened?.latch : undefined, session)
+      // The client may have opened its stream meanwhile.
+      if (bodyKind(reply) === 'sse') session = this.#sessionWithStream(request)
     } catch (error) {
       reason = failureOf(error)
       session = undefined
