@@ -1,9 +1,8 @@
 import type { ServerEntry } from './entry.js'
 import { holdsSecret } from './mask.js'
-import { cmdMetacharacter, innermost, type Launcher } from './own-command.js'
+import { cmdMetacharacter, innermost, sameWords, type Launcher } from './own-command.js'
 import {
-  planWith, sameWords, wordsOf, type Decision, type KnownServer, type Plan, type Source,
-  type Wanted,
+  planWith, wordsOf, type Decision, type KnownServer, type Plan, type Source, type Wanted,
 } from './steps.js'
 import type { Document } from './tree.js'
 import { isWrapped, unwrapEdits, type WrappedServer } from './unwrap.js'

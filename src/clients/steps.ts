@@ -3,7 +3,7 @@ import { parseDocument } from './document.js'
 import { entriesOf, type Server, type ServerEntry } from './entry.js'
 import type { Client } from './known.js'
 import { maskedEntry } from './mask.js'
-import { innermost, type Recognizer } from './own-command.js'
+import { innermost, sameWords, type Recognizer } from './own-command.js'
 import { noteFor, type Note } from './record.js'
 import { regionOf, slice, splice, type Document, type Splice } from './tree.js'
 import { isWrapped } from './unwrap.js'
@@ -155,7 +155,7 @@ const read = (file: string, text: string): Document | undefined => {
   }
 }
 
-/** True if the changed entry has the wanted words, and the note about a wrapped entry restores the old bytes. */
+/** True if the changed entry has the wanted words, and the note about it restores the old bytes. */
 const isSound = (
   kind: Change['kind'], document: Document, before: ServerEntry, changed: Document, after: ServerEntry,
   note: Note, pin: Pin | undefined,
@@ -197,6 +197,3 @@ export const pinnedEntry = (entry: ServerEntry, pin: Pin | undefined): ServerEnt
     ? entry
     : { ...entry, server: { ...server, words: withVersion(server.words, pin.from, pin.to) } }
 }
-
-export const sameWords = (a: readonly string[], b: readonly string[]): boolean =>
-  a.join('\0') === b.join('\0')
