@@ -27,7 +27,8 @@ export const problemsOf = ({ server }: ServerEntry, surroundings: Surroundings):
   return [
     ...starts.filter(isGone).map(path => `${path} is not there any more: run install again`),
     ...starts.filter(path => !isGone(path) && isPassing(path, surroundings.temporary)).map(path =>
-      `${path} is in a place that is emptied now and then: uninstall it, copy it to a folder that stays, and run install from there`),
+      `${path} is in a place that is emptied now and then: uninstall it, copy it to a folder that stays, ` +
+        'and run install from there'),
     ...(own.inner ? ['wrapped twice: uninstall takes off both'] : []),
     ...['config', 'policy', 'trust-list'].flatMap(name => missingFile(server, name, isGone)),
     ...(own.remote ? missingVariables(server) : []),

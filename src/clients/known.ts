@@ -17,10 +17,6 @@ export interface Client {
   readonly files: (machine: Machine) => readonly string[]
   /** The file that a team shares, relative to the project's folder. */
   readonly projectFile?: string
-  /** Keys of a remote server's URL and headers, and its type: used when no record has their spelling. */
-  readonly url: string
-  readonly type: string
-  readonly headers: string
   /** The policy that suits it where `standard` does not, and why. */
   readonly policy?: { readonly name: 'compat'; readonly reason: string }
   /** The profile of what it accepts of tools (src/profiles). */
@@ -77,7 +73,7 @@ const zed = (machine: Machine): readonly string[] => {
   return [posix.join(configuration, 'zed', 'settings.json')]
 }
 
-const usual = { servers: ['mcpServers'], url: 'url', type: 'http', headers: 'headers' }
+const usual = { servers: ['mcpServers'] }
 
 /** Every client whose files are known, with where they are (vendors' documentation, November 2026). */
 export const clients: readonly Client[] = [
@@ -101,23 +97,22 @@ export const clients: readonly Client[] = [
   },
   {
     ...usual, name: 'windsurf', title: 'Windsurf', files: inHome('.codeium', 'windsurf', 'mcp_config.json'),
-    url: 'serverUrl',
   },
   { ...usual, name: 'zed', title: 'Zed', servers: ['context_servers'], files: zed },
   {
-    ...usual, name: 'gemini', profile: 'gemini', title: 'Gemini CLI', url: 'httpUrl',
+    ...usual, name: 'gemini', profile: 'gemini', title: 'Gemini CLI',
     files: inHome('.gemini', 'settings.json'), projectFile: '.gemini/settings.json',
   },
   {
     ...usual, name: 'codex', title: 'Codex', servers: ['mcp_servers'],
-    files: inFolder('CODEX_HOME', '.codex', 'config.toml'), headers: 'http_headers',
+    files: inFolder('CODEX_HOME', '.codex', 'config.toml'),
   },
   {
     ...usual, name: 'junie', title: 'Junie', files: inHome('.junie', 'mcp', 'mcp.json'),
     projectFile: '.junie/mcp/mcp.json',
   },
   {
-    ...usual, name: 'cline', title: 'Cline', type: 'streamableHttp',
+    ...usual, name: 'cline', title: 'Cline',
     files:
       inVisualStudioCode('globalStorage', 'saoudrizwan.claude-dev', 'settings', 'cline_mcp_settings.json'),
   },

@@ -51,16 +51,21 @@ export const launcherFor = (
     return { words: [node, file], reason: 'Node.js and this copy of mcp-customs, where they are now' }
   }
   if (!published) {
-    return { refusal: `${problem}, and this copy did not come from npm, which could start it again: ${remedy}` }
+    const why = 'this copy did not come from npm, which could start it again'
+    return { refusal: `${problem}, and ${why}: ${remedy}` }
   }
   const npx = ['npx', '-y', `mcp-customs@${version}`]
   // On Windows clients cannot start `npx.cmd` without a shell.
   return { words: platform === 'win32' ? ['cmd', '/c', ...npx] : npx, reason: problem }
 }
 
+export const sameWords = (a: readonly string[], b: readonly string[]): boolean =>
+  a.join('\0') === b.join('\0')
+
 /** Whether words are those by which `install` of a published copy starts it. */
 export const isNpxOfUs = (words: readonly string[]): boolean =>
-  /^(?:cmd \/c )?npx -y mcp-customs@\d+\.\d+\.\d+(?:-[\w.-]+)?$/.test(words.join(' '))
+  !words.some(word => word.includes(' ')) &&
+    /^(?:cmd \/c )?npx -y mcp-customs@\d+\.\d+\.\d+(?:-[\w.-]+)?$/.test(words.join(' '))
 
 /** The command that starts this copy now, wherever it is. */
 export const ownWords = ({ file, nodes: [node = 'node'] }: Installation): readonly string[] => [node, file]

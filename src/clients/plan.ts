@@ -1,13 +1,12 @@
 import type { ServerEntry } from './entry.js'
 import { holdsSecret } from './mask.js'
-import { cmdMetacharacter, innermost, type Launcher } from './own-command.js'
+import { cmdMetacharacter, innermost, sameWords, type Launcher } from './own-command.js'
 import {
-  keyNamesOf, planWith, sameWords, wordsOf, type Decision, type KnownServer, type Plan, type Source,
-  type Wanted,
+  planWith, wordsOf, type Decision, type KnownServer, type Plan, type Source, type Wanted,
 } from './steps.js'
 import type { Document } from './tree.js'
 import { isWrapped, unwrapEdits, type WrappedServer } from './unwrap.js'
-import { optionWords, respell, rewrapEdits, withOption, wrapEdits, type Pin, type Spelling } from './wrap.js'
+import { optionWords, pinEdits, rewrapEdits, withOption, wrapEdits, type Pin } from './wrap.js'
 
 export interface Wrapped extends Wanted {
   readonly launcher: Launcher
@@ -23,13 +22,13 @@ export interface Wrapped extends Wanted {
 
 /** The changes that `install` makes to a file. */
 export const planInstall = (source: Source, wanted: Wrapped): Plan =>
-  planWith(source, recognizing(wanted), (document, entry, known) => {
+  planWith(source, recognizing(wanted), (document, entry) => {
     const { server, disabled, name } = entry
     if (server.kind === 'unknown') return left(server.reason)
     const lock = wanted.lockOf(entry)
     const pin = wanted.pinOf(entry)
     if (server.kind === 'command' && isWrapped(server)) {
-      return rewrap(document, server, { lock, pin, known }, wanted)
+      return rewrap(document, server, { lock, pin }, wanted)
     }
     if (disabled) return left('is disabled')
     // All users of a machine can read the command lines of its processes.
@@ -40,7 +39,7 @@ export const planInstall = (source: Source, wanted: Wrapped): Plan =>
     }
     const policy = wanted.policy ?? source.client?.policy?.name
     const options = optionWords({ server: name, policy, profile: source.client?.profile, lock })
-    const { splices, spelling } = wrapEdits(document, server, wanted.launcher.words, options, pin)
+    const splices = wrapEdits(document, server, wanted.launcher.words, options, pin)
     const misread = cmdMetacharacter([...wanted.launcher.words, ...options, ...wordsOf(server)])
     if (misread !== undefined) {
       return left(
@@ -48,7 +47,7 @@ export const planInstall = (source: Source, wanted: Wrapped): Plan =>
           'stays, and run install from there',
       )
     }
-    return { kind: 'wrap', splices, spelling, advice: adviceFor(server) }
+    return { kind: 'wrap', splices, pin, advice: adviceFor(server) }
   })
 
 /** What is written now is ours as well. */
@@ -60,25 +59,24 @@ const recognizing = ({ launcher: { words }, recognizer, ...wanted }: Wrapped): W
 interface Rewrapping {
   readonly lock: string | undefined
   readonly pin: Pin | undefined
-  readonly known: Spelling | undefined
 }
 
 const rewrap = (
-  document: Document, server: WrappedServer, { lock, pin, known = {} }: Rewrapping,
+  document: Document, server: WrappedServer, { lock, pin }: Rewrapping,
   { launcher, policy, isGone }: Wrapped,
 ): Decision => {
   const words = server.own.launcher.slice(0, -1)
   const options = withOption(withOption(server.own.options, 'policy', policy), 'lock', lock)
   const gone = words.some(isGone)
   const elements = server.args.value.elements.slice(innermost(server.own).target)
-  const pinned = pin === undefined ? [] : respell(document, elements, pin.from, pin.to)
+  const pinned = pinEdits(document, elements, pin)
   if (!gone && pinned.length === 0 && sameWords(options, server.own.options)) {
     return { kind: 'done', reason: 'runs under mcp-customs already' }
   }
   return {
     kind: 'rewrap',
     splices: [...rewrapEdits(document, server, gone ? launcher.words : words, options), ...pinned],
-    spelling: pinned.length > 0 && pin ? { ...known, pin } : known,
+    pin,
     advice: [],
   }
 }
@@ -90,13 +88,13 @@ const adviceFor = (server: KnownServer): readonly string[] => {
 
 /** The changes that `uninstall` makes to a file. */
 export const planUninstall = (source: Source, wanted: Wanted): Plan =>
-  planWith(source, wanted, (document, entry, spelling) => {
+  planWith(source, wanted, (document, entry, note) => {
     const { server } = entry
     if (server.kind === 'unknown') return left(server.reason)
     if (server.kind !== 'command' || !isWrapped(server)) {
       return { kind: 'done', reason: 'does not run under mcp-customs' }
     }
-    const splices = unwrapEdits(document, server, spelling, keyNamesOf(source))
+    const splices = unwrapEdits(document, entry, server, note)
     return typeof splices === 'string'
       ? left(`${splices}: undo it by hand`)
       : { kind: 'unwrap', splices, advice: [] }

@@ -4,16 +4,17 @@ import { CustomsError } from '#errors.js'
 import { isArray, isObject, isString, member, parseJson, type Json } from '#protocol/unmetered.js'
 import type { Machine } from './known.js'
 import { readText, replace } from './save.js'
-import type { Spelling } from './wrap.js'
 
-/** What `install` wrote into an entry, and what uninstall needs to restore it; none of the entry's values. */
+/** What `install` wrote into an entry, and what stood there before: with its secrets, so the mode is 600. */
 export interface Note {
   /** The client's file, as a path without symbolic links. */
   readonly file: string
   readonly path: readonly string[]
   /** The words that were written to start us. An entry with such words counts as wrapped. */
   readonly words: readonly string[]
-  readonly spelling: Spelling
+  /** The entry's text before and after. Absent where it was not as `install` had left it. */
+  readonly before?: string | undefined
+  readonly after?: string | undefined
 }
 
 /** In the state folder, beside the audit logs. */
@@ -34,24 +35,12 @@ const objectOf = (value: Json | undefined) => (isObject(value) ? value : undefin
 const noteOf = (value: Json): readonly Note[] => {
   const note = objectOf(value)
   const [file, path] = [member(note, 'file'), textsOf(member(note, 'path'))]
-  const spelling = objectOf(member(note, 'spelling'))
-  if (!isString(file) || path === undefined || spelling === undefined) return []
-  return [{ file, path, words: textsOf(member(note, 'words')) ?? [], spelling: spellingOf(spelling) }]
-}
-
-const spellingOf = (value: ReturnType<typeof objectOf>): Spelling => {
-  const [key, type] = [member(value, 'key'), member(value, 'type')]
-  const [headers, names, bearer] = ['headers', 'names', 'bearer'].map(name => textsOf(member(value, name)))
-  const pin = objectOf(member(value, 'pin'))
-  const [from, to] = [member(pin, 'from'), member(pin, 'to')]
-  return {
-    ...(isString(key) && { key }),
-    ...(isString(type) && { type }),
-    ...(headers && { headers }),
-    ...(names && { names }),
-    ...(bearer && { bearer }),
-    ...(isString(from) && isString(to) && { pin: { from, to } }),
-  }
+  const [before, after] = [member(note, 'before'), member(note, 'after')]
+  if (!isString(file) || path === undefined) return []
+  return [{
+    file, path, words: textsOf(member(note, 'words')) ?? [],
+    ...(isString(before) && isString(after) && { before, after }),
+  }]
 }
 
 const textsOf = (value: Json | undefined): readonly string[] | undefined =>

@@ -3,11 +3,11 @@ import { parseDocument } from './document.js'
 import { entriesOf, type Server, type ServerEntry } from './entry.js'
 import type { Client } from './known.js'
 import { maskedEntry } from './mask.js'
-import { innermost, type Recognizer } from './own-command.js'
+import { innermost, sameWords, type Recognizer } from './own-command.js'
 import { noteFor, type Note } from './record.js'
-import { splice, type Document, type Splice } from './tree.js'
-import { isWrapped, unwrapEdits, type KeyNames } from './unwrap.js'
-import type { Pin, Spelling } from './wrap.js'
+import { regionOf, slice, splice, type Document, type Splice } from './tree.js'
+import { isWrapped } from './unwrap.js'
+import type { Pin } from './wrap.js'
 
 /** A client's file and its text. */
 export interface Source {
@@ -32,9 +32,8 @@ export interface Change {
   readonly after: string
   /** Notes for the user. */
   readonly advice: readonly string[]
-  /** The words that start us in the changed entry. */
-  readonly launcher: readonly string[]
-  readonly spelling: Spelling
+  /** For the record. */
+  readonly note: Note
 }
 
 interface Kept {
@@ -75,12 +74,12 @@ const slashed = (path: string): string => path.replaceAll('\\', '/')
 /** What to do with an entry. */
 export type Decision =
   | {
-    readonly kind: Change['kind']; readonly splices: readonly Splice[]; readonly spelling?: Spelling;
+    readonly kind: Change['kind']; readonly splices: readonly Splice[]; readonly pin?: Pin | undefined
     readonly advice: readonly string[]
   }
   | { readonly kind: Kept['kind']; readonly reason: string }
 
-type Decide = (document: Document, entry: ServerEntry, spelling: Spelling | undefined) => Decision
+type Decide = (document: Document, entry: ServerEntry, note: Note | undefined) => Decision
 
 /**
  * Decides about the entries in order. Each change is made in the text that results from the change before it,
@@ -103,14 +102,15 @@ const takeStep = (
 ): { step: Step; document: Document } | undefined => {
   const entry = find(source, document, wanted, path)
   if (entry === undefined) return undefined
-  const notedSpelling = noteFor(wanted.notes, source.real, path)?.spelling
-  const decision = decide(document, entry, notedSpelling)
+  const noted = noteFor(wanted.notes, source.real, path)
+  const decision = decide(document, entry, noted)
   if ('reason' in decision) return { step: { ...decision, entry }, document }
-  const { kind, splices, spelling = notedSpelling ?? {}, advice } = decision
+  const { kind, splices, pin, advice } = decision
   const changed = read(source.file, splice(document.text, splices))
   const changedEntry = changed && find(source, changed, wanted, path)
-  const isUndoable = changed !== undefined && changedEntry !== undefined
-    && isSound(kind, document.text, entry, changed, changedEntry, spelling, keyNamesOf(source))
+  const note = changedEntry && noteOf(kind, source, noted, document, entry, changed, changedEntry)
+  const isUndoable = changed !== undefined && changedEntry !== undefined && note !== undefined
+    && isSound(kind, document, entry, changed, changedEntry, note, pin)
   if (!isUndoable) {
     return { step: {
       kind: 'left', entry,
@@ -119,10 +119,25 @@ const takeStep = (
   }
   return {
     step: {
-      kind, entry, advice, launcher: launcherOf(changedEntry.server), spelling,
+      kind, entry, advice, note,
       before: maskedEntry(document, entry.member), after: maskedEntry(changed, changedEntry.member),
     },
     document: changed,
+  }
+}
+
+const textOf = (document: Document, { member }: ServerEntry): string => slice(document, regionOf(member))
+
+/** An entry that is wrapped already keeps what stood there before, unless somebody has edited it since. */
+const noteOf = (
+  kind: Change['kind'], { real }: Source, noted: Note | undefined, document: Document, entry: ServerEntry,
+  changed: Document, changedEntry: ServerEntry,
+): Note => {
+  const text = textOf(document, entry)
+  const before = kind === 'wrap' ? text : noted?.after === text ? noted.before : undefined
+  return {
+    file: real, path: entry.path, words: launcherOf(changedEntry.server),
+    ...(before !== undefined && { before, after: textOf(changed, changedEntry) }),
   }
 }
 
@@ -140,21 +155,20 @@ const read = (file: string, text: string): Document | undefined => {
   }
 }
 
-/** True if the changed entry has the wanted words, and unwrapping a wrapped entry restores the old bytes. */
+/** True if the changed entry has the wanted words, and the note about it restores the old bytes. */
 const isSound = (
-  kind: Change['kind'], text: string, before: ServerEntry, document: Document, { server }: ServerEntry,
-  spelling: Spelling, keyNames: KeyNames,
+  kind: Change['kind'], document: Document, before: ServerEntry, changed: Document, after: ServerEntry,
+  note: Note, pin: Pin | undefined,
 ): boolean => {
+  const { server } = after
   if (server.kind === 'unknown' || before.server.kind === 'unknown') return false
-  if (kind === 'unwrap') {
-    const expected = withVersion(targetOf(before.server), spelling.pin?.to, spelling.pin?.from)
-    return sameWords(wordsOf(server), expected) && !(server.kind === 'command' && isWrapped(server))
+  const isOurs = server.kind === 'command' && isWrapped(server)
+  if (kind === 'unwrap') return !isOurs
+  if (!isOurs || !sameWords(targetOf(server), withVersion(targetOf(before.server), pin?.from, pin?.to))) {
+    return false
   }
-  if (server.kind !== 'command' || !isWrapped(server)) return false
-  const expected = withVersion(targetOf(before.server), spelling.pin?.from, spelling.pin?.to)
-  if (!sameWords(targetOf(server), expected)) return false
-  const back = kind === 'wrap' && unwrapEdits(document, server, spelling, keyNames)
-  return kind === 'rewrap' || (typeof back === 'object' && splice(document.text, back) === text)
+  const back = { ...regionOf(after.member), text: note.before ?? '' }
+  return kind === 'rewrap' || splice(changed.text, [back]) === document.text
 }
 
 /** A server that can be wrapped. */
@@ -183,9 +197,3 @@ export const pinnedEntry = (entry: ServerEntry, pin: Pin | undefined): ServerEnt
     ? entry
     : { ...entry, server: { ...server, words: withVersion(server.words, pin.from, pin.to) } }
 }
-
-export const sameWords = (a: readonly string[], b: readonly string[]): boolean =>
-  a.join('\0') === b.join('\0')
-
-export const keyNamesOf = ({ client }: Source): KeyNames =>
-  client ?? { url: 'url', type: 'http', headers: 'headers' }

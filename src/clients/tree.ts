@@ -92,6 +92,11 @@ export const isTextList = (member: Member): member is MemberOf<TextListValue> =>
 
 export const slice = ({ text }: Document, { from, to }: Span): string => text.slice(from, to)
 
+/** From the first part of a member to its last; in TOML other members may stand between. */
+export const regionOf = ({ places }: Member): Span => ({
+  from: Math.min(...places.map(({ from }) => from)), to: Math.max(...places.map(({ to }) => to)),
+})
+
 /** A text that replaces a part of another. */
 export interface Splice extends Span {
   readonly text: string

@@ -4,28 +4,10 @@ import type { Document, Member, Splice, TableValue, TextValue } from './tree.js'
 import { slice } from './tree.js'
 import type { WrappedServer } from './unwrap.js'
 
-/** Tokens that the wrapped entry no longer has, as they were spelt. No values, so no secrets. */
-export interface Spelling {
-  /** The key whose value moved to the end of `args`; absent if the entry had `args`. */
-  readonly key?: string
-  readonly type?: string
-  /** The key of the headers, at each place where it stands. */
-  readonly headers?: readonly string[]
-  /** The names of the headers. */
-  readonly names?: readonly string[]
-  readonly bearer?: readonly string[]
-  readonly pin?: Pin
-}
-
 /** A word of a server's command line that named a package, and the same with its version. */
 export interface Pin {
   readonly from: string
   readonly to: string
-}
-
-interface Wrapping {
-  readonly splices: readonly Splice[]
-  readonly spelling: Spelling
 }
 
 /** Options of `wrap` that `install` sets. */
@@ -39,14 +21,12 @@ interface WrapOptions {
   readonly lock?: string | undefined
 }
 
-/** Replaces a word of the server's args, unless its spelling in the file could not be restored. */
-export const respell = (
-  document: Document, elements: readonly TextValue[], from: string, to: string,
+/** Replaces the last word of the server's args that names a package by the same with its version. */
+export const pinEdits = (
+  { spellText }: Document, elements: readonly TextValue[], pin: Pin | undefined,
 ): readonly Splice[] => {
-  const element = elements.findLast(({ text }) => text === from)
-  return element === undefined || slice(document, element) !== document.spellText(from)
-    ? []
-    : [replace(element, document.spellText(to))]
+  const element = pin && elements.findLast(({ text }) => text === pin.from)
+  return element && pin ? [replace(element, spellText(pin.to))] : []
 }
 
 export const optionWords = ({ server, policy, profile, lock }: WrapOptions): readonly string[] => [
@@ -64,21 +44,17 @@ export const optionWords = ({ server, policy, profile, lock }: WrapOptions): rea
 export const wrapEdits = (
   document: Document, server: CommandServer | RemoteServer, launcher: readonly string[],
   options: readonly string[], pin?: Pin,
-): Wrapping => {
+): readonly Splice[] => {
   const [program = '', ...first] = launcher
   const start = [...first, 'wrap', ...options]
   if (server.kind === 'remote') return wrapRemote(document, server, program, start)
   const { command, args } = server
   if (args === undefined) return wrapSole(document, command, program, [...start, '--'])
   const words = [...spelt(document, [...start, '--']), slice(document, command.value)]
-  const pinned = pin === undefined ? [] : respell(document, args.value.elements, pin.from, pin.to)
-  return {
-    splices: [
-      replace(command.value, document.spellText(program)), insertWords(document, args.value, words),
-      ...pinned,
-    ],
-    spelling: pinned.length > 0 && pin ? { pin } : {},
-  }
+  return [
+    replace(command.value, document.spellText(program)), insertWords(document, args.value, words),
+    ...pinEdits(document, args.value.elements, pin),
+  ]
 }
 
 /** The changes that replace the words that start us in a wrapped entry. */
@@ -132,32 +108,29 @@ const lineBefore = (text: string, at: number): string | undefined =>
 const wrapSole = (
   document: Document, member: Member & { readonly value: TextValue }, program: string,
   words: readonly string[],
-): Wrapping => {
+): readonly Splice[] => {
   const { text, spellKey, spellText } = document
   const [key] = member.keys
   const [place] = member.places
-  if (key === undefined || place === undefined) return { splices: [], spelling: {} }
+  if (key === undefined || place === undefined) return []
   // The text between the key and its value; and, for a dotted key of TOML, the text in front of the key.
   const equals = /^\s*[:=]\s*$/.exec(text.slice(key.to, member.value.from))?.[0]
     ?? (text.slice(key.to, member.value.from).includes(':') ? ': ' : ' = ')
   const before = text.slice(place.from, key.from)
   const line = lineBefore(text, place.from)
   const next = member.layout === 'line' ? (line ?? '\n') : `,${line ?? ' '}`
-  return {
-    splices: [
-      {
-        from: place.from, to: place.from,
-        text: `${before}${spellKey('command')}${equals}${spellText(program)}${next}`,
-      },
-      { ...key, text: spellKey('args') },
-      {
-        from: member.value.from, to: member.value.from,
-        text: `[${[...spelt(document, words), ''].join(', ')}`,
-      },
-      { from: member.value.to, to: member.value.to, text: ']' },
-    ],
-    spelling: { key: text.slice(key.from, key.to) },
-  }
+  return [
+    {
+      from: place.from, to: place.from,
+      text: `${before}${spellKey('command')}${equals}${spellText(program)}${next}`,
+    },
+    { ...key, text: spellKey('args') },
+    {
+      from: member.value.from, to: member.value.from,
+      text: `[${[...spelt(document, words), ''].join(', ')}`,
+    },
+    { from: member.value.to, to: member.value.to, text: ']' },
+  ]
 }
 
 /**
@@ -166,40 +139,26 @@ const wrapSole = (
  */
 const wrapRemote = (
   document: Document, { url, type, headers, bearer }: RemoteServer, program: string, start: readonly string[],
-): Wrapping => {
+): readonly Splice[] => {
   const named = nameVariables(headers?.value)
   const words = [
     ...named.flatMap(({ header, variable }) => ['--header', `${header}=${reference(variable)}`]),
     ...(bearer ? ['--header', `Authorization=Bearer ${reference(bearer.value.text)}`] : []),
   ]
-  const { splices, spelling } = wrapSole(document, url, program, [...start, ...words])
   const { spellKey, spellText } = document
   const rename = (member: Member, key: string): Splice[] =>
     member.keys.map(span => ({ ...span, text: spellKey(key) }))
-  return {
-    splices: [
-      ...splices,
-      ...(type ? [replace(type.value, spellText('stdio'))] : []),
-      ...(headers ? rename(headers, 'env') : []),
-      ...named.flatMap(({ member, variable }) => rename(member, variable)),
-      // Codex hands on only the variables in `env_vars`.
-      ...(bearer ? [
-        ...rename(bearer, 'env_vars'), replace(bearer.value, `[${slice(document, bearer.value)}]`),
-      ] : []),
-    ],
-    spelling: {
-      ...spelling,
-      ...(type && { type: slice(document, type.value) }),
-      ...(headers && {
-        headers: tokens(document, headers), names: named.flatMap(({ member }) => tokens(document, member)),
-      }),
-      ...(bearer && { bearer: tokens(document, bearer) }),
-    },
-  }
+  return [
+    ...wrapSole(document, url, program, [...start, ...words]),
+    ...(type ? [replace(type.value, spellText('stdio'))] : []),
+    ...(headers ? rename(headers, 'env') : []),
+    ...named.flatMap(({ member, variable }) => rename(member, variable)),
+    // Codex hands on only the variables in `env_vars`.
+    ...(bearer ? [
+      ...rename(bearer, 'env_vars'), replace(bearer.value, `[${slice(document, bearer.value)}]`),
+    ] : []),
+  ]
 }
-
-const tokens = (document: Document, { keys }: Member): readonly string[] =>
-  keys.map(span => slice(document, span))
 
 interface Named {
   readonly member: Member

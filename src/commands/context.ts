@@ -2,9 +2,8 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
 import type { Machine } from '#clients/known.js'
-import { isNpxOfUs, type Installation, type Recognizer } from '#clients/own-command.js'
+import { isNpxOfUs, sameWords, type Installation, type Recognizer } from '#clients/own-command.js'
 import type { Note } from '#clients/record.js'
-import { sameWords } from '#clients/steps.js'
 import { type Style, styleFor, widthOf } from '#inspect/terminal.js'
 import { isObject, member, parseJson } from '#protocol/unmetered.js'
 import type { Flag } from './flag.js'
@@ -135,8 +134,8 @@ export const recognizerOf = (notes: readonly Note[], installation: Installation)
     const flag = flags.get(option)
     return flag && flag.type === 'string'
   },
-  isOurs: words =>
-    notes.some(note => note.words.length > 0 && sameWords(note.words, words)) || startsThis(words, installation),
+  isOurs: words => startsThis(words, installation) ||
+    notes.some(note => note.words.length > 0 && sameWords(note.words, words)),
 })
 
 /**

@@ -153,27 +153,25 @@ t.test('a pinned package is written with its version, and uninstall takes that o
   const texts: readonly (readonly [string, string, string])[] = [
     ['JSON', '{"mcpServers": {"one": {"command": "npx", "args": ["-y", "server", "/data"]}}}', 'mcp.json'],
     ['first of the arguments', '{"mcpServers": {"one": {"command": "npx", "args": [\n  "server"\n]}}}', 'mcp.json'],
+    ['an odd spelling', '{"mcpServers": {"one": {"command": "npx", "args": ["ser\\u0076er"]}}}', 'mcp.json'],
     ['TOML', '[mcp_servers.one]\ncommand = "npx"\nargs = ["-y", "server"]\n', 'config.toml'],
   ]
   for (const [name, before, file] of texts) {
     const at = (text: string) => source(text, undefined, `/home/a/${file}`)
     const { text, steps: [step] } = planInstall(at(before), installing({ pinOf }))
     t.match(text, '"server@1.2.3"', name)
-    t.match(step, { kind: 'wrap', spelling: { pin } }, name)
+    t.match(step, { kind: 'wrap' }, name)
     if (step === undefined || !isChange(step)) return t.fail(name)
-    const note = { file: `/home/a/${file}`, path: step.entry.path, words: [], spelling: step.spelling }
+    const { note } = step
     t.equal(planUninstall(at(text), removing([note])).text, before, name)
     t.equal(
-      planUninstall(at(text), removing([])).text, before.replace('"server"', '"server@1.2.3"'),
+      planUninstall(at(text), removing([])).text, before.replace(/"(?:server|ser\\u0076er)"/, '"server@1.2.3"'),
       `${name}: without a note the version stays`,
     )
     const wrapped = planInstall(at(before), installing())
     const later = planInstall(at(wrapped.text), installing({ pinOf }))
     t.equal(later.text, text, `${name}: the same for a server that was wrapped before`)
   }
-  const odd = '{"mcpServers": {"one": {"command": "npx", "args": ["ser\\u0076er"]}}}'
-  t.notMatch(planInstall(source(odd), installing({ pinOf })).text, '1.2.3', 'a spelling that could not be ' +
-    'restored')
 })
 
 t.test('what would pass a shell of Windows in another form is left alone', async t => {
@@ -236,10 +234,10 @@ t.test('what a stranger wrote into a file of a project is told without steering 
 
 t.test('what was changed by hand after install stays when it is uninstalled', async t => {
   const before = '{"mcpServers": {\n  // mine\n  "one": {"command": "a", "args": ["b"]}\n}}'
-  const { text } = planInstall(source(before), installing())
+  const { text, steps } = planInstall(source(before), installing())
   const edited = text.replace('"b"', '"b", "c"').replace('// mine', '// still mine')
     .replace('"one": {', '"one": {"timeout": 5, ')
-  const { text: back } = planUninstall(source(edited), removing([]))
+  const { text: back } = planUninstall(source(edited), removing(steps.filter(isChange).map(({ note }) => note)))
   t.equal(
     back,
     '{"mcpServers": {\n  // still mine\n  "one": {"timeout": 5, "command": "a", "args": ["b", "c"]}\n}}',
@@ -255,10 +253,9 @@ t.test('what was wrapped by hand, or twice, is taken off too', async t => {
     JSON.parse(wrapped('--', 'mcp-customs', 'wrap', '--trust', '--', 'a', 'b').text),
     JSON.parse(entry({ command: 'a', args: ['b'] })),
   )
-  t.same(JSON.parse(wrapped('https://a.example/').text), JSON.parse(entry({ url: 'https://a.example/' })))
   t.match(
-    stepsOf(wrapped('--header', 'A=secret', 'https://a.example/')),
-    [['left', /a header stands in its args: undo it by hand/]],
+    stepsOf(wrapped('https://a.example/')),
+    [['left', /^it is not as install left it, and its URL and headers stood elsewhere: undo it by hand$/]],
   )
 })
 

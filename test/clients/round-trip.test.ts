@@ -13,8 +13,7 @@ const sourceOf = (
   { client, file }: Generated, text: string,
 ) => ({ file, real: file, text, client: clients.find(({ name }) => name === client) })
 
-const notesOf = ({ source, steps }: Plan): readonly Note[] =>
-  steps.filter(isChange).map(({ entry: { path }, spelling }) => ({ file: source.real, path, words: [], spelling }))
+const notesOf = ({ steps }: Plan): readonly Note[] => steps.filter(isChange).map(({ note }) => note)
 
 /** Read by somebody else than us. */
 const valueOf = (file: string, text: string): unknown => {
@@ -73,17 +72,32 @@ t.test('an installed file says what it said, with us in front of the servers tha
   )
 })
 
-t.test('without what was noted, uninstall still gives a file that says what it said', async () => {
+t.test('without what was noted, uninstall still gives commands that say what they said', async () => {
   fc.assert(
     fc.property(files, layouts, (generated, layout) => {
       const before = written(generated, layout)
       const { text, steps } = planInstall(sourceOf(generated, before), installing())
-      // That a remote server's type was another than the usual one stands nowhere else.
-      const lost = steps.filter(isChange).some(({ entry: { server } }) =>
-        server.kind === 'remote' && server.type?.value.text === 'sse')
-      const back = valueOf(generated.file, planUninstall(sourceOf(generated, text), removing([])).text)
-      const first = valueOf(generated.file, before)
-      return lost || JSON.stringify(sorted(back)) === JSON.stringify(sorted(first))
+      // The keys of a remote server stand nowhere else.
+      const remote = steps.filter(isChange).some(({ entry: { server } }) => server.kind === 'remote')
+      const plan = planUninstall(sourceOf(generated, text), removing([]))
+      if (remote) return plan.steps.some(({ kind }) => kind === 'left')
+      const [back, first] = [plan.text, before].map(one => valueOf(generated.file, one))
+      return JSON.stringify(sorted(back)) === JSON.stringify(sorted(first))
+    }),
+    runs,
+  )
+})
+
+t.test('what is installed again with another policy is still restored byte for byte', async () => {
+  fc.assert(
+    fc.property(files, layouts, (generated, layout) => {
+      const before = written(generated, layout)
+      const first = planInstall(sourceOf(generated, before), installing())
+      const second = planInstall(
+        sourceOf(generated, first.text), installing({ policy: 'strict', notes: notesOf(first) }),
+      )
+      const notes = [...notesOf(second), ...notesOf(first)]
+      return planUninstall(sourceOf(generated, second.text), removing(notes)).text === before
     }),
     runs,
   )

@@ -1,7 +1,7 @@
 import { relayFlags } from '#commands/flags.js'
-import type { Recognizer } from '#clients/own-command.js'
+import { sameWords, type Recognizer } from '#clients/own-command.js'
 import type { Wrapped } from '#clients/plan.js'
-import { sameWords, type Wanted } from '#clients/steps.js'
+import type { Wanted } from '#clients/steps.js'
 import type { Note } from '#clients/record.js'
 
 export const program = '/opt/customs/dist/cli.js'

@@ -17,11 +17,14 @@ t.teardown(() => rmSync(home, { recursive: true, force: true }))
 const modules = join(home, '_npx', '7a05', 'node_modules')
 const copy = join(modules, 'mcp-customs')
 mkdirSync(copy, { recursive: true })
-for (const one of ['dist', 'package.json', 'config']) cpSync(join(root, one), join(copy, one), { recursive: true })
+for (const one of ['dist', 'package.json', 'config']) {
+  cpSync(join(root, one), join(copy, one), { recursive: true })
+}
 symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
 // npx answers with our version, and notes that it was run.
 mkdirSync(join(home, 'bin'))
-writeFileSync(join(home, 'bin', 'npx'), `#!/bin/sh\necho "$@" >>"${home}/ran"\necho ${version}\n`, { mode: 0o755 })
+const npx = `#!/bin/sh\necho "$@" >>"${home}/ran"\necho ${version}\n`
+writeFileSync(join(home, 'bin', 'npx'), npx, { mode: 0o755 })
 mkdirSync(join(home, '.cursor'))
 mkdirSync(join(home, 'work', '.cursor'), { recursive: true })
 
@@ -35,8 +38,10 @@ const installed = async (t: Parameters<typeof start>[0], lock: unknown) => {
   const codes: (number | null)[] = []
   let said = ''
   for (const file of [own, shared]) {
-    const ran = start(t, process.execPath, [join(copy, 'dist', 'cli.js'), 'install', '--client', file, '--yes'], {
-      HOME: home, XDG_STATE_HOME: undefined, PATH: `${join(home, 'bin')}:${process.env['PATH'] ?? ''}`, NO_COLOR: '1',
+    const words = [join(copy, 'dist', 'cli.js'), 'install', '--client', file, '--yes']
+    const ran = start(t, process.execPath, words, {
+      HOME: home, XDG_STATE_HOME: undefined, NO_COLOR: '1',
+      PATH: `${join(home, 'bin')}:${process.env['PATH'] ?? ''}`,
     })
     ran.closeInput()
     codes.push((await ran.exit).code)

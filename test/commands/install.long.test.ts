@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -394,8 +394,15 @@ t.test('a remote server in a file given by path is restored exactly', async t =>
   const flags = { ...none, client: join(home, 'own/servers.json'), yes: true }
   t.equal(await install(flags, context), 0)
   t.notMatch(context.printed(), 's3cret-of-mine')
-  t.notMatch(readFileSync(join(home, '.local/state/mcp-customs/installed.json'), 'utf8'), 's3cret-of-mine')
-  t.equal(await uninstall(flags, context), 0)
+  const record = join(home, '.local/state/mcp-customs/installed.json')
+  t.equal(statSync(record).mode & 0o777, 0o600, 'what was there before is for nobody else')
+  const late = at(home, { confirm: () => appendFileSync(flags.client, '\n') === undefined })
+  await t.rejects(
+    install({ ...flags, yes: false, policy: 'strict' }, late), { message: /has changed since it was shown/ },
+  )
+  writeFileSync(flags.client, readFileSync(flags.client, 'utf8').trimEnd() + '\n')
+  t.equal(await uninstall(flags, context), 0, 'also after a change that failed')
+  t.notMatch(readFileSync(record, 'utf8'), 's3cret-of-mine')
   t.equal(readFileSync(join(home, 'own/servers.json'), 'utf8'), text)
 })
 

@@ -4,7 +4,7 @@ import { diffLines } from 'diff'
 import type { ServerEntry } from '#clients/entry.js'
 import { type Launcher, launcherFor, ownWords } from '#clients/own-command.js'
 import { planInstall, planUninstall } from '#clients/plan.js'
-import { addNotes, readRecord, recordFile, removeNotes } from '#clients/record.js'
+import { addNotes, noteFor, readRecord, recordFile, removeNotes } from '#clients/record.js'
 import { save } from '#clients/save.js'
 import {
   type Change, isChange, pinnedEntry, type Plan, readEntries, type Step, type Wanted,
@@ -151,7 +151,7 @@ const changeFile = async (
     await draft.write()
     await print(`Accepted: ${pathText(draft.file)}\n`)
   }
-  if (changes.length > 0) await write(file, plan, changes, context)
+  if (changes.length > 0) await write(file, plan, changes, wanted, context)
   await print(`Restart ${file.client?.title ?? 'the program that reads it'}: until then nothing changes.\n`)
   const undo = changes.length > 0 ? undoing(file, changes, flags, context) : undefined
   if (undo !== undefined) await print(`Undo it with: ${undo}\n`)
@@ -186,17 +186,18 @@ const chooseServers = async (
 }
 
 const write = async (
-  file: ClientFile, { text }: Plan, changes: readonly Change[], { machine, print }: Context,
+  file: ClientFile, { text }: Plan, changes: readonly Change[], { notes: known }: Wanted,
+  { machine, print }: Context,
 ): Promise<void> => {
   const record = recordFile(machine)
   const notes = (...kinds: readonly Change['kind'][]) =>
-    changes
-      .filter(({ kind }) => kinds.includes(kind))
-      .map(({ entry, launcher, spelling }) => ({
-        file: file.real, path: entry.path, words: launcher, spelling,
-      }))
+    changes.filter(({ kind }) => kinds.includes(kind)).map(({ note }) => note)
   await addNotes(record, notes('wrap', 'rewrap'))
-  const backup = await save(file.file, file.text, text)
+  const backup = await save(file.file, file.text, text).catch(async (error: unknown) => {
+    // The file has its old text, which only the old notes restore.
+    await addNotes(record, changes.flatMap(({ note }) => noteFor(known, note.file, note.path) ?? []))
+    throw error
+  })
   await removeNotes(record, notes('unwrap'))
   await print(`Written. What the file held before is in ${pathText(backup)}\n`)
 }
