@@ -82,7 +82,7 @@ export const mutations: readonly Mutation[] = [
   gateway('a request waits for no setup (H4)', 'gateway/processes/relay-process.ts',
     'running.generation < wanted.generation', 'running.generation < 1', 'reload holds'),
   gateway('a process that might be idle is ended (L2)', 'gateway/processes/relay-process.ts',
-    'if (isIdle) running.ending ??= 0', 'running.ending ??= 0', 'session lives'),
+    'if (isIdle) running.ending ??= 0', 'if (running.idle === 0) running.ending ??= 0', 'session lives'),
   gateway('the requests of a lost process have no answer', 'gateway/processes/relay-process.ts',
     '    end.lose()\n', '', 'one answer'),
   gateway('a cancelled request keeps its response (L1)', 'core/client-requests.ts',
