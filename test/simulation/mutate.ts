@@ -28,18 +28,22 @@ const found = (folder: string, world: WorldName): Promise<string | undefined> =>
   const worker = ['--world', world, '--worker', `${seconds},1,1,Infinity`]
   const child = fork(join(folder, 'build/simulation/cli.js'), worker, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   let said = ''
+  let isFound = false
+  // One history at a time: it replaces the timers of this process.
+  let before = Promise.resolve()
   child.stderr?.on('data', (chunk: Buffer) => void (said += chunk.toString()))
   child.on('message', (message: { readonly found?: { readonly invariant: string; readonly seed: number } }) => {
     if (message.found === undefined) return
     const { invariant, seed } = message.found
     // What fails without the mutation too was not caused by it.
-    void play(world, seed).then(({ violations }) => {
-      if (violations.length > 0) return
+    before = before.then(async () => {
+      if (isFound || (await play(world, seed)).violations.length > 0) return
+      isFound = true
       resolve(`${invariant}, seed ${seed}`)
       child.kill()
     })
   })
-  child.on('exit', code => resolve(code === 0 || code === null ? undefined : `${broken}: ${said.slice(0, 200)}`))
+  child.on('exit', code => void before.then(() => resolve(code === 0 || code === null ? undefined : `${broken}: ${said.slice(0, 200)}`)))
 })
 
 const check = async (mutation: Mutation, folder: string): Promise<boolean> => {

@@ -1,32 +1,32 @@
 import { spawn } from 'node:child_process'
-import { text } from 'node:stream/consumers'
+import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 
-// The simulation replaces the timers of its process, and tap's loader makes each import asynchronous: the
-// histories are played in processes of their own.
-const cli = fileURLToPath(new URL('./cli.js', import.meta.url))
+const cli = fileURLToPath(new URL('cli.js', import.meta.url))
 
-const simulate = async (...words: readonly string[]) => {
-  const child = spawn(process.execPath, [cli, ...words], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const output = await text(child.stdout)
-  return { output, code: child.exitCode }
+/** Without the loader of tap, with which an import takes time that the simulated clock does not know. */
+const simulate = async (...given: readonly string[]) => {
+  const command = ['-u', 'NODE_OPTIONS', process.execPath, cli, ...given]
+  const child = spawn('env', command, { stdio: ['ignore', 'pipe', 'inherit'] })
+  let said = ''
+  child.stdout.on('data', (chunk: Buffer) => void (said += chunk.toString()))
+  const [code] = await once(child, 'close') as [number]
+  return { code, said }
 }
 
-/** How many histories are played, and the most seconds that they may take on a slow machine. */
-const [histories, seconds] = ['2000', '20']
+const skip = process.platform === 'win32'
 
-t.test('no history breaks an invariant', async t => {
-  const { output, code } = await simulate('--count', histories, '--for', seconds)
-  t.match(output, /^\d+ histories in/m)
-  t.equal(code, 0, output)
+t.test('no history breaks an invariant', { skip }, async t => {
+  // By time and not by number on a slow machine.
+  const { code, said } = await simulate('--for', '20', '--count', '2000')
+  t.equal(code, 0, said)
+  t.comment(said)
 })
 
-t.test('a history is the same whenever it is played', async t => {
+t.test('a history is the same whenever it is played', { skip }, async t => {
   for (const world of ['gateway', 'session']) {
-    const played = await Promise.all([1, 2].map(() => simulate('77', '--world', world)))
-    const [one, other] = played.map(({ output }) => output)
-    t.match(one, /\d+ steps/)
-    t.equal(other, one, world)
+    const [one, other] = await Promise.all([simulate('77', '--world', world), simulate('77', '--world', world)])
+    t.equal(one.said, other.said)
   }
 })
