@@ -19,6 +19,15 @@ import type { ToolLists } from './tool-lists.js'
 /** Most cancelled requests that are remembered for their late responses. */
 const maxCancelled = 1000
 
+/**
+ * How long a request waits for its response after a blocked frame that may have been it, in milliseconds
+ * (docs/promises.md, 3).
+ */
+const suspectMs = 5000
+
+/** Longest id of a late response that is recognized. */
+const longestLate = 100
+
 /** Most bytes of memory for requests in flight. */
 const maxBytes = 80 * 1024 * 1024
 
@@ -35,6 +44,8 @@ export class ClientRequests {
   readonly #timers = new ChurnMap<string, PendingRequest>()
   /** Requests that the client cancelled, in the order of the cancellations. */
   readonly #cancelled = new Set<PendingRequest>()
+  /** The ids of requests that the relay answered when their time was over: their responses may come late. */
+  readonly #late = new Set<IdKey>()
   #queued = 0
   #lastTimer = 0
   /** Why the server can no longer respond, and the code of the error for it. */
@@ -57,9 +68,21 @@ export class ClientRequests {
 
   /** See `Relay.hasAwaitedRequest`. */
   get hasAwaitedRequest(): boolean {
-    return this.pending
-      .all()
-      .some(({ stage, method }) => stage !== 'cancelled' && methodOf(method)?.lasting !== true)
+    return this.pending.all().some(isAwaited)
+  }
+
+  /**
+   * The only request that awaits a response on this exchange, on stdio in the session. Undefined while the
+   * relay itself awaits one.
+   */
+  onlyAwaited(exchange: Exchange): PendingRequest | undefined {
+    const [only, ...others] = this.pending.on(exchange).filter(one => one.isAtServer && isAwaited(one))
+    return others.length > 0 || this.#lists.isListingOn(exchange) ? undefined : only
+  }
+
+  /** Whether this id is that of a request that the relay has answered because the server was late. */
+  isLate(key: IdKey): boolean {
+    return this.#late.delete(key)
   }
 
   /** The terms of the requests on an exchange, where there is no session. */
@@ -107,7 +130,7 @@ export class ClientRequests {
     request.cancel()
     this.#complete(request.exchange, true)
     this.shared.remove(request, 'forget')
-    this.#stopTimer(request)
+    this.#stopTimers(request)
     this.#cancelled.add(request)
     const [oldest] = this.#cancelled
     if (this.#cancelled.size > maxCancelled && oldest !== undefined) this.#drop(oldest)
@@ -118,6 +141,13 @@ export class ClientRequests {
     const request = this.#timers.get(timer)
     if (request === undefined) return
     const { output } = this.#core
+    if (request.key.length <= longestLate) this.#late.add(request.key)
+    const [oldest] = this.#late
+    if (this.#late.size > maxCancelled && oldest !== undefined) this.#late.delete(oldest)
+    if (timer === request.suspect?.timer) {
+      this.#fail(request, errorCode.gone, '')
+      return output.emit({ type: 'abandon', exchange: request.exchange, key: request.key })
+    }
     this.#fail(request, errorCode.late, `the server did not answer within ${request.waitMs} ms`)
     output.emit({ type: 'abandon', exchange: request.exchange, key: request.key })
     // A client must not cancel its initialize request (2025-11-25, cancellation, behavior requirements).
@@ -241,11 +271,8 @@ export class ClientRequests {
       : undefined
     const ms = ofTool ?? options.requestMs
     if (ms > 0 && methodOf(request.method)?.lasting !== true) {
-      const timer = `request ${++this.#lastTimer}`
-      request.timer = timer
       request.waitMs = ms
-      this.#timers.set(timer, request)
-      output.emit({ type: 'start-timer', timer, ms })
+      request.timer = this.#startTimer(request, ms)
     }
     output.toServer(request.exchange, frame)
   }
@@ -265,10 +292,20 @@ export class ClientRequests {
 
   /** Hands the server's frame to the flow of its request. */
   arrived(request: PendingRequest, arrived: Arrived, findings: Findings): void {
-    this.#stopTimer(request)
+    this.#stopTimers(request)
     request.answered(this.#core.output.now)
     request.findings.include(findings)
     this.#core.driver.fill(request.response, arrived)
+  }
+
+  /**
+   * A blocked frame may be the response to this request. It counts as the response if no better one comes in
+   * time, or if none can come any more: a guess must not cost the request its response.
+   */
+  suspect(request: PendingRequest, findings: Findings): void {
+    if (request.suspect !== undefined) return
+    request.suspect = { findings, timer: this.#startTimer(request, suspectMs) }
+    this.pending.reweigh(request)
   }
 
   /**
@@ -317,7 +354,12 @@ export class ClientRequests {
     // A cancelled request gets no response.
     if (request.stage === 'cancelled') return this.#drop(request)
     request.flow?.return()
-    this.#reply(request, undefined, errorFrame(request, code, `mcp-customs: ${reason}`), exchange)
+    const findings = code === errorCode.gone ? request.suspect?.findings : undefined
+    if (findings !== undefined) request.findings.include(findings)
+    const error = findings === undefined
+      ? errorFrame(request, code, `mcp-customs: ${reason}`)
+      : blocked(request, request.findings)
+    this.#reply(request, undefined, error, exchange)
   }
 
   /** Sends the one response. @param arrived the server's frame; undefined for an error of ours */
@@ -356,16 +398,30 @@ export class ClientRequests {
     if (!this.pending.close(request)) return
     if (request.stage === 'queued') this.#queued--
     this.#cancelled.delete(request)
-    this.#stopTimer(request)
+    this.#stopTimers(request)
   }
 
-  #stopTimer(request: PendingRequest): void {
-    if (request.timer === undefined) return
-    this.#timers.delete(request.timer)
-    this.#core.output.emit({ type: 'stop-timer', timer: request.timer })
+  #startTimer(request: PendingRequest, ms: number): string {
+    const timer = `request ${++this.#lastTimer}`
+    this.#timers.set(timer, request)
+    this.#core.output.emit({ type: 'start-timer', timer, ms })
+    return timer
+  }
+
+  #stopTimers(request: PendingRequest): void {
+    for (const timer of [request.timer, request.suspect?.timer]) {
+      if (timer === undefined) continue
+      this.#timers.delete(timer)
+      this.#core.output.emit({ type: 'stop-timer', timer })
+    }
     request.timer = undefined
+    request.suspect = undefined
   }
 }
+
+/** Whether the client waits for the response. */
+const isAwaited = ({ stage, method }: PendingRequest): boolean =>
+  stage !== 'cancelled' && methodOf(method)?.lasting !== true
 
 /** The exchange of the response. For a stdio server, it is the exchange of the request. */
 const exchangeOf = (request: PendingRequest, { exchange }: Arrived): Exchange =>

@@ -90,19 +90,12 @@ export class PendingRequests<Kind extends Pending> {
   }
 
   /**
-   * The request that a response means by another type or spelling of its id: `"1"` or `1.0` for 1. Such a
-   * response is blocked, but its request must not wait for ever.
+   * The request that a response means by another type or spelling of its id: `"1"` or `1.0` for 1.
    */
   findMeant(exchange: Exchange, key: IdKey): Kind | undefined {
     const meaning = meaningOf(key)
     const [odd] = this.#odd.get(this.#scope(exchange))?.of(meaning) ?? []
     return this.find(exchange, meaning) ?? this.find(exchange, JSON.stringify(meaning)) ?? odd
-  }
-
-  /** The request in flight, if there is exactly one: a response without a usable id must belong to it. */
-  findOnly(exchange: Exchange): Kind | undefined {
-    const those = this.#scopes.get(this.#scope(exchange))
-    return those?.size === 1 ? those.first() : undefined
   }
 
   /** @returns false when the request was removed before */

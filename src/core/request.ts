@@ -63,6 +63,8 @@ export class PendingRequest implements Pending {
   called: Called | undefined = undefined
   flow: Flow | undefined = undefined
   timer: string | undefined = undefined
+  /** A blocked frame that may have been its response, and the timer after which it counts as the response. */
+  suspect: { readonly findings: Findings; readonly timer: string } | undefined = undefined
   /** Longest wait for its response, in milliseconds; 0: no limit. */
   waitMs = 0
   stage: Stage = 'queued'
@@ -108,6 +110,7 @@ export class PendingRequest implements Pending {
     if (this.request !== undefined) return own + weights.queuedRequest + this.bytes + this.#parsed
     return (
       own +
+      (this.suspect?.findings.weight ?? 0) +
       (this.arguments === undefined ? 0 : this.bytes) +
       2 * ((this.cursor?.length ?? 0) + (this.taskId?.length ?? 0))
     )

@@ -1,8 +1,11 @@
-import { lenientResponse } from '#protocol/message.js'
+import {
+  answeredKeys, isResponseShaped, keysOf, lenientResponse, meaningOf, membersOf, namesMethod,
+} from '#protocol/message.js'
+import type { Frame } from '#protocol/frame.js'
 import { errorCode, type ErrorResponse, type HttpPage, type IdKey, type Result } from '#protocol/json-rpc.js'
 import type { ClientRequests } from './client-requests.js'
 import type { Core } from './core.js'
-import type { Exchange } from './event.js'
+import { type Exchange, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import type { PendingRequests } from './pending.js'
@@ -49,37 +52,54 @@ export class ResponseMatching {
   }
 
   /**
-   * Handles a server frame that cannot be used as a message, or that is blocked. If the frame is blocked,
-   * each request that the frame may answer gets our error. If the policy lets the frame pass, the frame
-   * answers the first of them.
-   * @param keys the ids that could be read from the frame, likeliest first
-   * @param isAnonymous true for a response without an id. If it is blocked, the only request in flight gets
-   *   our error; if it passes, the client cannot match it to a request, and goes on waiting
+   * Handles a server frame that cannot be used as a message, or that is blocked. If it is blocked, each request
+   * that it answers for certain gets our error; any other is only suspected to be answered by it. If the
+   * policy lets it pass, it answers the first request that a lenient reader finds.
    * @returns false when the frame answers no request
    */
-  unusable(
-    arrived: Omit<Arrived, 'message'>, keys: readonly IdKey[], isAnonymous: boolean, findings: Findings,
-  ): boolean {
+  unusable(arrived: Omit<Arrived, 'message'>, findings: Findings): boolean {
     const { exchange, frame } = arrived
+    const keys = findings.isStop ? answeredKeys(frame) : lenientKeys(frame)
     if (keys.some(key => this.#lists.awaits(exchange, key))) {
       this.#lists.answered(exchange, frame, undefined, findings)
       return true
     }
-    const meant = keys.map(key => this.#pending.find(exchange, key) ?? this.#pending.findMeant(exchange, key))
-    if (keys.length === 0 && isAnonymous && findings.isStop) meant.push(this.#pending.findOnly(exchange))
-    const waiting = [...new Set(meant)]
-      .filter(request => request !== undefined)
-      .filter(({ isAtServer }) => isAtServer)
-    if (keys.length > 0 && !findings.isStop && waiting.some(({ key }) => !keys.includes(key))) {
+    const found = keys.map(key =>
+      this.#pending.find(exchange, key) ?? (findings.isStop ? undefined : this.#meant(exchange, key)))
+    const requests = [...new Set(found)].filter(one => one !== undefined).filter(one => one.isAtServer)
+    const [first] = requests
+    if (!findings.isStop && first !== undefined && !keys.includes(first.key))
       this.#core.ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
+    if (!findings.isStop) {
+      if (first !== undefined)
+        this.#requests.arrived(first, { ...arrived, message: lenientResponse(frame) }, findings)
+      return first !== undefined
     }
-    if (findings.isStop)
-      for (const request of waiting)
-        this.#requests.arrived(request, { ...arrived, message: undefined }, findings)
-    // If the policy lets the frame pass, a lenient client takes the frame as the response to the first id.
-    else if (waiting[0] !== undefined)
-      this.#requests.arrived(waiting[0], { ...arrived, message: lenientResponse(frame) }, findings)
-    return waiting.length > 0
+    const answered = requests.filter(({ key }) => keys.includes(key))
+    if (answered.length === 0) this.#suspect(exchange, frame, findings)
+    for (const request of answered)
+      this.#requests.arrived(request, { ...arrived, message: undefined }, findings)
+    return answered.length > 0
+  }
+
+  /**
+   * A blocked frame without a request of its own may be the response to the one that it names, or else to the
+   * only one in flight. Over HTTP it concerns only the requests of the exchange on which it came.
+   */
+  #suspect(exchange: Exchange, frame: Frame, findings: Findings): void {
+    const isShaped = membersOf(frame).some(isResponseShaped)
+    const keys = keysOf(frame)
+    const meant = isShaped ? keys.map(key => this.#meant(exchange, key)) : []
+    const request = meant.find(one => one?.isAtServer === true) ?? this.#requests.onlyAwaited(exchange)
+    if (request === undefined) return
+    const names = (key: IdKey) => meaningOf(key) === meaningOf(request.key)
+    if (isShaped || (keys.some(names) && !namesMethod(frame))) this.#requests.suspect(request, findings)
+  }
+
+  /** The request on this exchange, on stdio in the session, with this id in any spelling. */
+  #meant(exchange: Exchange, key: IdKey): PendingRequest | undefined {
+    const meant = this.#pending.find(exchange, key) ?? this.#pending.findMeant(exchange, key)
+    return exchange === stdioExchange || meant?.exchange === exchange ? meant : undefined
   }
 
   lost(exchange: Exchange, key: IdKey, reason: string): void {
@@ -154,20 +174,26 @@ export class ResponseMatching {
     if (this.#lists.ids.isRelayMade(key)) return
     const { ask, records, output } = this.#core
     const { exchange, frame } = arrived
+    const isLate = this.#requests.isLate(key)
     ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
-    const meant = this.#pending.findMeant(exchange, key)
-    if (meant?.isAtServer === true) {
-      const usable = findings.isStop ? { ...arrived, message: undefined } : arrived
-      return this.#requests.arrived(meant, usable, findings)
-    }
-    if (findings.isStop)
+    if (findings.isStop) {
+      if (!isLate) this.#suspect(exchange, frame, findings)
       return records.write(
         { event: 'wire', from: 'server', bytes: { response: frame.bytes.length } }, findings,
       )
+    }
+    const meant = this.#pending.findMeant(exchange, key)
+    if (meant?.isAtServer === true) return this.#requests.arrived(meant, arrived, findings)
     records.note('wire', 'server', findings)
     output.toClient(exchange, frame)
   }
 }
+
+/** The ids under which a lenient reader may find a response in a frame. */
+const lenientKeys = (frame: Frame): readonly IdKey[] =>
+  membersOf(frame)
+    .filter(one => isResponseShaped(one) || lenientResponse(one) !== undefined)
+    .flatMap(keysOf)
 
 const noBytes = Buffer.alloc(0)
 

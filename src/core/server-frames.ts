@@ -1,6 +1,6 @@
 import type { Frame } from '#protocol/frame.js'
-import { isAnonymousResponse, isCancellation, keyIn, keysOf, membersOf } from '#protocol/message.js'
-import { errorCode, type HttpPage, type IdKey, type Notification } from '#protocol/json-rpc.js'
+import { idOf, isBadRequest, isCancellation, keyIn, keysOf, membersOf } from '#protocol/message.js'
+import { errorCode, type HttpPage, type Notification } from '#protocol/json-rpc.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
@@ -58,9 +58,9 @@ export class ServerFrames {
         return this.#httpPage({ exchange, frame, message }, findings)
       case 'batch':
       case 'unusable':
-        if (this.#answerRequests(exchange, frame, findings)) return
+        if (this.#matching.unusable({ exchange, frame }, findings)) return
         this.#core.records.note('wire', 'server', findings)
-        this.#core.output.toClient(exchange, frame)
+        if (!findings.isStop) this.#core.output.toClient(exchange, frame)
     }
   }
 
@@ -97,27 +97,18 @@ export class ServerFrames {
   block(exchange: Exchange, frame: Frame, findings: Findings): void {
     const { kind } = frame.message
     const mayAnswer = kind !== 'request' && kind !== 'notification'
-    if (mayAnswer && this.#answerRequests(exchange, frame, findings)) return
+    if (mayAnswer && this.#matching.unusable({ exchange, frame }, findings)) return
     this.#core.records.write(
       { event: 'wire', from: 'server', bytes: { request: frame.bytes.length } }, findings,
     )
-    for (const { message } of membersOf(frame)) {
-      if (message.kind !== 'request') continue
+    for (const one of membersOf(frame)) {
+      const { message } = one
+      const key = message.kind === 'request' ? message.key : isBadRequest(one) ? keysOf(one)[0] : undefined
+      if (key === undefined) continue
+      const code = message.kind === 'request' ? errorCode.methodNotFound : errorCode.invalidRequest
       this.#core.output.toServer(
-        exchange, errorFrame(message, errorCode.methodNotFound, 'Blocked by mcp-customs'), 'server',
+        exchange, errorFrame({ id: idOf(key), key }, code, 'Blocked by mcp-customs'), 'server',
       )
     }
   }
-
-  /** Answers the requests that an unusable or blocked frame may answer. @returns false if there is none */
-  #answerRequests(exchange: Exchange, frame: Frame, findings: Findings): boolean {
-    const isAnonymous = isAnonymousResponse(frame)
-    return this.#matching.unusable({ exchange, frame }, responseKeysOf(frame), isAnonymous, findings)
-  }
 }
-
-/** The ids of client requests that a server frame may answer. */
-const responseKeysOf = (frame: Frame): readonly IdKey[] =>
-  membersOf(frame)
-    .filter(({ message }) => message.kind !== 'request')
-    .flatMap(keysOf)

@@ -161,6 +161,11 @@ export class ToolLists {
     return own?.key === key && (!this.#core.options.stateless || own.request.exchange === exchange)
   }
 
+  /** True while the relay lists by itself in this session, or without a session on this exchange. */
+  isListingOn(exchange: Exchange): boolean {
+    return this.isListing && (!this.#core.options.stateless || this.#ownListing?.request.exchange === exchange)
+  }
+
   /** True while the relay lists by itself. */
   get isListing(): boolean {
     return this.#ownListing !== undefined

@@ -43,10 +43,14 @@ export interface Batch<Member> {
   readonly members: readonly Member[]
 }
 
-/** A message that MCP does not allow. `keys`: the ids that could be read from it, likeliest first. */
+/**
+ * A message that MCP does not allow. `keys`: the ids that could be read from it, likeliest first.
+ * `isWholeResponse`: it is the whole HTTP response to the requests with these ids.
+ */
 export interface Unusable {
   readonly kind: 'unusable'
   readonly keys: readonly IdKey[]
+  readonly isWholeResponse?: true
 }
 
 /**

@@ -3,7 +3,7 @@ import { isObject, isString, member, parseJson, type Json, type JsonObject } fro
 import type { ErrorResponse, Id, IdKey, Notification, Result } from './json-rpc.js'
 import { fold } from './case-variants.js'
 import {
-  afterSpace, afterValue, byte, eachChild, eachLastMember, slice, stringOf, type Path,
+  afterSpace, afterValue, byte, type Child, eachChild, eachLastMember, slice, stringOf, type Path,
 } from './scan.js'
 import { unmetered } from './unmetered.js'
 
@@ -94,12 +94,20 @@ export const keysIn = (bytes: Buffer): readonly IdKey[] => {
   if (bytes.includes(0)) return keysIn(Buffer.from(bytes.filter(one => one !== 0)))
   const exact: IdKey[] = []
   const folded: IdKey[] = []
+  eachMember(bytes, ({ key, value, to }) => {
+    // A value at the very end may be cut off.
+    const isKey = key?.length === 2 && to < bytes.length && fold(key) === 'id'
+    if (isKey) note(key === 'id' ? exact : folded, bytes, value, to)
+  })
+  return unique([...exact.reverse(), ...folded.reverse()])
+}
+
+/** Visits the members of each message in a text that may be malformed, and those of the elements of a batch. */
+const eachMember = (bytes: Buffer, visit: (member: Child) => void): void => {
   let left = maxMembers
   const read = (at: number) =>
-    eachChild(bytes, at, ({ key, value, to }) => {
-      // A value at the very end may be cut off.
-      const isKey = key?.length === 2 && to < bytes.length && fold(key) === 'id'
-      if (isKey) note(key === 'id' ? exact : folded, bytes, value, to)
+    eachChild(bytes, at, child => {
+      visit(child)
       return --left <= 0
     })
   let next = 0
@@ -114,7 +122,6 @@ export const keysIn = (bytes: Buffer): readonly IdKey[] => {
       })
     }
   }
-  return unique([...exact.reverse(), ...folded.reverse()])
 }
 
 /** Like `keysIn`, for a text of which only the beginning and the end are kept. */
@@ -209,11 +216,36 @@ export const keyIn = (frame: Frame, name: 'requestId' | 'progressToken'): IdKey 
 export const membersOf = (frame: Frame): readonly Frame[] =>
   frame.message.kind === 'batch' ? frame.message.members : [frame]
 
-/** A response whose `id` is missing, cut off, or null as for an unread id (JSON-RPC 2.0, section 5). */
-export const isAnonymousResponse = (frame: Frame): boolean => {
-  if (frame.faults.some(({ kind }) => kind === 'json')) return beginsAsResponse(frame)
-  const value = lenientValue(frame)
-  return isWithoutId(value) && (member(value, 'error') ?? member(value, 'result')) !== undefined
+/**
+ * The ids of the requests that a frame answers for certain, even if it is blocked: no better response follows.
+ * A text that is not JSON may be a line of a log, or may have one around it.
+ */
+export const answeredKeys = (frame: Frame): readonly IdKey[] =>
+  membersOf(frame).filter(isCertainResponse).flatMap(keysOf)
+
+const isCertainResponse = (frame: Frame): boolean => {
+  const { message, faults } = frame
+  if (message.kind === 'unusable' && message.isWholeResponse === true) return true
+  return message.kind === 'page' || (isResponseShaped(frame) && faults.every(({ kind }) => kind !== 'json'))
+}
+
+/** Whether a frame has the members of a response: `jsonrpc`, `result` or `error`, and no `method`. */
+export const isResponseShaped = (frame: Frame): boolean => {
+  const { kind } = frame.message
+  if (kind !== 'unusable') return kind === 'result' || kind === 'error'
+  const names = firstNames(frame.bytes)
+  return names.has('jsonrpc') && (names.has('result') || names.has('error')) && !names.has('method')
+}
+
+/** Whether a frame is a request with a fault. */
+export const isBadRequest = ({ bytes, message }: Frame): boolean =>
+  message.kind === 'unusable' && firstNames(bytes).has('method')
+
+/** Whether a text names a method, and so is no response: perhaps a line of a log that repeats a request. */
+export const namesMethod = ({ bytes }: Frame): boolean => {
+  let isNamed = false
+  eachMember(bytes.subarray(0, maxBytes), ({ key }) => { isNamed ||= key === 'method' })
+  return isNamed
 }
 
 const isWithoutId = (value: JsonObject | undefined): boolean => (member(value, 'id') ?? null) === null
@@ -240,8 +272,8 @@ export const lenientResponse = (frame: Frame): Result | ErrorResponse | undefine
   return { kind: 'error', id: idOf(key), key, error: { code: 0, message: '', ...unmetered(error) } }
 }
 
-/** Whether the text begins as a response does; a line of a log may look like JSON, but has no such names. */
-const beginsAsResponse = ({ bytes }: Frame): boolean => {
+/** The names of the first members of the object with which a text begins. */
+const firstNames = (bytes: Buffer): ReadonlySet<string | undefined> => {
   const names = new Set<string | undefined>()
   const at = afterSpace(bytes, 0)
   if (bytes[at] === byte.openObject) {
@@ -250,7 +282,7 @@ const beginsAsResponse = ({ bytes }: Frame): boolean => {
       return names.size > maxNames
     })
   }
-  return names.has('jsonrpc') && (names.has('result') || names.has('error'))
+  return names
 }
 const maxNames = 16
 

@@ -5,7 +5,7 @@ import { type Json, member } from '#protocol/json.js'
 import {
   errorCode, type ErrorResponse, type IdKey, type Notification, type Result,
 } from '#protocol/json-rpc.js'
-import { numberOf } from '#protocol/message.js'
+import { idOf, isBadRequest, numberOf } from '#protocol/message.js'
 import type { Timers } from '../timers.js'
 import type { SentRequest, Port } from './port.js'
 import type { SharedProcess } from './process.js'
@@ -70,8 +70,9 @@ export class Dispatcher {
     if (exact) this.#requests.hasRead(number)
     if (sentRequest === undefined) {
       // The first response to a cancelled request is only late: no finding.
-      if (!exact || !this.#requests.isLate(number)) this.#record(frame)
-      return
+      if (exact && this.#requests.isLate(number)) return
+      const only = this.#requests.only()
+      return only ? report(only, withFault(frame, 'a response with an id of no request')) : this.#record(frame)
     }
     if (exact) this.#requests.close(sentRequest)
     report(sentRequest, restoredResponse(frame, message, sentRequest.names, number))
@@ -112,6 +113,13 @@ export class Dispatcher {
   }
 
   #unusable(frame: Frame, keys: readonly IdKey[]): void {
+    const [key] = isBadRequest(frame) ? keys : []
+    if (key !== undefined) {
+      this.#process.child?.send(
+        stdioExchange, errorFrame({ id: idOf(key), key }, errorCode.invalidRequest, 'Invalid request'),
+      )
+      return this.#record(withoutKeys(frame))
+    }
     if (this.#sendUnusable(frame, keys)) return
     const only = this.#requests.only()
     if (only) report(only, withoutKeys(frame))

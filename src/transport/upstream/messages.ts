@@ -155,7 +155,7 @@ export const unexpectedBody = ({ status, headers }: HttpReply, asked: readonly I
 
 const httpFault = (message: string, keys: readonly IdKey[]): Frame => ({
   bytes: Buffer.alloc(0),
-  message: { kind: 'unusable', keys },
+  message: { kind: 'unusable', keys, isWholeResponse: true },
   faults: [{ kind: 'http', path: '', message }],
 })
 
@@ -210,5 +210,5 @@ export const wholeBody = async (
 export const answering = (frame: Frame, asked: () => readonly IdKey[]): Frame => {
   const { message } = frame
   if (message.kind !== 'unusable' || message.keys.length > 0) return frame
-  return { ...frame, message: { ...message, keys: asked() } }
+  return { ...frame, message: { ...message, keys: asked(), isWholeResponse: true } }
 }

@@ -267,10 +267,16 @@ t.test('what names no request goes to the only exchange that waits', async t => 
   child().say(logged)
   child().say('noise')
   child().say(answer('99'))
-  t.same(
-    first().heard(), [`one ${logged}`, 'one noise', `stdio ${answer('99')}`],
-    'but for answers, which name one',
-  )
+  t.same(first().heard(), [`one ${logged}`, 'one noise', `one ${answer('99')}`])
+})
+
+t.test('a malformed request of the server gets an error under its id, and ends no request of a client', async t => {
+  const { first, child } = setUp()
+  first().port.send(exchange('one'), ask('1'))
+  child().say('{"id":1,"method":"ping"}')
+  t.match(child().frames.at(-1)?.message, { kind: 'error', id: 1, error: { code: -32600 } })
+  child().say(answer('1'))
+  t.same(first().heard(), ['stdio {"id":1,"method":"ping"}', `one ${answer('1')}`])
 })
 
 t.test('after a request was given up, what names none may be about it, until the process has read of it', async t => {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { stdioExchange, type Exchange } from '#core/event.js'
+import { type Exchange, exchangeNamed, stdioExchange } from '#core/event.js'
 import type { Frame } from '#protocol/frame.js'
 import { isString } from '#protocol/json.js'
 import { isModernRequest } from '#transport/http/headers.js'
@@ -26,6 +26,13 @@ export const refusedWith = ({ status }: HttpReply): string => {
   return `the server answered HTTP ${status}${hint}`
 }
 
+/** A stream that answers no request, and the responses to notifications. */
+const unasked = exchangeNamed('unasked')
+
+/** A frame that is no message concerns only the requests of the POST whose response it came in. */
+export const exchangeFor = (call: Call | undefined, { message }: Frame): Exchange =>
+  message.kind === 'unusable' && call?.hasRequests !== true ? unasked : (call?.exchange ?? stdioExchange)
+
 /** Reads responses to the end, and resumes their streams when a connection is cut. */
 export class HttpResponses {
   readonly #options: ResponseOptions
@@ -40,7 +47,7 @@ export class HttpResponses {
     const kind = bodyKind(reply)
     if (kind === 'error') {
       const error = await this.error(call, reply)
-      if (error !== undefined) this.#options.onMessage(exchange, error)
+      if (error !== undefined) this.#options.onMessage(exchangeFor(call, error), error)
       return refusedWith(reply)
     }
     if (kind === 'other') {
@@ -73,7 +80,7 @@ export class HttpResponses {
   /** Reports every message of a body to `onMessage` of the options. @throws what the connection fails with */
   async read(reply: HttpReply, position: Cursor, call?: Call): Promise<void> {
     await this.readWith(reply, received => {
-      if ('bytes' in received) this.#options.onMessage(call?.exchange ?? stdioExchange, received)
+      if ('bytes' in received) this.#options.onMessage(exchangeFor(call, received), received)
     }, position, call)
   }
 

@@ -14,7 +14,7 @@ import {
   agreedBy, HttpHandshake, isInitialize, isInitialized, renew, versionBy, type Agreed,
 } from './handshake.js'
 import { LegacySse, mayBeLegacy } from './legacy.js'
-import { backoff, HttpResponses, listen, refusedWith, type Backoff } from './responses.js'
+import { backoff, exchangeFor, HttpResponses, listen, refusedWith, type Backoff } from './responses.js'
 
 export interface HttpSessionOptions {
   readonly url: URL
@@ -171,7 +171,7 @@ class UpstreamSession extends HttpSide {
       if (agreed?.id !== undefined && !isModernRequest(frame) && hasLostSession(reply, error)) {
         return this.#sessionLost(call, agreed, first)
       }
-      if (error !== undefined) this.#onMessage(call.exchange, error)
+      if (error !== undefined) this.#onMessage(exchangeFor(call, error), error)
       return refusedWith(reply)
     }
     if (isInitialize(frame)) this.#handshake.enter(agreedBy(frame, reply))
