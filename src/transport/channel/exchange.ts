@@ -95,6 +95,7 @@ class Place implements ProcessSlot {
 export class ChannelResponse extends Writable implements FrontResponse {
   readonly req: ChannelRequest
   readonly socket = null
+  readonly isWrittenLater = true
   headersSent = false
   readonly #wire: Wire
   readonly #exchange: number

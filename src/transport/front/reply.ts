@@ -279,7 +279,8 @@ export class Reply {
 
   #over(): void {
     this.#state = 'done'
-    if (this.#whole !== undefined && this.#response.writableFinished === true) release(this.#whole)
+    const { writableFinished, isWrittenLater } = this.#response
+    if (this.#whole !== undefined && writableFinished === true && isWrittenLater !== true) release(this.#whole)
     this.#onDrain()
     this.#onOver()
   }

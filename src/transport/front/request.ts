@@ -38,8 +38,10 @@ export interface FrontResponse {
   readonly closed: boolean
   readonly writableLength: number
   readonly writableNeedDrain: boolean
-  /** True when the operating system has all bytes; undefined over the channel. */
+  /** True when the operating system has all bytes, unless `isWrittenLater`. */
   readonly writableFinished?: boolean
+  /** Its bytes may be written after it is over: they must not be freed then (channel). */
+  readonly isWrittenLater?: true
   readonly socket: { cork(): void; uncork(): void } | null
   readonly req: Pick<FrontRequest, 'headers'>
   writeHead(status: number, headers?: OutgoingHttpHeaders | (string | string[])[]): unknown
