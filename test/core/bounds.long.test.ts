@@ -190,6 +190,10 @@ t.test('an exception outside of flows ends the session, and every waiting reques
       ['close', /the relay failed/],
     ],
   )
+  // The session ends as it does after every failure.
+  const reason = 'the relay failed'
+  script.perform({ type: 'server-gone', reason, isFailure: true })
+  script.perform({ type: 'session-ended', reason })
   t.match(script.entries.at(-1), { event: 'session/end', verdict: 'block', reason: /the relay failed/ })
   t.match(
     script.client({ jsonrpc: '2.0', id: 2, method: 'ping' }),

@@ -127,7 +127,9 @@ for (const profile of [[], ['--profile', 'openai-strict']]) void t.test(
       'the server\'s own definition has drifted, and the entry for te* is for another client')
     changed.relay.closeInput()
     await changed.relay.exit
-    t.ok(auditOf(audit).some(({ findings }) => findings.some(({ rule }) => rule === 'tool/drift')))
+    // The log goes on with a checkpoint, which has no findings.
+    const decisions = auditOf(audit).filter(({ event }) => event !== 'audit/checkpoint')
+    t.ok(decisions.some(({ findings }) => findings.some(({ rule }) => rule === 'tool/drift')))
   },
 )
 

@@ -99,15 +99,17 @@ t.test('a session is found by whose token began it, and by nobody else', async t
   })
   const file = join(t.testdir({ tokens: 'a\nb\n' }), 'tokens')
   const { url } = await relayTo(t, '--token-file', file, server)
-  const as = (token: string) => ({ authorization: `Bearer ${token}`, 'mcp-session-id': 'theirs' })
   const begun = await fetch(url, { method: 'POST', headers: {
     ...post, authorization: 'Bearer a',
   }, body: request(
     1, 'initialize',
     { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
   ) })
-  t.equal(begun.headers.get('mcp-session-id'), 'theirs')
+  const id = begun.headers.get('mcp-session-id') ?? ''
+  t.match(id, /^theirs\../, 'the id is bound to its owner')
+  const as = (token: string, session = id) => ({ authorization: `Bearer ${token}`, 'mcp-session-id': session })
   t.equal((await ask(url, request(1, 'ping'), as('a'))).status, 200)
+  t.equal((await ask(url, request(1, 'ping'), as('a', 'theirs'))).status, 404, 'without the proof of its owner')
   t.equal((await ask(url, request(1, 'ping'), as('b'))).status, 404)
   for (const method of ['GET', 'DELETE']) {
     t.equal(
