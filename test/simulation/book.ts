@@ -4,6 +4,9 @@ import type { World } from './world.js'
 /** The longest time of a listing by the relay, in milliseconds. */
 export const listMs = 3000
 
+/** How long the right answer may follow a stray frame, in milliseconds. */
+const strayMs = 5000
+
 /** The type that a tool's output schema asks for. */
 export type Kind = 'integer' | 'string'
 
@@ -185,6 +188,8 @@ export class Book {
   }
 
   isStrict = true
+  /** When a server last sent an answer to no open request: the only request may get an error 5 s later. */
+  strayAt = Infinity
   /** A server has sent errors that name no request. */
   isMuddled = false
   /** How the invariant about lists is called; a reload separates the sessions of a group. */
@@ -196,6 +201,7 @@ export class Book {
 
   #error(asked: Asked, { code, message }: { code: number; message: string }, isServers: boolean): void {
     if (isServers || asked.isLoose || asked.method !== 'tools/call') return
+    if (code === -31000 && message.includes('wire/') && this.#world.clock.time >= this.strayAt + strayMs) return
     const kind = this.kindOf(asked)
     const [first] = asked.given
     if (code === -32602 && kind !== undefined && kind !== 'none')

@@ -134,7 +134,8 @@ export abstract class World {
 
   #time(): readonly Action[] {
     const next = this.clock.next()
-    if (next === undefined) return []
+    // No time passes before the turn of the event loop ends.
+    if (next === undefined || this.clock.hasImmediates) return []
     const act = () => this.clock.fire(next)
     // The next timer, or a longer wait.
     const wait = (ms: number): Action =>

@@ -262,6 +262,7 @@ export abstract class ServerActor implements Actor {
 
   #again(one: Received, chance: Chance): void {
     if (one.asked) one.asked.isLoose = true
+    this.book.strayAt = this.world.clock.time
     this.#give(one, chance)
   }
 

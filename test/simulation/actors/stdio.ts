@@ -94,6 +94,7 @@ export class StdioActor extends ServerActor {
       actions.push({ label: `${this.name} makes noise`, weight: 0.2, act: () => void this.#out.write('debug: hello\n') })
       actions.push({ label: `${this.name} sends an anonymous error`, weight: 0.1, act: () => {
         this.book.isMuddled = true
+        this.book.strayAt = this.world.clock.time
         for (const asked of this.book.asked.values()) if (!asked.isAnswered) asked.isLoose = true
         for (const { message } of this.open) if (message.method === 'tools/list') this.tools.blind(this.name, this.world.clock.time + listMs)
         this.#write({ id: null, error: { code: -32700, message: 'Parse error' } })
