@@ -42,8 +42,8 @@ export class Upstreams {
         scopesOf: tool => (this.#current.get(name) ?? upstream).scopesOf(tool),
         open: opening => {
           const now = this.#current.get(name)
-          if (now?.kind === upstream.kind) now.open(opening)
-          else turnAway(opening.transport)
+          if (now?.kind === upstream.kind) return now.open(opening)
+          return turnAway(opening.transport)
         },
       }
       paths.set(`/${name}/mcp`, endpoint)
@@ -138,7 +138,7 @@ export class Upstream {
     return { isReachable: await connector.ready(), problem: health.problem }
   }
 
-  open(opening: NewSession): void {
+  open(opening: NewSession): Promise<void> {
     const { guard, connector, sessionStarted, sessionEnded } = this.#options
     const { kind, joined, peer, shared, agreed } = opening
     const session = openSession(
@@ -148,7 +148,7 @@ export class Upstream {
     this.#sessions.add(session)
     sessionStarted()
     session.start()
-    void session.ended.then(ended => {
+    return session.ended.then(ended => {
       this.#sessions.delete(session)
       sessionEnded(ended)
       this.#closeIfLast()

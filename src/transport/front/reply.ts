@@ -280,7 +280,7 @@ export class Reply {
   #over(): void {
     this.#state = 'done'
     const { writableFinished, isWrittenLater } = this.#response
-    if (this.#whole !== undefined && writableFinished === true && isWrittenLater !== true) release(this.#whole)
+    if (this.#whole && writableFinished === true && isWrittenLater !== true) release(this.#whole)
     this.#onDrain()
     this.#onOver()
   }

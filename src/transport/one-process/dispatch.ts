@@ -71,7 +71,8 @@ export class Dispatcher {
     if (sentRequest === undefined) {
       // The first response to a cancelled request is only late: no finding.
       if (exact && this.#requests.isLate(number)) return
-      const only = this.#requests.only()
+      // An answer to a request that is over is no answer to another one, which may be another client's.
+      const only = this.#requests.wasSent(number) ? undefined : this.#requests.only()
       return only ? report(only, withFault(frame, 'a response with an id of no request')) : this.#record(frame)
     }
     if (exact) this.#requests.close(sentRequest)

@@ -58,6 +58,11 @@ export class SharedRequests {
     }
   }
 
+  /** True for the number of a request, open or over. */
+  wasSent(number: number): boolean {
+    return number >= 1 && number <= this.#last
+  }
+
   /** True for the first response to a cancelled request. */
   isLate(number: number): boolean {
     return this.#givenUp.delete(number)

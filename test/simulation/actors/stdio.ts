@@ -23,6 +23,7 @@ class Child extends EventEmitter {
 
 /** A server that is a process. */
 export class StdioActor extends ServerActor {
+  isKilled = false
   readonly child: Child
   /** Its own ends of its pipes. */
   readonly #in: End
@@ -123,7 +124,8 @@ export class StdioActor extends ServerActor {
   }
 
   #garble(two: readonly Received[]): void {
-    for (const { asked } of two) if (asked) asked.isLoose = true
+    // Of several open requests none can be meant: they get no answer.
+    for (const { asked } of two) if (asked) asked.isLoose = asked.isForgotten = true
     const texts = two.map(({ message: { id } }) =>
       `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[{"type":"text","text":"garbled"}]}}`)
     for (const one of two) this.close(one)
@@ -216,6 +218,8 @@ export class Processes {
   signal(pid: number, signal: NodeJS.Signals | 0): boolean {
     const actor = this.running.find(({ child }) => child.pid === pid)
     if (actor === undefined) throw Object.assign(new Error('no such process'), { code: 'ESRCH' })
+    // The kernel ends it at once; that its parent hears of it takes a while.
+    if (signal === 'SIGKILL') actor.isKilled = true
     if (signal !== 0) this.world.soon(`${actor.name} is killed`, this.world.main, () => actor.exit(null, signal))
     return true
   }

@@ -209,7 +209,7 @@ export class Gateway extends World {
   }
 
   check(): void {
-    const own = this.processes.running.filter(({ client }) => client !== undefined).length
+    const own = this.processes.running.filter(one => one.client !== undefined && !one.isKilled).length
     if (own > this.settings.maxProcesses)
       this.violate('places', `${own} processes of sessions run, ${this.settings.maxProcesses} may`)
   }

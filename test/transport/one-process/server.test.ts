@@ -644,3 +644,13 @@ t.test('an id that is none by JSON\'s grammar ends nothing, whoever says it', as
   }
   t.match(ear.heard().at(0), /^one /, 'the only one that waits is told')
 })
+
+t.test('a second answer to a request is no answer to the only request that is open', async t => {
+  const { ears: [a, b], child } = setUp(2)
+  a?.port.send(exchange('one'), ask('1'))
+  child().say(answer('1'))
+  b?.port.send(exchange('two'), ask('1'))
+  child().say(answer('1'))
+  t.same(b?.heard(), [])
+  t.same(a?.heard(), [`one ${answer('1')}`, `stdio ${answer('1')}`])
+})

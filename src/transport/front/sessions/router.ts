@@ -35,8 +35,11 @@ export interface Endpoint {
    */
   shared?:
     ((id: string | undefined, owner: string, kind: 'session' | 'group') => SharedSession) | undefined
-  /** Called for each new session, before its first event. It starts the session's transport, now or later. */
-  open(opening: NewSession): void
+  /**
+   * Called for each new session, before its first event. It starts the session's transport, now or later.
+   * @returns resolves when the session's process has ended; nothing where it has none
+   */
+  open(opening: NewSession): Promise<void> | void
 }
 
 /** A new session, to be connected to a server. */
@@ -324,10 +327,11 @@ export class SessionRouter {
       },
     })
     if (!this.#sessions.add(session, client, kind === 'stateless')) return undefined
-    if (kind === 'own' && !this.#reserveProcess(session, arrival, client)) return undefined
+    const place = kind === 'own' ? this.#reserveProcess(session, arrival, client) : noPlace
+    if (place === undefined) return undefined
     for (const name of id === undefined ? names : [idName(id)]) this.#sessions.name(session, name)
     try {
-      endpoint.open({
+      const ended = endpoint.open({
         path: this.#path,
         kind,
         transport: session,
@@ -338,21 +342,24 @@ export class SessionRouter {
         peer: arrival.peer,
         headers: this.headersFor(arrival),
       })
+      void Promise.all([session.closed, ended]).then(place)
     } catch (error) {
+      place()
       void session.close()
       throw error
     }
     return session
   }
 
-  /** Counts the session's process in the quota, until the gateway has closed the session. */
-  #reserveProcess(session: FrontSession, arrival: Arrival, client: string): boolean {
+  /** Counts the session's process in the quota. @returns to be called when the process has ended */
+  #reserveProcess(session: FrontSession, arrival: Arrival, client: string): (() => void) | undefined {
     const release = (arrival.processSlot ?? this.#processes.processSlot(client)).reserve()
-    if (release) void session.closed.then(release)
-    else this.#sessions.remove(session)
-    return release !== undefined
+    if (release === undefined) this.#sessions.remove(session)
+    return release
   }
 }
+
+const noPlace = (): void => undefined
 
 /** Long ids are hashed, because the server chooses their length. */
 const idName = (id: string): string => `id ${id.length > 64 ? hash('sha256', id, 'base64url') : id}`
