@@ -73,7 +73,9 @@ export class Dispatcher {
       if (exact && this.#requests.isLate(number)) return
       // An answer to a request that is over is no answer to another one, which may be another client's.
       const only = this.#requests.wasSent(number) ? undefined : this.#requests.only()
-      return only ? report(only, withFault(frame, 'a response with an id of no request')) : this.#record(frame)
+      if (only === undefined) return this.#record(frame)
+      // The client may use the same number: the relay must not take the response for that to its request.
+      return report(only, { ...frame, message: { ...message, id: noId, key: JSON.stringify(noId) } })
     }
     if (exact) this.#requests.close(sentRequest)
     report(sentRequest, restoredResponse(frame, message, sentRequest.names, number))
@@ -146,6 +148,9 @@ export class Dispatcher {
 
 const report = ({ port, exchange }: SentRequest, frame: Frame): void =>
   port.report({ type: 'frame', exchange, frame })
+
+/** In the place of an id that no request of the process has. */
+const noId = 'of no request'
 
 const toNobody: Fault = {
   kind: 'json-rpc', path: '', isMinor: true,
