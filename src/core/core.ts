@@ -6,7 +6,7 @@ import { Driver, type Flow } from './flow.js'
 import type { Effect, Exchange, Side } from './event.js'
 import { actionOf, Findings, type Policy } from './findings.js'
 import { type Ledger, processLedger } from './memory.js'
-import type { RelayOptions } from './options.js'
+import { accessRules, type RelayOptions } from './options.js'
 import { type Mending, mendingFor, type Mends } from './mend.js'
 import { Order, Replies } from './order.js'
 import { Records } from './records.js'
@@ -60,13 +60,13 @@ export class Core {
 
   /**
    * @param from the side that sent the frame, or the frame's meter for findings about a part of it
-   * @param stopping a rule that blocks here, whatever the policy says
+   * @param stopping rules that block here, whatever the policy says
    */
-  readonly findings = (from: Side | Meter, stopping?: RuleName): Findings =>
+  readonly findings = (from: Side | Meter, ...stopping: readonly RuleName[]): Findings =>
     new Findings(
-      stopping === undefined
+      stopping.length === 0
         ? this.#current.unmended
-        : new Map([...this.#current.unmended, [stopping, 'block']]),
+        : new Map([...this.#current.unmended, ...stopping.map(rule => [rule, 'block'] as const)]),
       this.options.maxFindings,
       from instanceof Meter ? from : new Meter(this.#turns[from]),
     )
@@ -121,7 +121,7 @@ export class Core {
   #having<Asked extends Power>(power: Asked): readonly Having<Asked>[] {
     const { policy, rules } = this.options
     if (this.#on?.policy !== policy)
-      this.#on = { policy, rules: byPower(rules.filter(({ name }) => actionOf(policy, name) !== 'off')) }
+      this.#on = { policy, rules: byPower(rules.filter(isOn(policy))) }
     return this.#on.rules[power]
   }
 }
@@ -131,6 +131,10 @@ interface Having<Asked extends Power> {
   readonly rule: RuleName
   readonly find: (subject: Subjects[Asked], meter: Meter) => readonly Problem[]
 }
+
+/** Whether a rule is asked. A rule that is off may still hold for clients whose access is restricted. */
+const isOn = (policy: Policy) => ({ name }: Rule): boolean =>
+  actionOf(policy, name) !== 'off' || accessRules.includes(name)
 
 type RulesByPower = { readonly [Asked in Power]: readonly Having<Asked>[] }
 

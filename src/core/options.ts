@@ -6,7 +6,7 @@ import type { Checked, Subject } from './check.js'
 import type { Entry, Identity } from './event.js'
 import type { Ledger } from './memory.js'
 import type { Policy } from './findings.js'
-import type { Rule } from './rule.js'
+import type { Rule, RuleName } from './rule.js'
 import type { Shapes } from './shape.js'
 import type { Implementation } from './terms.js'
 import type { SharedOptions } from './shared.js'
@@ -121,6 +121,21 @@ export const fits = (name: string, pattern: string): boolean => {
  */
 export const grants = (scopes: readonly string[] | undefined, needed: readonly string[] = []): boolean =>
   scopes === undefined || needed.every(scope => scopes.includes(scope))
+
+/** Rules that block the frames of clients under any policy where access is restricted. */
+export const accessRules: readonly RuleName[] = ['wire/json', 'wire/json-rpc', 'wire/ambiguous']
+
+/**
+ * Whether the operator restricts who may call which tool: by tokens, scopes, or names. There, a client's frame
+ * that a lenient server could read as a call passes only where the relay reads it too.
+ * @param scopes see `Envelope`
+ */
+export const restrictsAccess = (
+  { names, tools, peer }: Pick<RelayOptions, 'names' | 'tools' | 'peer'>,
+  scopes: readonly string[] | undefined,
+): boolean =>
+  scopes !== undefined || names !== undefined || peer?.token !== undefined || peer?.subject !== undefined
+  || [...tools.values()].some(({ denied, scopes: needed }) => denied === true || needed !== undefined)
 
 /**
  * How a relay judges. `policy`, `tools`, `names` and `shapes` are read at each use, because the operator may

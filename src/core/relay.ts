@@ -7,7 +7,7 @@ import { Batches, type Stages } from './batches.js'
 import { Core } from './core.js'
 import { type Effect, type Event, type Exchange, type Side, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
-import type { RelayOptions } from './options.js'
+import { accessRules, type RelayOptions, restrictsAccess } from './options.js'
 import { Waiting } from './order.js'
 import { eventOf } from './records.js'
 import { blocked, errorFrame, headerMismatch, isMismatch } from './refusal.js'
@@ -306,7 +306,10 @@ export class Relay {
 
   /** The rules' findings about a frame as a whole. */
   #frameFindings(from: Side, exchange: Exchange, frame: Frame): Findings {
-    const findings = this.#core.findings(from)
+    const { options } = this.#core
+    const isRestricted =
+      from === 'client' && !isClear(frame) && restrictsAccess(options, frame.envelope?.scopes)
+    const findings = this.#core.findings(from, ...(isRestricted ? accessRules : []))
     const terms = from === 'server' ? this.#requests.termsOn(exchange) : undefined
     const { revision } = terms ?? this.#core.handshake.legacyTerms(frame.envelope?.headers)
     this.#core.ask('onFrame', { frame, from, revision }, findings, '')
@@ -324,6 +327,10 @@ const skipsQueue = ({ message }: Frame): boolean =>
 
 const isRequest = (key: IdKey) => (event: Event): boolean =>
   event.type === 'frame-received' && event.frame.message.kind === 'request' && event.frame.message.key === key
+
+/** A request, or a response, in which the strict reader has found no fault. */
+const isClear = ({ message: { kind }, faults }: Frame): boolean =>
+  faults.length === 0 && (kind === 'request' || kind === 'result' || kind === 'error')
 
 const isListChange = ({ message }: Frame): boolean =>
   message.kind === 'notification' && message.method === 'notifications/tools/list_changed'
