@@ -26,7 +26,7 @@ export const pinEdits = (
   { spellText }: Document, elements: readonly TextValue[], pin: Pin | undefined,
 ): readonly Splice[] => {
   const element = pin && elements.findLast(({ text }) => text === pin.from)
-  return element && pin ? [replace(element, spellText(pin.to))] : []
+  return element ? [replace(element, spellText(pin.to))] : []
 }
 
 export const optionWords = ({ server, policy, profile, lock }: WrapOptions): readonly string[] => [

@@ -126,8 +126,8 @@ export const grants = (scopes: readonly string[] | undefined, needed: readonly s
 export const accessRules: readonly RuleName[] = ['wire/json', 'wire/json-rpc', 'wire/ambiguous']
 
 /**
- * Whether the operator restricts who may call which tool: by tokens, scopes, or names. There, a client's frame
- * that a lenient server could read as a call passes only where the relay reads it too.
+ * Whether the operator restricts who may call which tool: by tokens, scopes, or names. There, a frame of the
+ * client that a lenient server could read as a call passes only where the relay reads it too.
  * @param scopes see `Envelope`
  */
 export const restrictsAccess = (
@@ -135,7 +135,7 @@ export const restrictsAccess = (
   scopes: readonly string[] | undefined,
 ): boolean =>
   scopes !== undefined || names !== undefined || peer?.token !== undefined || peer?.subject !== undefined
-  || [...tools.values()].some(({ denied, scopes: needed }) => denied === true || needed !== undefined)
+  || [...tools.values()].some(({ denied, scopes: needed }) => denied || needed !== undefined)
 
 /**
  * How a relay judges. `policy`, `tools`, `names` and `shapes` are read at each use, because the operator may

@@ -52,9 +52,9 @@ export class ResponseMatching {
   }
 
   /**
-   * Handles a server frame that cannot be used as a message, or that is blocked. If it is blocked, each request
-   * that it answers for certain gets our error; any other is only suspected to be answered by it. If the
-   * policy lets it pass, it answers the first request that a lenient reader finds.
+   * Handles a server frame that cannot be used as a message, or that is blocked. If it is blocked, each
+   * request that it answers for certain gets our error; any other is only suspected to be answered by it. If
+   * the policy lets it pass, it answers the first request that a lenient reader finds.
    * @returns false when the frame answers no request
    */
   unusable(arrived: Omit<Arrived, 'message'>, findings: Findings): boolean {

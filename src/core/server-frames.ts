@@ -60,7 +60,7 @@ export class ServerFrames {
       case 'unusable':
         if (this.#matching.unusable({ exchange, frame }, findings)) return
         this.#core.records.note('wire', 'server', findings)
-        if (!findings.isStop) this.#core.output.toClient(exchange, frame)
+        this.#core.output.toClient(exchange, frame)
     }
   }
 

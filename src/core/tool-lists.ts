@@ -163,7 +163,8 @@ export class ToolLists {
 
   /** True while the relay lists by itself in this session, or without a session on this exchange. */
   isListingOn(exchange: Exchange): boolean {
-    return this.isListing && (!this.#core.options.stateless || this.#ownListing?.request.exchange === exchange)
+    const own = this.#ownListing
+    return own !== undefined && (!this.#core.options.stateless || own.request.exchange === exchange)
   }
 
   /** True while the relay lists by itself. */

@@ -102,7 +102,7 @@ export const keysIn = (bytes: Buffer): readonly IdKey[] => {
   return unique([...exact.reverse(), ...folded.reverse()])
 }
 
-/** Visits the members of each message in a text that may be malformed, and those of the elements of a batch. */
+/** Visits the members of each message in a text that may be malformed, and of the elements of a batch. */
 const eachMember = (bytes: Buffer, visit: (member: Child) => void): void => {
   let left = maxMembers
   const read = (at: number) =>
@@ -217,7 +217,8 @@ export const membersOf = (frame: Frame): readonly Frame[] =>
   frame.message.kind === 'batch' ? frame.message.members : [frame]
 
 /**
- * The ids of the requests that a frame answers for certain, even if it is blocked: no better response follows.
+ * The ids of the requests that a frame answers for certain, even if it is blocked: no better response
+ * follows.
  * A text that is not JSON may be a line of a log, or may have one around it.
  */
 export const answeredKeys = (frame: Frame): readonly IdKey[] =>

@@ -237,7 +237,8 @@ t.test('what was changed by hand after install stays when it is uninstalled', as
   const { text, steps } = planInstall(source(before), installing())
   const edited = text.replace('"b"', '"b", "c"').replace('// mine', '// still mine')
     .replace('"one": {', '"one": {"timeout": 5, ')
-  const { text: back } = planUninstall(source(edited), removing(steps.filter(isChange).map(({ note }) => note)))
+  const notes = steps.filter(isChange).map(({ note }) => note)
+  const { text: back } = planUninstall(source(edited), removing(notes))
   t.equal(
     back,
     '{"mcpServers": {\n  // still mine\n  "one": {"timeout": 5, "command": "a", "args": ["b", "c"]}\n}}',

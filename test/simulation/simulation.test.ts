@@ -3,6 +3,9 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 
+// Beside the files of other rooms, since it takes long.
+t.jobs = 1
+
 const cli = fileURLToPath(new URL('cli.js', import.meta.url))
 
 /** Without the loader of tap, with which an import takes time that the simulated clock does not know. */

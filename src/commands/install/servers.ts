@@ -80,7 +80,8 @@ export const lockWord = (lock: string, { shared, folder }: ClientFile): string =
  * @throws CustomsError
  */
 export const clientServers = async (
-  server: string | undefined, { client, project, file: given }: LockFlags, { machine, installation, tell }: Context,
+  server: string | undefined, { client, project, file: given }: LockFlags,
+  { machine, installation, tell }: Context,
 ): Promise<readonly ToLock[]> => {
   const files = client === undefined
     ? await readableFiles(machine)

@@ -219,7 +219,11 @@ export class ClientActor implements Actor {
       this.book.dismiss(one.asked.marker)
     }
     if (one.kind === 'initialize') this.#isBeginning = false
-    if (one.kind === 'stream') this.#dismissStream()
+    if (one.kind === 'stream') {
+      this.#dismissStream()
+      // Answers may have been on it.
+      for (const { asked } of this.open) if (asked) asked.isLoose = asked.isForgotten = true
+    }
     this.open.splice(this.open.indexOf(one), 1)
   }
 
