@@ -18,8 +18,11 @@ export const nested = (depth: number, wrap: (inner: Json) => Json, inner: Json =
   depth === 0 ? inner : nested(depth - 1, wrap, wrap(inner))
 export const json = (text: string): Json => JSON.parse(text) as Json
 export const schema = (one: Json): Subject => ({ kind: 'schema', schema: one, path: '' })
-export const value =
-  (one: JsonObject | boolean, of: Json): Subject => ({ kind: 'value', schema: one, value: of, path: '' })
+/** A value with its bytes, as the relay has it from a frame. */
+export const value = (one: JsonObject | boolean, of: Json): Subject => ({
+  kind: 'value', schema: one, value: of, path: '',
+  source: { bytes: Buffer.from(JSON.stringify(of)), path: [] },
+})
 
 /** A name, the question, and what kinds of answer are right; the empty one stands for no problem. */
 export type Case = readonly [string, () => Subject, readonly string[]]
