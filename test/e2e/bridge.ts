@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Revision } from '#protocol/revisions/index.js'
 import type { Reaction } from './cases.js'
@@ -49,7 +50,7 @@ export interface Setup {
 }
 
 export interface Test {
-  teardown(handler: () => void): unknown
+  teardown(handler: () => void | Promise<void>): unknown
 }
 
 export interface Bridge {
@@ -69,9 +70,23 @@ const linesOf = (file: string): string[] => {
 /** A directory of the test's own, gone when it ends. */
 export const scratch = (t: Test): string => {
   const directory = mkdtempSync(join(tmpdir(), 'mcp-customs-'))
-  // Processes that were just killed may still write.
-  t.teardown(() => rmSync(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }))
+  t.teardown(() => removed(directory))
   return directory
+}
+
+/**
+ * Processes that were just killed, and this one, may still write. `maxRetries` of Node does not do: it waits
+ * without letting this process go on, and does not read the folder again.
+ */
+const removed = async (directory: string): Promise<void> => {
+  for (let left = 20; ; left--) {
+    try {
+      return rmSync(directory, { recursive: true, force: true })
+    } catch (error) {
+      if (left === 0) throw error
+      await pause(100)
+    }
+  }
 }
 
 /** Writes a script and gives the command that plays it; `received` is where the server notes what it got. */
