@@ -31,8 +31,6 @@ export interface Claims {
 export interface UpstreamToken {
   /** The Authorization header. */
   readonly header: string
-  /** The server does not accept it (HTTP 401). */
-  refused?(): void
 }
 
 /** Why there are no claims: the token is not valid, or it cannot be checked now. */

@@ -202,7 +202,6 @@ export class HttpFront {
     this.#open.set(response, arrival)
     response.once('close', () => {
       this.#places.release(client)
-      if (response.statusCode === 401) arrival.upstream?.refused?.()
       this.#answered(response)
     })
     const { backend } = this.#options
