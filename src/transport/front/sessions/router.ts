@@ -133,6 +133,8 @@ export class SessionRouter {
     const other = endpoint.server !== this.#endpoint.server
     for (const session of this.#sessions.all()) {
       if (other || (session.kind === 'stateless' && session.idle)) session.end('the server was replaced')
+      // Later requests of these clients belong to another session, which would not learn of changed lists.
+      else if (session.kind === 'stateless') session.endStreams()
     }
     this.#endpoint = endpoint
     this.#emptied = undefined
