@@ -20,6 +20,8 @@ export interface Actor {
 
 export interface Step {
   readonly label: string
+  /** Which of those with this label. */
+  readonly at: number
   readonly seed: number
 }
 
@@ -176,12 +178,12 @@ export abstract class World {
   }
 
   /** Performs one step, and all that follows from it at once. */
-  async step(action: Action, seed: number): Promise<void> {
-    this.steps.push({ label: action.label, seed })
-    this.say(`${this.clock.time} ${action.label}`)
+  async step({ label, act }: Action, at: number, seed: number): Promise<void> {
+    this.steps.push({ label, at, seed })
+    this.say(`${this.clock.time} ${label}`)
     const chance = new Chance(seed)
     const keepsTurn = this.#keepsTurns && chance.is(0.25)
-    action.act(chance)
+    act(chance)
     await this.settle(!keepsTurn)
     while (this.#until > this.clock.time && !this.#isPressed) {
       const next = this.clock.next()
