@@ -36,7 +36,8 @@ const maxText = 4096
 /** The clauses of a text or of JSON, as lower-case words; `SESSION_NOT_FOUND` is one. */
 const clausesOf = (text: string): readonly string[] =>
   text.slice(0, maxText).replace(/(session.?id): /gi, '$1 ')
-    .split(/[.;!?](?=\s|"|$)|[:,]\s|[\n<>{}[\]]|"\s?[:,]\s?"?/).map(clause => clause.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
+    .split(/[.;!?](?=\s|"|$)|[:,]\s|[\n<>{}[\]]|"\s?[:,]\s?"?/)
+    .map(clause => clause.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
       .replace(/n['’]t\b/g, 'nt').replace(/[^\p{L}\p{N}.]+/gu, ' ').trim())
 
 const saysLost = (clause: string): boolean =>
@@ -64,5 +65,5 @@ const wantsHandshake = new RegExp('(?:^|\\b(?:server|session|connection|transpor
 /** A session of another kind, or another fault than that the session is lost. */
 const isAboutElse = new RegExp('\\b(?:limit|too many|max(?:imum)?|exceed(?:s|ed)?|quota|tokens?|credentials?|'
   + 'passwords?|cookies?|permissions?|busy|locked|arguments?|param(?:eter)?s?|propert(?:y|ies)|field|tools?|'
-  + 'creat(?:e|ed|ing)|session (?:store|storage|data|name|title|management|type)|(?:user|login|auth|browser|chat|shell|'
-  + 'ssh|debug|terminal|payment|checkout) session)\\b')
+  + 'creat(?:e|ed|ing)|session (?:store|storage|data|name|title|management|type)|(?:user|login|auth|browser|'
+  + 'chat|shell|ssh|debug|terminal|payment|checkout) session)\\b')
