@@ -115,7 +115,7 @@ export class Gateway extends World {
     this.say(Object.entries(this.manners).filter(([, is]) => is).map(([name]) => name).join(' '))
     const parts = {
       flags: { logLevel: 'silent' as const, capture: undefined }, setup, log, metrics: noMetrics, page: undefined,
-      replica: undefined, followers: [],
+      followers: [],
     }
     const served = this.hasRelays
       ? await openRelays(parts as never, this.#lifetime)
