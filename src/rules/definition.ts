@@ -162,6 +162,8 @@ export const repaired: Mend = {
         (one.kind === 'schema' && `${one.path}/`.startsWith(`${path}/${key}/`)
           ? [one.path.slice(`${path}/${key}`.length)] : []))
       if (places.length === 0 || schema === undefined) continue
+      // Nothing would be left of the tool's arguments, which somebody has named.
+      if (isObject(schema) && isArray(member(schema, 'properties'))) return undefined
       const isTyped = key === 'inputSchema' || !traitsOf(revision).modern
       made = withMembers(made, { [key]: withoutBroken(schema, places, isTyped, meter) }, meter)
     }

@@ -1,9 +1,10 @@
 import t from 'tap'
 import type { ToolSetting } from '#core/options.js'
-import { isObject, member, type Json, type JsonObject } from '#protocol/unmetered.js'
+import { jsonSchemaKeywords } from '#protocol/json-schema.js'
+import { member, type Json, type JsonObject } from '#protocol/unmetered.js'
 import { type Preset, presetPolicy } from '#rules/index.js'
 import { checkAtOnce as checkNow } from './engine.js'
-import { call, initialize, Script, type Setting } from './script.js'
+import { initialize, Script, type Setting } from './script.js'
 
 const under = (preset: Preset, more: Setting = {}): Setting =>
   ({ checkNow, policy: presetPolicy(preset, { purpose: 'relay', locked: false }), ...more })
@@ -35,7 +36,7 @@ const exchanged = (setting: Setting, request: JsonObject, result: unknown, tools
 }
 
 const text = (text: string) => ({ type: 'text', text })
-const object = { type: 'object' }
+const object: JsonObject = { type: 'object' }
 const counting = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
 const tool = (outputSchema?: object, name = 'a') => ({ name, inputSchema: object, ...(outputSchema && { outputSchema }) })
 const settings = (setting: Partial<ToolSetting>): ToolSetting =>
@@ -57,10 +58,10 @@ const results: readonly (readonly [
   ['null for data', counting, { content: [text('one')], structuredContent: null }, { content: [text('one')] }, ['result/missing']],
   ['null for data in 2026-07-28', counting, { content: [text('one')], structuredContent: null, resultType: 'complete' },
     { content: [text('one')], resultType: 'complete' }, ['result/missing'], '2026-07-28'],
-  ['null that nobody declared', undefined, { content: [text('one')], structuredContent: null }, { content: [text('one')] }, ['result/shape', 'result/undeclared']],
-  ['a list that nobody declared', undefined, { content: [text('[{"a":1}]')], structuredContent: [{ a: 1 }] }, { content: [text('[{"a":1}]')] }, ['result/shape', 'result/undeclared']],
-  ['a list that nobody declared, and no text', undefined, { content: [], structuredContent: [1] }, { content: [text('[1]')] }, ['result/shape', 'result/undeclared', 'result/no-text']],
-  ['a number that nobody declared', undefined, { content: [], structuredContent: 5 }, { content: [text('5')] }, ['result/shape', 'result/undeclared', 'result/no-text']],
+  ['null that nobody declared', undefined, { content: [text('one')], structuredContent: null }, { content: [text('one')] }, ['result/shape']],
+  ['a list that nobody declared', undefined, { content: [text('[{"a":1}]')], structuredContent: [{ a: 1 }] }, { content: [text('[{"a":1}]')] }, ['result/shape']],
+  ['a list that nobody declared, and no text', undefined, { content: [], structuredContent: [1] }, { content: [text('[1]')] }, ['result/shape']],
+  ['a number that nobody declared', undefined, { content: [], structuredContent: 5 }, { content: [text('5')] }, ['result/shape']],
   ['a list where an object is declared', object, { content: [text('[1]')], structuredContent: [1] }, undefined, ['result/shape', 'result/schema']],
   ['an empty list where an object is declared', object, { content: [text('[]')], structuredContent: [] }, { content: [text('[]')], structuredContent: {} }, ['result/shape']],
   ['good data, and empty content', counting, { content: [], structuredContent: { n: 1 } }, { content: [text('{"n":1}')], structuredContent: { n: 1 } }, ['result/no-text']],
@@ -85,5 +86,85 @@ t.test('results of careless servers', t => {
     const relaxed = asked(under('standard', { tools: new Map([['a', settings({ relaxed: true })]]) }))
     if (got !== undefined && declared !== undefined && !title.startsWith('an error')) t.same(relaxed.result, got, `${title}: relaxed`)
   }
+  t.end()
+})
+
+const property = (d: JsonObject): JsonObject => ({ name: 'a', inputSchema: { type: 'object', properties: { d } } })
+const into = (inputSchema: JsonObject): JsonObject => ({ name: 'a', inputSchema })
+
+/** A tool as it is sent, and as the client gets it under `compat`; undefined: it is left out. */
+const definitions: readonly (readonly [title: string, sent: JsonObject, got: JsonObject | undefined])[] = [
+  ['a $ref to nothing', { name: 'a', inputSchema: object, outputSchema: { type: 'object', properties: { id: { type: 'string' }, v: { $ref: '#/$defs/S' } } } }, { name: 'a', inputSchema: object }],
+  ['a bound that is a text', property({ type: 'string', format: 'date', minimum: '2024-01-01' }), property({ type: 'string', format: 'date' })],
+  ['required that is true', property({ type: 'string', required: true }), property({ type: 'string' })],
+  ['a pattern of another language', property({ type: 'string', pattern: '(?i)abc' }), property({ type: 'string' })],
+  ['a type that is none', property({ type: 'str' }), property({})],
+  ['a type that is none, at the top', into({ type: 'OBJECT', properties: {} }), into({ properties: {}, type: 'object' })],
+  ['an unknown dialect', into({ $schema: 'https://a.example/', type: 'object' }), into({ type: 'object' })],
+  ['an older dialect with a broken place', into({ $schema: 'http://json-schema.org/draft-07/schema#', type: 'object', minProperties: 'x' }), into({ $schema: 'https://json-schema.org/draft/2020-12/schema', type: 'object' })],
+  ['a property that is no schema', into({ type: 'object', properties: { d: 'string', e: object } }), into({ type: 'object', properties: { d: {}, e: object } })],
+  ['properties that are no object', into({ type: 'object', properties: ['x'], additionalProperties: false }), undefined],
+  ['a broken alternative', property({ oneOf: [{ type: 'string' }, { type: 'str' }] }), property({})],
+  ['a broken negation', property({ not: { type: 'str' } }), property({})],
+  ['a broken branch of all', property({ allOf: [{ type: 'str' }, { maxLength: 3 }], unevaluatedProperties: false }), property({ allOf: [{}, { maxLength: 3 }] })],
+  ['tuples', property({ type: 'array', prefixItems: 5, items: { type: 'string' } }), property({ type: 'array' })],
+  ['a schema that refers to itself', property({ $ref: '#/properties/d' }), property({})],
+  ['a reference to the network', property({ $ref: 'https://a.example/x' }), undefined],
+  ['properties of PHP', into({ type: 'object', properties: [] }), into({ type: 'object', properties: {} })],
+  ['properties of PHP within', property({ type: 'object', properties: [], $defs: [], dependentRequired: [] }), property({ type: 'object', properties: {}, $defs: {}, dependentRequired: {} })],
+  ['a property of PHP', into({ type: 'object', properties: { d: [] } }), into({ type: 'object', properties: { d: {} } })],
+  ['a schema of PHP', { name: 'a', inputSchema: [] }, into(object)],
+  ['_meta of PHP', { name: 'a', inputSchema: object, _meta: [] }, { name: 'a', inputSchema: object, _meta: {} }],
+  ['a default that is an empty array', property({ type: 'array', default: [] }), property({ type: 'array', default: [] })],
+  ['100 broken places', into({ type: 'object', properties: Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`p${index}`, { required: true }])) }),
+    into({ type: 'object', properties: Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`p${index}`, {}])) })],
+]
+
+const listing = (setting: Setting, tool: object) => {
+  const { result, ...rest } = exchanged(setting, { method: 'tools/list' }, { tools: [tool] })
+  return { tools: (result as { tools?: readonly unknown[] } | undefined)?.tools ?? [], ...rest }
+}
+
+t.test('definitions of careless servers', t => {
+  for (const [title, sent, got] of definitions) {
+    t.same(listing(under('compat'), sent).tools, got === undefined ? [] : [got], `${title}: compat`)
+    t.same(listing(under('observe'), sent).tools, [sent], `${title}: observe`)
+    const { tools } = listing(under('standard'), sent)
+    const isFine = title === 'a default that is an empty array'
+    t.same(tools, isFine ? [sent] : [], `${title}: standard`)
+    if (got === undefined) continue
+    const called = (preset: Preset) =>
+      exchanged(under(preset), { method: 'tools/call', params: { name: 'a', arguments: {} } }, { content: [text('x')], structuredContent: { id: 'x', v: 1 } }, [sent])
+    t.match(called('compat').result, { content: [text('x')], isError: undefined }, `${title}: it can be called`)
+    t.notOk(called('compat').rules.includes('result/unchecked'), `${title}: it is checked`)
+  }
+  t.end()
+})
+
+const scalars: readonly Json[] = [null, true, 5, -1, 0.5, 'x', '', [], ['x'], [5], [{}], {}, { x: 5 }, { x: 'y' }]
+
+t.test('each keyword with each value that it may not have', t => {
+  let mended = 0
+  for (const keyword of [...jsonSchemaKeywords.keys(), 'definitions']) {
+    for (const value of scalars) {
+      for (const within of [(d: JsonObject) => into({ type: 'object', ...d }), property, (d: JsonObject) => property({ anyOf: [{ type: 'string' }, d] })]) {
+        const sent = within({ [keyword]: value })
+        const name = `${keyword}: ${JSON.stringify(value)} in ${JSON.stringify(sent)}`
+        const strict = listing(under('standard'), sent)
+        const { tools, rules } = listing(under('compat'), sent)
+        const isReference = rules.includes('tool/external-ref')
+        const isNames = keyword === 'properties' && Array.isArray(value) && value.length > 0 && sent['inputSchema'] === within({ [keyword]: value })['inputSchema']
+        if (strict.tools.length === 1 || isReference || isNames) continue
+        const [tool] = tools
+        if (tool === undefined) {
+          if (!/^properties: \[.*type":"object","properties":\[/.test(name) && !rules.includes('tool/input-type')) t.fail(name)
+          continue
+        }
+        mended++
+        if (listing(under('strict'), tool as object).rules.some(rule => rule !== 'tool/dialect')) t.fail(`${name} became ${JSON.stringify(tool)}`)
+      }
+    }
+  }
+  t.ok(mended > 500, `${mended} mended`)
   t.end()
 })
