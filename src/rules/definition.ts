@@ -101,7 +101,7 @@ export const listed: Mend = {
 const nullsOf = ({ method, result }: List, meter: Meter) =>
   listShape(method) === undefined
     ? { faults: [], cleared: result }
-    : tidied(result, meter, { nulls: true, depth: method === 'tools/list' ? 1 : Infinity })
+    : tidied(result, meter, { nulls: true, except: method === 'tools/list' ? 'tools' : undefined })
 
 export const name: Powers = {
   onTool({ definition, path }) {

@@ -20,7 +20,7 @@ const objects: ReadonlySet<string> =
   new Set(['_meta', 'annotations', 'capabilities', 'execution', 'inputSchema', 'outputSchema', 'serverInfo'])
 
 /** Members whose values are not the protocol's. */
-const data: ReadonlySet<string> = new Set(['structuredContent', 'toolResult', 'inputRequests'])
+const data: ReadonlySet<string> = new Set(['structuredContent', 'toolResult'])
 
 /** The same as `members` for a schema. A null `type` may mean the type null; for `const` and `default` null is a value. */
 const keywords: ReadonlySet<string> =
@@ -46,8 +46,8 @@ interface Tidied {
 }
 
 interface Scope {
-  /** Levels of members to search. */
-  readonly depth?: number
+  /** A member that is not searched. */
+  readonly except?: string | undefined
   /** What is looked for: nulls that serialisers write for missing members, `[]` for `{}`. */
   readonly nulls?: boolean
   readonly arrays?: boolean
@@ -56,7 +56,7 @@ interface Scope {
 /** Removes nulls where no revision has them, and writes `{}` for an empty array where all have an object. */
 export const tidied = (value: JsonObject, meter: Meter, scope: Scope): Tidied => {
   const search = new Search(meter, scope)
-  return { cleared: search.object(value, 'member', scope.depth ?? Infinity), faults: search.faults }
+  return { cleared: search.object(value, 'member'), faults: search.faults }
 }
 
 /** Nearly no value has a fault: nothing is copied before one is found. */
@@ -66,14 +66,14 @@ class Search {
 
   constructor(readonly meter: Meter, readonly scope: Scope) {}
 
-  object(value: JsonObject, kind: Kind, depth: number): JsonObject {
+  object(value: JsonObject, kind: Kind): JsonObject {
     return this.#eachOf(value, (held, key) => {
       if (held === null) return this.scope.nulls === true && isNever(key, kind) ? this.#note(undefined) : held
       if (this.scope.arrays === true && isArray(held) && isObjectAt(key, kind)) {
         // Some servers list their tools among the capabilities.
         if (lengthOf(held) === 0 || kind === 'capability') return this.#note(emptyAt(key))
       }
-      return depth <= 1 ? held : this.#within(key, held, kind, depth - 1)
+      return key === this.scope.except ? held : this.#within(key, held, kind)
     })
   }
 
@@ -101,25 +101,26 @@ class Search {
   }
 
   /** Searches the value of a member or keyword; names, data and unknown keywords stay. */
-  #within(key: string, value: Json, kind: Kind, depth: number): Json {
-    if (kind === 'meta') return inMeta.has(key) ? this.#any(value, 'member', depth) : value
-    if (kind === 'capability') return this.#any(value, kind, depth)
-    if (kind === 'member') return this.#any(value, kinds.get(key) ?? kind, depth)
+  #within(key: string, value: Json, kind: Kind): Json {
+    if (kind === 'meta') return inMeta.has(key) ? this.#any(value, 'member') : value
+    if (kind === 'capability') return this.#any(value, kind)
+    // Requests of the server are not judged as results are.
+    if (kind === 'member') return key === 'inputRequests' ? value : this.#any(value, kinds.get(key) ?? kind)
     const schemas = schemasIn(key)
     if (schemas === undefined) return value
-    if (schemas !== 'members' || !isObject(value)) return this.#any(value, kind, depth)
+    if (schemas !== 'members' || !isObject(value)) return this.#any(value, kind)
     return this.#eachOf(value, held =>
       (this.scope.arrays === true && isArray(held) && lengthOf(held) === 0 && key !== 'dependencies'
         ? this.#note({})
-        : this.#any(held, kind, depth)))
+        : this.#any(held, kind)))
   }
 
-  #any(value: Json, kind: Kind, depth: number): Json {
-    if (isObject(value)) return this.object(value, kind, depth)
+  #any(value: Json, kind: Kind): Json {
+    if (isObject(value)) return this.object(value, kind)
     if (!isArray(value)) return value
     const cleared = mapped(value, this.meter, (item, index) => {
       this.#path.push(index)
-      const made = this.#any(item, kind, depth)
+      const made = this.#any(item, kind)
       this.#path.pop()
       return made
     })
