@@ -17,8 +17,6 @@ export interface Client {
   readonly files: (machine: Machine) => readonly string[]
   /** The file that a team shares, relative to the project's folder. */
   readonly projectFile?: string
-  /** The policy that suits it where `standard` does not, and why. */
-  readonly policy?: { readonly name: 'compat'; readonly reason: string }
   /** The profile of what it accepts of tools (src/profiles). */
   readonly profile?: string
 }
@@ -80,8 +78,6 @@ export const clients: readonly Client[] = [
   {
     ...usual, name: 'claude-desktop', profile: 'claude-desktop', title: 'Claude Desktop',
     files: claudeDesktop,
-    // As of September 2026; the SDK for servers declares draft-07 in every schema that it makes from Zod.
-    policy: { name: 'compat', reason: 'it refuses tools whose schemas declare JSON Schema draft-07' },
   },
   {
     ...usual, name: 'claude-code', profile: 'claude-api', title: 'Claude Code',

@@ -8,9 +8,12 @@ import type { Document } from './tree.js'
 import { isWrapped, unwrapEdits, type WrappedServer } from './unwrap.js'
 import { optionWords, pinEdits, rewrapEdits, withOption, wrapEdits, type Pin } from './wrap.js'
 
+/** The policy of what `install` wraps. The people at desktop clients can do nothing about a careless server. */
+export const usualPolicy = 'compat'
+
 export interface Wrapped extends Wanted {
   readonly launcher: Launcher
-  /** Undefined: what suits the client, and what is wrapped already keeps its policy. */
+  /** Undefined: the usual one, and what is wrapped already keeps its policy. */
   readonly policy: string | undefined
   /** The path of the server's lock file. Undefined: a server that is wrapped already keeps its own. */
   readonly lockOf: (entry: ServerEntry) => string | undefined
@@ -37,7 +40,7 @@ export const planInstall = (source: Source, wanted: Wrapped): Plan =>
         'its URL seems to hold a secret, which a command line would show to everybody on this machine'
       )
     }
-    const policy = wanted.policy ?? source.client?.policy?.name
+    const policy = wanted.policy ?? usualPolicy
     const options = optionWords({ server: name, policy, profile: source.client?.profile, lock })
     const splices = wrapEdits(document, server, wanted.launcher.words, options, pin)
     const misread = cmdMetacharacter([...wanted.launcher.words, ...options, ...wordsOf(server)])
@@ -98,6 +101,28 @@ export const planUninstall = (source: Source, wanted: Wanted): Plan =>
     return typeof splices === 'string'
       ? left(`${splices}: undo it by hand`)
       : { kind: 'unwrap', splices, advice: [] }
+  })
+
+/**
+ * The changes that relax a tool of a wrapped server; `*` stands for all tools.
+ * @param isUndone takes it back
+ */
+export const planRelax = (source: Source, wanted: Wanted, tool: string, isUndone: boolean): Plan =>
+  planWith(source, wanted, (document, { server }) => {
+    if (server.kind !== 'command' || !isWrapped(server)) {
+      return left('does not run under mcp-customs: mcp-customs install puts it there')
+    }
+    const { launcher, options } = server.own
+    const word = `--relax=${tool}`
+    if (options.includes(word) !== isUndone) {
+      return { kind: 'done', reason: isUndone ? 'is not relaxed' : 'is relaxed already' }
+    }
+    const misread = cmdMetacharacter([...launcher, word])
+    if (misread !== undefined) return left(`cmd would not hand on the ${misread} in its words as it is`)
+    const changed = isUndone ? options.filter(one => one !== word) : [...options, word]
+    return {
+      kind: 'rewrap', splices: rewrapEdits(document, server, launcher.slice(0, -1), changed), advice: [],
+    }
   })
 
 const left = (reason: string): Decision => ({ kind: 'left', reason })

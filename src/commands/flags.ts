@@ -35,6 +35,10 @@ export const sharedFlags = {
       type: 'string', value: 'ID=ACTION', multiple: true,
       describe: 'another action for one rule: off, log, demote, mend or block',
     },
+    relax: {
+      type: 'string', value: 'TOOL', multiple: true,
+      describe: 'let this tool work, however careless its server is; * stands for all (the command relax)',
+    },
     profile: { type: 'string', value: 'NAME', multiple: true, key: 'profile' },
     trust: { type: 'boolean', describe: 'trust the annotations of this server' },
     'trust-list': { type: 'string', value: 'FILE', describe: 'file that lists the trusted servers' },

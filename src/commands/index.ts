@@ -2,7 +2,9 @@ import { auditFlags, readToolsFlags, readUiFlags, toolsFlags, uiFlags } from './
 import type { Flags, Given, Rest } from './flag.js'
 import { readFlags, readTarget, relayFlags, serveFlags } from './flags.js'
 import { inspectFlags, readInspectFlags, readInspectTarget, saved } from './inspect/flags.js'
-import { installFlags, readInstallFlags, readUninstallFlags, uninstallFlags } from './install/flags.js'
+import {
+  installFlags, readInstallFlags, readRelaxFlags, readUninstallFlags, relaxFlags, uninstallFlags,
+} from './install/flags.js'
 import { learnFlags, readLearnFlags, readReplayFlags, replayFlags } from './learn/flags.js'
 import { lockFlags, readLockFlags } from './lock/flags.js'
 import { loginFlags, logoutFlags, readLoginFlags, readLogoutFlags } from './login/flags.js'
@@ -128,6 +130,22 @@ export const commands: readonly Command[] = [
       const [{ uninstall }, { thisContext }] =
         await Promise.all([import('./install/command.js'), import('./context.js')])
       return uninstall(flags, thisContext())
+    },
+  },
+  {
+    name: 'relax',
+    usage: ['[options] SERVER [TOOL]'],
+    describe: 'let a tool of a careless server work, or all its tools: what it gets wrong is mended, in a ' +
+      'client\'s entry or a configuration file',
+    examples: ['relax shop get_price', 'relax shop --config customs.yaml', 'relax shop get_price --undo'],
+    flags: relaxFlags,
+    words: { least: 1, most: 2 },
+    server: false,
+    run: async (given, { words: [server = '', tool] }) => {
+      const flags = readRelaxFlags(given)
+      const [{ relax }, { thisContext }] =
+        await Promise.all([import('./install/relax.js'), import('./context.js')])
+      return relax(server, tool, flags, thisContext())
     },
   },
   {

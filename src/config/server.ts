@@ -1,4 +1,4 @@
-import type { ClientPatterns, ToolSetting } from '#core/options.js'
+import { everyTool, type ClientPatterns, type ToolSetting } from '#core/options.js'
 import { isObject, type JsonObject } from '#protocol/unmetered.js'
 import { readServerUrl } from './address.js'
 import { checked } from './check.js'
@@ -155,27 +155,14 @@ const readTools = async (
 ) => {
   const read = new Map<string, ToolSetting>()
   for (const [name, tool] of Object.entries(tools)) {
-    if (name.includes('*')) checkPattern(name, tool, keys)
+    if (name !== everyTool && name.includes('*')) {
+      // A name must be exact: a pattern would match no tool.
+      return fail([...keys, name], 'is a pattern: patterns stand in allow and deny')
+    }
     read.set(name, await readTool(tool, [...keys, name], source, limits))
   }
   return read
 }
-
-/**
- * Refuses patterns under `tools`, where a name must be exact: they would match no tool. `*` is allowed, but
- * only for limits of all tools.
- */
-const checkPattern = (name: string, tool: Written.Tool, keys: Keys): void => {
-  if (name !== '*') return fail([...keys, name], 'is a pattern: patterns stand in allow and deny')
-  const other = tool === 'deny' ? 'deny' : Object.keys(tool).find(key => !limits.has(key))
-  if (other === undefined) return
-  return fail(
-    tool === 'deny' ? [...keys, name] : [...keys, name, other],
-    `for all tools there are only ${[...limits].join(', ')}; patterns stand in allow and deny`,
-  )
-}
-
-const limits: ReadonlySet<string> = new Set(['timeoutMs', 'callsPerMinute', 'resultBytes'])
 
 /** The clients that have patterns of their own. */
 export const readClients = (written: Written.ClientRules): readonly ClientPatterns[] =>
@@ -194,7 +181,7 @@ const readTool = async (
   tool: Written.Tool, keys: Keys, source: Source, limits: Limits,
 ): Promise<ToolSetting> => {
   if (tool === 'deny') return { denied: true, outputSchema: undefined, annotations: undefined }
-  const { deny = false, scopes, title, description, inputSchema } = tool
+  const { deny = false, relaxed, scopes, title, description, inputSchema } = tool
   const { timeoutMs, callsPerMinute, resultBytes } = tool
   const { outputSchema, resultSchema, structured, annotations } = tool
   if (structured !== undefined && outputSchema === undefined) {
@@ -203,6 +190,7 @@ const readTool = async (
   const schemaAt = (key: string, written: unknown) => readSchema(written, [...keys, key], source, limits)
   return {
     denied: deny,
+    ...(relaxed !== undefined && { relaxed }),
     ...(scopes && { scopes }),
     ...(title !== undefined && { title }),
     ...(description !== undefined && { description }),

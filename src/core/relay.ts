@@ -14,6 +14,7 @@ import { blocked, errorFrame, headerMismatch, isMismatch } from './refusal.js'
 import { ResponseMatching } from './response-matching.js'
 import { ServerFrames } from './server-frames.js'
 import { ServerRequests } from './server-requests.js'
+import { tidiedParams } from './tidied-params.js'
 import { ToolCalls } from './tool-calls.js'
 import { ToolLists } from './tool-lists.js'
 
@@ -60,8 +61,9 @@ export class Relay {
   }
 
   /** @param now a monotonic clock, in milliseconds */
-  handle(event: Event, now: number): readonly Effect[] {
+  handle(arrived: Event, now: number): readonly Effect[] {
     const { output } = this.#core
+    const event = this.#tidied(arrived)
     output.now = now
     for (const one of this.#members(event) ?? [event]) if (!this.#waits(one)) this.#step(one)
     // The server will not answer the relay's own requests any more.
@@ -75,6 +77,14 @@ export class Relay {
   /** True while client frames are queued: the server's input must stay open. */
   get hasQueuedFrames(): boolean {
     return this.#requests.queued > 0 || !this.#queue.isEmpty
+  }
+
+  /** Frames of clients whose access is restricted must be readable as they came. */
+  #tidied(event: Event): Event {
+    if (event.type !== 'frame-received' || !this.#core.mends.has('wire/json-rpc')) return event
+    const { from, frame } = event
+    const isRestricted = from === 'client' && restrictsAccess(this.#core.options, frame.envelope?.scopes)
+    return isRestricted ? event : { ...event, frame: tidiedParams(frame) }
   }
 
   /**

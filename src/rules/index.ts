@@ -101,7 +101,12 @@ export const rules: readonly Row[] = [
   row('wire/json-rpc', 'block', 'JSON, but not a JSON-RPC 2.0 message that MCP allows',
     'The message is not one that MCP allows, so it cannot be said for sure what it asks or answers.',
     'Send JSON-RPC 2.0 as the negotiated revision defines it; batches are for 2025-03-26 alone.',
-    wire.jsonRpc),
+    wire.jsonRpc, {
+      mend: {},
+      mends: 'null is removed, and `[]` becomes `{}`, for `params`, and in them for `arguments` and `_meta`; ' +
+        'any other such message is blocked',
+      refused: 'refuse the message',
+    }),
   row('wire/ambiguous', 'block',
     'two parsers could read it differently: duplicate keys, lone surrogates, numbers beyond a double, ' +
       'protocol keys in another case',

@@ -3,7 +3,7 @@ import { isAbsolute, resolve } from 'node:path'
 import { diffLines } from 'diff'
 import type { ServerEntry } from '#clients/entry.js'
 import { type Launcher, launcherFor, ownWords } from '#clients/own-command.js'
-import { planInstall, planUninstall } from '#clients/plan.js'
+import { planInstall, planUninstall, usualPolicy } from '#clients/plan.js'
 import { addNotes, noteFor, readRecord, recordFile, removeNotes } from '#clients/record.js'
 import { save } from '#clients/save.js'
 import {
@@ -40,6 +40,9 @@ export const install = async (flags: InstallFlags, context: Context): Promise<nu
   })
 }
 
+const usualMeans = 'tools of honest but careless servers work, as they would without mcp-customs; what is ' +
+  'mended for that is on record'
+
 /** The launcher for a first plan, which is not written. */
 const likelyLauncher = ({ installation }: Context, { shared }: ClientFile): Launcher => {
   const launcher = launcherFor(installation, shared)
@@ -61,6 +64,10 @@ interface Making {
   readonly plan: (file: ClientFile, wanted: Wanted, known: Known) => Plan
   /** The packages of entries; undefined where that is of no interest. */
   readonly packages?: (entries: readonly ServerEntry[], file: ClientFile) => Promise<readonly EntryPackage[]>
+  /** Undefined: those that the flags name, or the person chooses. */
+  readonly files?: readonly ClientFile[] | undefined
+  /** The words that undo it; undefined: by `install` or `uninstall`. */
+  readonly undo?: readonly string[]
   /** Packages are pinned without a question. */
   readonly isPinning?: boolean
   /** The command that will start us; undefined where none is written. @throws CustomsError CANNOT_START */
@@ -82,8 +89,10 @@ interface Known extends Pick<Locking, 'lockOf'> {
 
 const nothingKnown: Known = { ...noLocking, pinOf: () => undefined }
 
-const changeFiles = async (flags: UninstallFlags, context: Context, making: Making): Promise<number> => {
-  const files = (await chooseFiles(flags, context.machine, context.dialogue)) ?? []
+export const changeFiles = async (
+  flags: UninstallFlags, context: Context, making: Making,
+): Promise<number> => {
+  const files = making.files ?? (await chooseFiles(flags, context.machine, context.dialogue)) ?? []
   const notes = await readRecord(recordFile(context.machine))
   const recognizer = recognizerOf(notes, context.installation)
   const names = files.flatMap(file => readEntries(file, recognizer).map(({ name }) => name))
@@ -132,11 +141,9 @@ const changeFile = async (
   if (places.length === 0) return asked
   if (launcher !== undefined) {
     await print(`mcp-customs is started by ${launcher.words.join(' ')}: ${launcher.reason}.\n`)
-    const { title, policy, profile } = file.client ?? {}
+    const { title, profile } = file.client ?? {}
     const isWrapping = plan.steps.some(({ kind }) => kind === 'wrap')
-    if (making.policy === undefined && policy !== undefined && isWrapping) {
-      await print(`The policy is ${policy.name}, as suits ${title}: ${policy.reason}.\n`)
-    }
+    if (making.policy === undefined && isWrapping) await print(`The policy is ${usualPolicy}: ${usualMeans}.\n`)
     if (profile !== undefined && isWrapping)
       await print(`The profile is ${profile}: tools are shown as ${title} accepts them.\n`)
   }
@@ -153,7 +160,7 @@ const changeFile = async (
   }
   if (changes.length > 0) await write(file, plan, changes, wanted, context)
   await print(`Restart ${file.client?.title ?? 'the program that reads it'}: until then nothing changes.\n`)
-  const undo = changes.length > 0 ? undoing(file, changes, flags, context) : undefined
+  const undo = changes.length > 0 ? undoing(file, changes, making, flags, context) : undefined
   if (undo !== undefined) await print(`Undo it with: ${undo}\n`)
   return asked
 }
@@ -204,14 +211,14 @@ const write = async (
 
 /** A command line that works from any directory; undefined where no command would go on starting us. */
 const undoing = (
-  { client, file }: ClientFile, changes: readonly Change[],
+  { client, file }: ClientFile, changes: readonly Change[], { undo }: Making,
   { project, client: named }: UninstallFlags, { installation }: Context,
 ): string | undefined => {
   const launcher = launcherFor(installation, false)
   if ('refusal' in launcher) return undefined
   return wordsText([
     ...launcher.words,
-    changes.some(({ kind }) => kind === 'unwrap') ? 'install' : 'uninstall',
+    ...(undo ?? [changes.some(({ kind }) => kind === 'unwrap') ? 'install' : 'uninstall']),
     '--client', named ?? client?.name ?? file,
     ...(project === undefined ? [] : ['--project', project]),
   ])

@@ -15,7 +15,7 @@ export const uninstallFlags = {
 
 export const installFlags = {
   ...uninstallFlags,
-  policy: { type: 'string', value: 'NAME|FILE', describe: 'observe, standard, strict, or a policy file' },
+  policy: { type: 'string', value: 'NAME|FILE', describe: 'observe, standard, strict, compat (default), or a policy file' },
   lock: { type: 'boolean', describe: 'ask each server what it offers, accept that, and hold it to it' },
   'lock-file': {
     type: 'string', value: 'FILE',
@@ -27,6 +27,16 @@ export const installFlags = {
   ...timeoutFlags,
   check: { type: 'boolean', describe: 'change nothing: tell which servers are wrapped, and what is wrong' },
 } as const
+
+const { client, project, yes } = uninstallFlags
+
+export const relaxFlags = {
+  client, project, yes,
+  config: { type: 'string', value: 'FILE', describe: 'a configuration file, in the place of a client\'s' },
+  undo: { type: 'boolean', describe: 'take it back' },
+} as const
+
+export type RelaxFlags = Values<typeof relaxFlags>
 
 export type UninstallFlags = Values<typeof uninstallFlags>
 
@@ -42,6 +52,13 @@ export const readUninstallFlags = (given: Given, { command }: Rest): UninstallFl
   }
   if (flags.all && flags.server.length > 0) badUsage('give either --server or --all, not both')
   return flags
+}
+
+/** @throws CustomsError BAD_USAGE */
+export const readRelaxFlags = (given: Given): RelaxFlags => {
+  const flags = valuesOf(relaxFlags, given)
+  return flags.config !== undefined && (flags.client ?? flags.project) !== undefined
+    ? badUsage('give either --config or --client, not both') : flags
 }
 
 /** @throws CustomsError BAD_USAGE */

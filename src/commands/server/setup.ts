@@ -57,7 +57,7 @@ export const setUp = async (
   const hasServerFlags = flags.header.length > 0 || flags.env.length > 0 || flags.ca !== undefined
   const lockOf = ({ lock }: ServerConfiguration) =>
     (purpose === 'relay' ? lockSetting(flags, lock ?? configuration.lock) : undefined)
-  const servers = hasServerFlags ? await withFlags(named, flags, environment) : named
+  const servers = (hasServerFlags ? await withFlags(named, flags, environment) : named).map(relaxedBy(flags))
   const setups = await Promise.all(
     servers.map(async (server): Promise<ServerSetup> => ({
       server,
@@ -239,6 +239,13 @@ const withFlags = async (
     return badUsage(`--${ca === undefined ? 'header' : 'ca'} goes with a URL, not with a command`)
   }
   return [{ ...server, env: new Map([...server.env, ...at('env', () => parseVariables(env, environment))]) }]
+}
+
+const relaxedBy = ({ relax }: SharedFlags) => (server: ServerConfiguration): ServerConfiguration => {
+  if (relax.length === 0) return server
+  const usual = { denied: false, outputSchema: undefined, annotations: undefined }
+  const relaxed = relax.map(tool => [tool, { ...usual, ...server.tools.get(tool), relaxed: true }] as const)
+  return { ...server, tools: new Map([...server.tools, ...relaxed]) }
 }
 
 /** Reports a problem at a flag without quoting its value, which may be a secret. */

@@ -1,0 +1,103 @@
+import { extname } from 'node:path'
+import { diffLines } from 'diff'
+import { planRelax } from '#clients/plan.js'
+import { readRecord, recordFile } from '#clients/record.js'
+import { readText, save } from '#clients/save.js'
+import { readEntries } from '#clients/steps.js'
+import { readConfiguration } from '#config/read.js'
+import { everyTool } from '#core/options.js'
+import { badUsage, CustomsError, pathText, wordsText } from '#errors.js'
+import { plainLines } from '#inspect/plain.js'
+import { isObject } from '#protocol/unmetered.js'
+import { type Context, recognizerOf } from '../context.js'
+import { judgeSchema } from '../server/setup.js'
+import { changeFiles } from './command.js'
+import type { RelaxFlags } from './flags.js'
+import { noSuchServer } from './servers.js'
+import { readableFiles } from './sources.js'
+
+/**
+ * `relax`: writes into a client's entry, or a configuration file, that what a careless server gets wrong is
+ * mended, for one tool or all; `--undo` takes it out.
+ * @returns as `install`
+ * @throws CustomsError
+ */
+export const relax = async (
+  server: string, tool: string = everyTool, flags: RelaxFlags, context: Context,
+): Promise<number> => {
+  if (flags.config !== undefined) return relaxInFile(flags.config, server, tool, flags, context)
+  const files = flags.client === undefined ? await filesWith(server, context) : undefined
+  return changeFiles({ ...flags, server: [server], all: false }, context, {
+    plan: (file, wanted) => planRelax(file, wanted, tool, flags.undo),
+    launcher: undefined, lock: undefined, files,
+    undo: ['relax', server, ...(tool === everyTool ? [] : [tool]), ...(flags.undo ? [] : ['--undo'])],
+  })
+}
+
+/** The clients' files that have a server of this name. */
+const filesWith = async (server: string, { machine, installation }: Context) => {
+  const recognizer = recognizerOf(await readRecord(recordFile(machine)), installation)
+  const files = (await readableFiles(machine))
+    .map(file => ({ file, names: readEntries(file, recognizer).map(({ name }) => name) }))
+  const found = files.filter(({ names }) => names.includes(server))
+  return found.length > 0 ? found.map(({ file }) => file) : noSuchServer(server, files.flatMap(({ names }) => names))
+}
+
+const relaxInFile = async (
+  file: string, server: string, tool: string, { undo, yes }: RelaxFlags, { dialogue, print, style }: Context,
+): Promise<number> => {
+  const { servers } = await readConfiguration(file, { environment: process.env, judgeSchema })
+  const known = servers.get(server) ?? noSuchServer(server, [...servers.keys()])
+  const before = await readText(file)
+  if (before === undefined) throw new CustomsError('BAD_CONFIG', `${file}: is not there`)
+  if ((known.tools.get(tool)?.relaxed === true) !== undo) {
+    await print(`Nothing to do: it is ${undo ? 'not relaxed' : 'relaxed already'}.\n`)
+    return 0
+  }
+  const path = ['servers', server, 'tools', tool, 'relaxed']
+  const after = await (extname(file).toLowerCase() === '.json' ? inJson : inYaml)(before, path, undo)
+  if (after === undefined) return badUsage(`${file}: has no ${path.slice(0, -1).join('.')} that can be changed: write it by hand`)
+  for (const { added, removed, value } of diffLines(before, after)) {
+    for (const line of added || removed ? plainLines(value.replace(/\n$/, ''), 200, 2000) : [])
+      await print(added ? style.good(`  + ${line}\n`) : style.bad(`  - ${line}\n`))
+  }
+  if (!yes && (await dialogue?.confirm(`Write this to ${pathText(file)}?`)) !== true) {
+    await print(dialogue === undefined
+      ? 'Nothing was written: there is nobody to ask; give --yes to write it.\n' : 'Nothing was written.\n')
+    return 1
+  }
+  await print(`Written. What the file held before is in ${pathText(await save(file, before, after))}\n`)
+  const words = ['mcp-customs', 'relax', server, ...(tool === everyTool ? [] : [tool]), '--config', file]
+  await print(`Undo it with: ${wordsText([...words, ...(undo ? [] : ['--undo'])])}\n`)
+  return 0
+}
+
+type Change = (text: string, path: readonly string[], undo: boolean) => Promise<string | undefined>
+
+const inJson: Change = async (text, path, undo) => {
+  const { applyEdits, modify, parse } = await import('jsonc-parser')
+  const formattingOptions = { tabSize: 2, insertSpaces: true }
+  const set = (source: string, at: readonly string[], value: unknown) =>
+    applyEdits(source, modify(source, [...at], value, { formattingOptions }))
+  let made = set(text, path, undo ? undefined : true)
+  for (let end = path.length - 1; undo && end > 2; end--) {
+    const held = path.slice(0, end).reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), parse(made))
+    if (isObject(held) && Object.keys(held).length === 0) made = set(made, path.slice(0, end), undefined)
+  }
+  return made
+}
+
+const inYaml: Change = async (text, path, undo) => {
+  const { isMap, parseDocument } = await import('yaml')
+  const document = parseDocument(text)
+  const holder = document.getIn(path.slice(0, 2))
+  const own = document.getIn(path.slice(0, 4))
+  if (!isMap(holder) || (own !== undefined && !isMap(own))) return undefined
+  if (!undo) document.setIn(path, true)
+  else document.deleteIn(path)
+  for (let end = path.length - 1; undo && end > 2; end--) {
+    const held = document.getIn(path.slice(0, end))
+    if (isMap(held) && held.items.length === 0) document.deleteIn(path.slice(0, end))
+  }
+  return document.toString({ lineWidth: 0 })
+}

@@ -1,0 +1,39 @@
+import { edit, type Edit } from '#protocol/edit.js'
+import type { Frame } from '#protocol/frame.js'
+import { isArray, isObject, type Json, lengthOf, member, parseJson } from '#protocol/json.js'
+import { parseFrame } from '#protocol/parse.js'
+import { pointer } from '#protocol/unmetered.js'
+
+const limits = { messageBytes: Infinity, depth: 128 }
+
+/** Methods whose `arguments` are an object. */
+const withArguments: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
+
+/**
+ * The request or notification with the object that PHP writes as `[]`, and without the null that serialisers
+ * write for nothing, at `params`, and in them at `arguments` and `_meta`. Its faults say so, and stop nothing.
+ */
+export const tidiedParams = (frame: Frame): Frame => {
+  const { message, bytes, envelope, faults } = frame
+  const isRequest = message.kind === 'request' || message.kind === 'notification'
+  if (!isRequest && (message.kind !== 'unusable' || faults.some(({ kind }) => kind !== 'json-rpc'))) return frame
+  const value = isRequest ? { method: message.method, params: message.params } : parseJson(bytes.toString())
+  if (!isObject(value)) return frame
+  const [method, params] = [member(value, 'method'), member(value, 'params')]
+  const inParams = typeof method === 'string' && withArguments.has(method) ? ['arguments', '_meta'] : ['_meta']
+  const edits = isObject(params)
+    ? inParams.flatMap(key => editOf(member(params, key), 'params', key))
+    : editOf(params, 'params')
+  if (edits.length === 0) return frame
+  const made = parseFrame(edit(bytes, edits), limits)
+  const told = edits.map(({ path, ...change }) => ({
+    kind: 'json-rpc', path: pointer(...path), isMinor: true,
+    message: 'remove' in change ? 'null was removed' : 'an empty array was written as an empty object',
+  } as const))
+  return { ...made, faults: [...made.faults, ...told], ...(envelope && { envelope }) }
+}
+
+const editOf = (value: Json | undefined, ...path: readonly string[]): readonly Edit[] => {
+  if (value === null) return [{ path, remove: true }]
+  return isArray(value) && lengthOf(value) === 0 ? [{ path, replace: '{}' }] : []
+}
