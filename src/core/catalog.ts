@@ -1,4 +1,5 @@
 import { equal, type JsonObject, weigh } from '#protocol/json.js'
+import type { NextPage } from '#protocol/pages.js'
 import type { Ledger } from './memory.js'
 import { Variants } from './variants.js'
 
@@ -27,6 +28,8 @@ export interface Listing {
   readonly names: Set<string>
   /** The names that the client was shown in place of the server's. */
   readonly shownNames: Set<string>
+  /** The cursors by which its pages were asked for. */
+  readonly cursors: Set<string>
   /** The weight of definitions that are new to the session. */
   weight: number
   /** True when the policy let tools beyond the limits pass: tools that it lacks may exist. */
@@ -45,7 +48,7 @@ export interface Page {
   /** The definitions on the page that have a name, as the server sent them. */
   readonly listed: ReadonlyMap<string, JsonObject>
   readonly accepted: ReadonlyMap<string, Tool>
-  readonly next: string | undefined
+  readonly next: NextPage
   /**
    * `ttlMs`. Zero means "do not cache", but such a list is kept until `list_changed`, like one without
    * `ttlMs`: asking before each call would double the requests.
@@ -150,13 +153,15 @@ export class Catalog {
   listing(cursor: string | undefined, generation: number, isRelayMade = false): Listing {
     const open = cursor === undefined ? undefined : this.#open.get(cursor)
     // A copy, because two clients may ask for the same page.
+    const cursors = new Set([...(open?.cursors ?? []), ...(cursor === undefined ? [] : [cursor])])
     if (open !== undefined)
       return {
         ...open, tools: new Map(open.tools), names: new Set(open.names), shownNames: new Set(open.shownNames),
+        cursors, weight: open.weight + 2 * (cursor?.length ?? 0),
       }
     return {
       whole: cursor === undefined, isRelayMade, generation, tools: new Map(), names: new Set(),
-      shownNames: new Set(), weight: 0, isPartial: false, shown: 0,
+      shownNames: new Set(), cursors, weight: 0, isPartial: false, shown: 0,
     }
   }
 
@@ -214,10 +219,11 @@ export class Catalog {
         this.#tools.set(name, judged)
       }
     }
-    if (page.next === undefined) {
+    const { next } = page
+    if (next.kind === 'end' || next.kind === 'repeats') {
       const expires = page.lifetime > 0 ? at + page.lifetime : Infinity
       if (listing.whole && !isOlder) isNew = this.#completed(listing, expires)
-    } else if (!listing.isRelayMade) this.#keep(page.next, listing)
+    } else if (next.kind === 'page' && !listing.isRelayMade) this.#keep(next.cursor, listing)
     this.#account()
     return isNew
   }

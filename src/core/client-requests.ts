@@ -77,7 +77,7 @@ export class ClientRequests {
    */
   onlyAwaited(exchange: Exchange): PendingRequest | undefined {
     const [only, ...others] = this.pending.on(exchange).filter(one => one.isAtServer && isAwaited(one))
-    return others.length > 0 || this.#lists.isListingOn(exchange) ? undefined : only
+    return others.length > 0 || this.#lists.requests.isListingOn(exchange) ? undefined : only
   }
 
   /** Whether this id is that of a request that the relay has answered because the server was late. */
@@ -96,7 +96,7 @@ export class ClientRequests {
 
   received(exchange: Exchange, frame: Frame, message: Request, findings: Findings): void {
     const { handshake, records, output, ask, options } = this.#core
-    this.#lists.ids.saw(message.id)
+    this.#lists.requests.ids.saw(message.id)
     const terms = handshake.termsOf(message, frame.envelope?.headers)
     const request = new PendingRequest(exchange, frame, message, terms, output.now, findings)
     records.start(terms)
@@ -176,7 +176,7 @@ export class ClientRequests {
       if (isFailure) this.#failedByRelay(request, reason)
       else if (request.stage !== 'answered') this.#fail(request, code, reason)
     }
-    this.#lists.lost()
+    this.#lists.requests.allLost()
   }
 
   /** The relay failed on this exchange: its requests get an error. */

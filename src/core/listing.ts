@@ -1,6 +1,6 @@
 import { difference, type Edit } from '#protocol/edit.js'
-import { type JsonObject, pointer } from '#protocol/json.js'
-import type { Revision } from '#protocol/revisions/index.js'
+import { type JsonObject, member, pointer } from '#protocol/json.js'
+import { nextPage } from '#protocol/pages.js'
 import type { Path } from '#protocol/scan.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
@@ -8,6 +8,7 @@ import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { type Judged, mended } from './mend.js'
 import type { List, Subjects } from './rule.js'
+import type { Terms } from './terms.js'
 
 /** Asks the rules about a value, and mends it if the policy says so. @returns edits of the frame */
 export function* judgeWhole<Asked extends 'onList' | 'onReading'>(
@@ -30,10 +31,16 @@ export function* judgeWhole<Asked extends 'onList' | 'onReading'>(
   return edits.map(edit => ({ ...edit, path: [...at, ...edit.path] }))
 }
 
-/** Asks the rules about a list as a whole. @returns the mends as edits of the frame */
+/**
+ * Asks the rules about a list as a whole.
+ * @param cursors by which its pages were asked for
+ * @returns the mends as edits of the frame
+ */
 export const judgeList = (
-  core: Core, method: string, revision: Revision, result: JsonObject, exchange: Exchange, findings: Findings,
+  core: Core, method: string, { revision }: Terms, cursors: ReadonlySet<string>, result: JsonObject,
+  exchange: Exchange, findings: Findings,
 ): Flow<readonly Edit[]> =>
   judgeWhole(core, 'onList', result, ['result'], function* (result): Flow<List> {
-    return { method, result, revision }
+    const { kind } = nextPage(member(result, 'nextCursor'), revision, cursors)
+    return { method, result, revision, repeats: kind === 'repeats' }
   }, exchange, findings)

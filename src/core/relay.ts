@@ -47,7 +47,7 @@ export class Relay {
     this.#lists = new ToolLists(core)
     const responses = (this.#responses = new ServerResponses(core, this.#lists))
     this.#requests = new ClientRequests(core, this.#lists, new ToolCalls(core, this.#lists), responses)
-    this.#matching = new ResponseMatching(core, this.#lists, this.#requests)
+    this.#matching = new ResponseMatching(core, this.#lists.requests, this.#requests)
     this.#serverRequests = new ServerRequests(core, (...message) => responses.judgeUnsolicited(...message))
     this.#serverFrames =
       new ServerFrames(core, this.#lists, responses, this.#matching, this.#serverRequests)
@@ -67,7 +67,7 @@ export class Relay {
     output.now = now
     for (const one of this.#members(event) ?? [event]) if (!this.#waits(one)) this.#step(one)
     // The server will not answer the relay's own requests any more.
-    if (this.#last.length > 0) this.#lists.lost()
+    if (this.#last.length > 0) this.#lists.requests.allLost()
     for (let next = this.#next(); next !== undefined; next = this.#next()) this.#step(next)
     this.#completeWithoutRequest(event)
     const effects = output.take()
@@ -124,7 +124,7 @@ export class Relay {
         if (isListChange(event.frame)) this.#lists.catalog.changed()
         return order.keep(event)
       case 'request-lost':
-        return !this.#lists.awaits(event.exchange, event.key) && order.keep(event)
+        return !this.#lists.requests.awaits(event.exchange, event.key) && order.keep(event)
       case 'head':
       case 'between':
       case 'stream-ended':
@@ -148,8 +148,9 @@ export class Relay {
    * response first.
    */
   readonly #isNeeded = (event: Event): boolean =>
-    this.#lists.isListing && event.type === 'frame-received' && (event.frame.message.kind === 'request' ||
-      keysOf(event.frame).some(key => this.#lists.awaits(event.exchange, key)))
+    this.#lists.requests.isListing && event.type === 'frame-received' &&
+      (event.frame.message.kind === 'request' ||
+        keysOf(event.frame).some(key => this.#lists.requests.awaits(event.exchange, key)))
 
   /** The next event that waited and can be handled now. */
   #next(): Event | undefined {
@@ -201,7 +202,7 @@ export class Relay {
       case 'resumable':
         return this.#requests.resumable(event.exchange)
       case 'timer-fired':
-        this.#lists.timerFired(event.timer)
+        this.#lists.requests.timerFired(event.timer)
         return this.#requests.timerFired(event.timer)
       case 'request-lost':
         return event.isElsewhere === true

@@ -8,30 +8,30 @@ import type { Core } from './core.js'
 import { type Exchange, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
+import type { PageRequests } from './page-requests.js'
 import type { PendingRequests } from './pending.js'
 import { errorFrame, type RequestId } from './refusal.js'
 import type { Arrived, PendingRequest } from './request.js'
 import { notShared } from './shared.js'
-import type { ToolLists } from './tool-lists.js'
 
 /** Finds the request that a frame of the server responds to. */
 export class ResponseMatching {
   readonly #core: Core
-  readonly #lists: ToolLists
+  readonly #listed: PageRequests
   readonly #requests: ClientRequests
   readonly #pending: PendingRequests<PendingRequest>
 
-  constructor(core: Core, lists: ToolLists, requests: ClientRequests) {
+  constructor(core: Core, listed: PageRequests, requests: ClientRequests) {
     this.#core = core
-    this.#lists = lists
+    this.#listed = listed
     this.#requests = requests
     this.#pending = requests.pending
   }
 
   answered(arrived: Arrived & { readonly message: Result | ErrorResponse }, findings: Findings): void {
     const { exchange, frame, message } = arrived
-    if (this.#lists.awaits(exchange, message.key))
-      return this.#lists.answered(exchange, frame, message, findings)
+    if (this.#listed.awaits(exchange, message.key))
+      return this.#listed.answered(message.key, { exchange, frame, message, findings })
     const request = this.#pending.find(exchange, message.key) ?? this.#replayed(exchange, message)
     if (request?.isAtServer === true) this.#requests.arrived(request, arrived, findings)
     else if (request === undefined && exchange.resumed === true && this.#core.shared.isOn) {
@@ -46,7 +46,8 @@ export class ResponseMatching {
     const { exchange, frame, message } = arrived
     if (message.key === undefined) return false
     const request = this.#pending.find(exchange, message.key)
-    if (this.#lists.awaits(exchange, message.key)) this.#lists.answered(exchange, frame, undefined, findings)
+    if (this.#listed.awaits(exchange, message.key))
+      this.#listed.answered(message.key, { exchange, frame, message: undefined, findings })
     else if (request?.isAtServer === true) this.#requests.arrived(request, arrived, findings)
     return true
   }
@@ -60,8 +61,9 @@ export class ResponseMatching {
   unusable(arrived: Omit<Arrived, 'message'>, findings: Findings): boolean {
     const { exchange, frame } = arrived
     const keys = findings.isStop ? answeredKeys(frame) : lenientKeys(frame)
-    if (keys.some(key => this.#lists.awaits(exchange, key))) {
-      this.#lists.answered(exchange, frame, undefined, findings)
+    const ofRelay = keys.find(key => this.#listed.awaits(exchange, key))
+    if (ofRelay !== undefined) {
+      this.#listed.answered(ofRelay, { exchange, frame, message: undefined, findings })
       return true
     }
     const found = keys.map(key =>
@@ -103,7 +105,7 @@ export class ResponseMatching {
   }
 
   lost(exchange: Exchange, key: IdKey, reason: string): void {
-    if (this.#lists.awaits(exchange, key)) return this.#lists.lost()
+    if (this.#listed.awaits(exchange, key)) return this.#listed.lost(exchange, key)
     const request = this.#pending.find(exchange, key)
     if (request?.isAtServer === true) this.#requests.lost(request, exchange, reason)
   }
@@ -171,7 +173,7 @@ export class ResponseMatching {
   /** Handles a response that belongs to no request in flight, or by another spelling of the id only. */
   #unsolicited(arrived: Arrived, key: IdKey, findings: Findings): void {
     // A late response to our own tools/list is dropped: the client did not ask for it.
-    if (this.#lists.ids.isRelayMade(key)) return
+    if (this.#listed.ids.isRelayMade(key)) return
     const { ask, records, output } = this.#core
     const { exchange, frame } = arrived
     const isLate = this.#requests.isLate(key)

@@ -114,6 +114,8 @@ export interface List {
   readonly method: string
   readonly result: JsonObject
   readonly revision: Revision
+  /** Its cursor for the next page came before. */
+  readonly repeats?: boolean
 }
 
 /** A `tools/call` on its way to the server. */

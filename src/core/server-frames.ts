@@ -84,7 +84,7 @@ export class ServerFrames {
     records.note(event, 'server', findings)
     // Progress and cancellation of relay-made requests do not concern the client.
     const key = keyIn(frame, isCancellation(notification) ? 'requestId' : 'progressToken')
-    if (key !== undefined && this.#lists.ids.isRelayMade(key)) return
+    if (key !== undefined && this.#lists.requests.ids.isRelayMade(key)) return
     if (key !== undefined && isCancellation(notification)) this.#serverRequests.cancelled(exchange, key)
     if (isListChange) yield* this.#lists.changed(exchange)
     if (!findings.isStop) output.toClient(exchange, sent)

@@ -92,7 +92,7 @@ export class ServerResponses {
     const listed =
       methodOf(method)?.list === undefined
         ? []
-        : yield* judgeList(this.#core, method, terms.revision, shown, exchange, findings)
+        : yield* judgeList(this.#core, method, terms, cursorsOf(request), shown, exchange, findings)
     const changed = edited(locked, [...read, ...listed, ...drifted.filter(edit => 'remove' in edit)])
     if (first !== undefined) return this.#inPlaceOfResult(request, changed, judged.outcomes)
     // `changed` deals with drift. A finding of any other stopping rule replaces the whole response.
@@ -295,6 +295,9 @@ const withoutOutcome = (state: JsonObject, outcomes: readonly ToolResult[]): Jso
 // `resultType`, and read any result as the final one.
 const isInterim = ({ revision }: Terms, result: JsonObject): boolean =>
   traitsOf(revision).modern && member(result, 'resultType') === 'input_required' && !hasFinalMember(result)
+
+const cursorsOf = ({ cursor }: PendingRequest): ReadonlySet<string> =>
+  new Set(cursor === undefined ? [] : [cursor])
 
 const resultIn = ({ bytes }: Frame): JsonObject => {
   const message = parseJson(bytes.toString())

@@ -1,43 +1,23 @@
-import { edit, type Edit, edited } from '#protocol/edit.js'
+import { edited } from '#protocol/edit.js'
 import type { Frame } from '#protocol/frame.js'
-import { isObject, type JsonObject, member, omit } from '#protocol/json.js'
-import type { ErrorResponse, Id, IdKey, Result } from '#protocol/json-rpc.js'
-import { written } from '#protocol/message.js'
+import type { JsonObject } from '#protocol/json.js'
+import type { NextPage } from '#protocol/pages.js'
 import { Catalog, type Listing, type Lookup } from './catalog.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import { type Flow, Slot } from './flow.js'
 import { type JudgedPage, judgePage } from './tool-page.js'
-import { RelayIds } from './relay-ids.js'
+import { type Asker, PageRequests, type Walk } from './page-requests.js'
 import type { Called, PendingRequest } from './request.js'
 import { SharedLists } from './shared-lists.js'
-import { metaOf, type Terms } from './terms.js'
-
-const listTimer = 'list'
-
-/** Limits for the relay's own listing, against endless pages and huge cursors. */
-const maxPages = 1000
-const longestCursor = 16_384
+import type { Terms } from './terms.js'
 
 /**
  * Most listings that the relay makes for one call. The second is for a list that changed while the first was
  * read, or that the server refused to another client. Then the last list counts.
  */
 const maxLists = 2
-
-/** The response to a page of the relay's own listing. */
-interface PageResponse {
-  readonly exchange: Exchange
-  readonly frame: Frame
-  readonly message: Result | ErrorResponse | undefined
-  readonly findings: Findings
-}
-
-type SentRequest = NonNullable<PendingRequest['request']>
-
-/** A client request for which the relay lists. */
-export type Asker = Pick<PendingRequest, 'exchange' | 'id' | 'terms' | 'request'>
 
 /** The end of a listing by the relay. @property by the request for which it was made last */
 interface Listed {
@@ -47,24 +27,19 @@ interface Listed {
 
 /** A listing by the relay in progress: it requests `tools/list` page by page. */
 interface OwnListing {
-  /** The client request for which the relay lists: its exchange, credentials and terms are used. */
-  readonly request: Asker
-  /** The frame that `tools/list` is made from. */
-  readonly template: SentRequest
+  readonly walk: Walk
   readonly listed: Slot<Listed>
   flow: Flow | undefined
-  key: IdKey | undefined
-  /** Filled with the response to the current page, or with undefined when no response will come. */
-  page: Slot<PageResponse | undefined>
 }
 
 /** All pages of `tools/list`: the client's, and those of the relay's own listings. */
 export class ToolLists {
   readonly catalog: Catalog
-  readonly ids: RelayIds
+  readonly requests: PageRequests
   readonly #core: Core
   readonly #shared: SharedLists
-  readonly #waiting = new Set<Asker>()
+  /** The requests that wait for a listing, with the tools that they look for. */
+  readonly #waiting = new Map<Asker, string>()
   #ownListing: OwnListing | undefined
   /**
    * After a failed listing none is started before this time. Otherwise each pipelined call would wait for a
@@ -75,7 +50,7 @@ export class ToolLists {
   constructor(core: Core) {
     this.#core = core
     this.catalog = new Catalog(core.options.maxTools, core.ledger)
-    this.ids = new RelayIds(core.options.nonce, core.ledger)
+    this.requests = new PageRequests(core)
     this.#shared = new SharedLists(core, this.catalog)
   }
 
@@ -135,7 +110,7 @@ export class ToolLists {
 
   /** Lists all pages in the client's name, at most `maxLists` times, then looks the tool up. */
   *#findByListing(name: string, request: Asker): Flow<Lookup> {
-    this.#waiting.add(request)
+    this.#waiting.set(request, name)
     try {
       for (let lists = 0; lists < maxLists; lists++) {
         if (this.#core.output.now < this.#noListingBefore) return undefined
@@ -155,56 +130,22 @@ export class ToolLists {
     return this.#shared.changed(exchange)
   }
 
-  /** True for the id of the relay's own request: its response must never reach the client. */
-  awaits(exchange: Exchange, key: IdKey): boolean {
-    const own = this.#ownListing
-    return own?.key === key && (!this.#core.options.stateless || own.request.exchange === exchange)
-  }
-
-  /** True while the relay lists by itself in this session, or without a session on this exchange. */
-  isListingOn(exchange: Exchange): boolean {
-    const own = this.#ownListing
-    return own !== undefined && (!this.#core.options.stateless || own.request.exchange === exchange)
-  }
-
-  /** True while the relay lists by itself. */
-  get isListing(): boolean {
-    return this.#ownListing !== undefined
-  }
-
-  /** The response to the relay's own request. @param message undefined when the frame is unusable */
-  answered(
-    exchange: Exchange, frame: Frame, message: Result | ErrorResponse | undefined, findings: Findings,
-  ): void {
-    const own = this.#ownListing
-    if (own === undefined) return
-    // A second response with this id belongs to no request, and must not fill the next page.
-    own.key = undefined
-    this.#core.driver.fill(own.page, { exchange, frame, message, findings })
-  }
-
-  /** Ends the relay's own listing: its request gets no response. */
-  lost(): void {
-    const own = this.#ownListing
-    if (own === undefined) return
-    this.#core.driver.fill(own.page, undefined)
-  }
-
-  timerFired(timer: string): void {
-    if (timer === listTimer) this.lost()
-  }
-
   /**
    * The client closed the exchange: stops a listing on it. If a call waits on another exchange, a new listing
    * begins there.
    */
   exchangeEnded(exchange: Exchange): void {
     const own = this.#ownListing
-    if (own?.request.exchange !== exchange) return
-    own.flow?.return()
-    const [next] = [...this.#waiting].filter(request => request.exchange !== exchange)
-    if (next !== undefined) this.#begin(next, own.listed)
-    else this.#end(own, false)
+    if (own?.walk.asker.exchange === exchange) {
+      own.flow?.return()
+      const [next] = [...this.#waiting.keys()].filter(request => request.exchange !== exchange)
+      if (next === undefined) this.#end(own, false)
+      else {
+        this.requests.end(own.walk)
+        this.#begin(next, own.listed)
+      }
+    }
+    this.requests.exchangeEnded(exchange)
   }
 
   /** Waits for a listing, started here if none is in progress. */
@@ -215,9 +156,7 @@ export class ToolLists {
   }
 
   #begin(request: Asker, listed: Slot<Listed>): void {
-    // A request that was already sent keeps no frame, so its terms make the template.
-    const template = request.request ?? listTemplateFor(request.terms)
-    const own: OwnListing = { request, template, listed, flow: undefined, key: undefined, page: new Slot() }
+    const own: OwnListing = { walk: this.requests.begin(request, 'list'), listed, flow: undefined }
     this.#ownListing = own
     own.flow = this.#runListing(own)
     this.#core.driver.run(own.flow, cause => {
@@ -227,58 +166,54 @@ export class ToolLists {
   }
 
   #end(own: OwnListing, isListed: boolean): void {
-    if (this.#ownListing === own) {
-      this.#ownListing = undefined
-      this.#core.output.emit({ type: 'stop-timer', timer: listTimer })
-    }
-    this.#core.driver.fill(own.listed, { isListed, by: own.request })
+    if (this.#ownListing === own) this.#ownListing = undefined
+    this.requests.end(own.walk)
+    this.#core.driver.fill(own.listed, { isListed, by: own.walk.asker })
   }
 
   *#runListing(own: OwnListing): Flow {
-    this.#core.output.emit({ type: 'start-timer', timer: listTimer, ms: this.#core.options.listMs })
     const generation = this.catalog.generationAt(this.#core.output.now)
-    const isListed = yield* this.#pages(own, this.catalog.listing(undefined, generation, true))
+    const isListed = yield* this.#pages(own.walk, this.catalog.listing(undefined, generation, true))
     const { options, output } = this.#core
     this.#noListingBefore = isListed || options.stateless ? -Infinity : output.now + options.listMs
     this.#end(own, isListed)
   }
 
-  *#pages(own: OwnListing, listing: Listing): Flow<boolean> {
-    const { terms } = own.request
-    const { records } = this.#core
-    const cursors = new Set<string>()
-    for (let cursor: string | undefined; cursors.size < maxPages; cursors.add(cursor)) {
-      this.#ask(own, cursor)
-      const response = yield* own.page.value()
-      if (response === undefined) {
-        records.write(
-          { event: 'tools/list', from: 'relay', reason: 'no response came' }, undefined, terms,
-        )
-        return false
-      }
-      own.page = new Slot()
-      const { exchange, frame, message, findings } = response
-      const result = message?.kind === 'result' && !findings.isStop ? message.result : undefined
-      const judged = result && (yield* this.#judge(listing, terms, exchange, frame, result, findings))
-      records.write(
-        {
-          event: 'tools/list', from: 'relay', tools: judged?.shown, bytes: { response: frame.bytes.length },
-        },
-        findings, terms, frame,
-      )
-      if (judged?.page === undefined) return false
-      cursor = judged.page.next
-      if (cursor === undefined) return true
-      if (cursors.has(cursor) || cursor.length > longestCursor) return false
-    }
-    return false
+  /** @returns whether the whole list was read */
+  *#pages(walk: Walk, listing: Listing): Flow<boolean> {
+    let next: NextPage | undefined = yield* this.#ownPage(walk, listing, undefined)
+    while (next?.kind === 'page') next = yield* this.#ownPage(walk, listing, next.cursor)
+    if (next === undefined || next.kind === 'endless') return false
+    // Some older servers have a page behind the empty cursor. It is asked for before a call is refused.
+    if (next.kind === 'end' && next.isEmpty === true && this.#isMissed(listing))
+      yield* this.#ownPage(walk, listing, '')
+    return true
   }
 
-  #ask(own: OwnListing, cursor: string | undefined): void {
-    const { exchange, id: theirs } = own.request
-    const id = this.ids.next(theirs)
-    own.key = written(id)
-    this.#core.output.toServer(exchange, listRequest(id, own.key, cursor, own.template))
+  #isMissed({ names }: Listing): boolean {
+    return [...this.#waiting.values()].some(name => !names.has(name))
+  }
+
+  /** @returns what follows the page; undefined when it was not listed */
+  *#ownPage(walk: Walk, listing: Listing, cursor: string | undefined): Flow<NextPage | undefined> {
+    const { terms } = walk.asker
+    const { records } = this.#core
+    if (cursor !== undefined) listing.cursors.add(cursor)
+    const response = yield* this.requests.ask(walk, 'tools/list', cursor)
+    if (response === undefined) {
+      records.write({ event: 'tools/list', from: 'relay', reason: 'no response came' }, undefined, terms)
+      return undefined
+    }
+    const { exchange, frame, message, findings } = response
+    const result = message?.kind === 'result' && !findings.isStop ? message.result : undefined
+    const judged = result && (yield* this.#judge(listing, terms, exchange, frame, result, findings))
+    records.write(
+      {
+        event: 'tools/list', from: 'relay', tools: judged?.shown, bytes: { response: frame.bytes.length },
+      },
+      findings, terms, frame,
+    )
+    return judged?.page?.next
   }
 
   *#judge(
@@ -299,35 +234,5 @@ export class ToolLists {
       findings.addOverBudget(error)
       return undefined
     }
-  }
-}
-
-/** A `tools/list` request made from a client's terms. */
-const listTemplateFor = (terms: Terms): SentRequest => {
-  const [id, key, method, params] = [0, '0', 'tools/list', metaOf(terms)] as const
-  return {
-    frame: {
-      bytes: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params })),
-      message: { kind: 'request', id, key, method, params }, faults: [],
-    },
-    message: { kind: 'request', id, key, method, params },
-  }
-}
-
-/** Turns a client's request into `tools/list` with another id. Keeps only `_meta`, without progressToken. */
-const listRequest = (
-  id: Id, key: IdKey, cursor: string | undefined, { frame, message }: SentRequest,
-): Frame => {
-  const ofClient = member(message.params, '_meta')
-  const meta = isObject(ofClient) ? omit(ofClient, 'progressToken') : undefined
-  const params = { ...(cursor !== undefined && { cursor }), ...(meta && { _meta: meta }) }
-  const edits: readonly Edit[] = [
-    { path: ['id'], replace: key },
-    { path: ['method'], replace: '"tools/list"' },
-    { path: ['params'], replace: JSON.stringify(params) },
-  ]
-  return {
-    bytes: edit(frame.bytes, edits), message: { kind: 'request', id, key, method: 'tools/list', params },
-    faults: [], relayMade: true,
   }
 }

@@ -4,6 +4,7 @@ import type { Frame } from '#protocol/frame.js'
 import {
   isArray, isObject, isString, type Json, type JsonArray, type JsonObject, lengthOf, member,
 } from '#protocol/json.js'
+import { nextPage } from '#protocol/pages.js'
 import { quote } from '#protocol/quote.js'
 import { unmetered } from '#protocol/unmetered.js'
 import { acceptedFor, exactResult, judgeDrift } from './accepted.js'
@@ -45,7 +46,7 @@ export function* judgePage(
   const { options } = core
   const offer = acceptedFor(core, terms)
   const edits: Edit[] =
-    [...(yield* judgeList(core, 'tools/list', terms.revision, result, exchange, findings))]
+    [...(yield* judgeList(core, 'tools/list', terms, listing.cursors, result, exchange, findings))]
   // A list that depends on who asks must not be cached for others (2026-07-28, CacheableResult).
   const isPersonal = options.names?.clients !== undefined || options.shapes?.isPersonal === true ||
     (scopes !== undefined && [...options.tools.values()].some(one => one.scopes !== undefined))
@@ -110,9 +111,10 @@ class PageJudge {
 
   judged(result: JsonObject): JudgedPage {
     const { core, offer, findings } = this.#page
-    const next = member(result, 'nextCursor')
+    const next = nextPage(member(result, 'nextCursor'), this.#page.terms.revision, this.#listing.cursors)
     const lifetime = member(result, 'ttlMs')
-    if (!isString(next) && this.#listing.whole && offer !== undefined) {
+    const isLast = next.kind === 'end' || next.kind === 'repeats'
+    if (isLast && this.#listing.whole && offer !== undefined) {
       const gone = [...offer.definitions.tools.keys()].filter(
         name => !this.#listing.names.has(name) && !this.#listed.has(name),
       )
@@ -122,7 +124,7 @@ class PageJudge {
       edits: this.#edits,
       shown: [...this.#places.keys()],
       page: {
-        listed: this.#listed, accepted: this.#passed, next: isString(next) && next !== '' ? next : undefined,
+        listed: this.#listed, accepted: this.#passed, next,
         lifetime: typeof lifetime === 'number' ? lifetime : 0, isPartial: this.#isPartial,
       },
     }

@@ -2,6 +2,8 @@ import { CustomsError } from '#errors.js'
 import { aboutServer } from '#core/accepted.js'
 import { compareOffers } from '#lock/compare.js'
 import { type Definitions, nameOf, offer, type Offer, type Part, single } from '#lock/offer.js'
+import { nextPage } from '#protocol/pages.js'
+import { firstModern, newestLegacy } from '#protocol/revisions/index.js'
 import { isArray, isObject, isString, type Json, member, unmetered } from '#protocol/unmetered.js'
 import type { Comparison } from './diff.js'
 import { type Inspection, problemsOf } from './inspection.js'
@@ -75,6 +77,12 @@ export const offerOf = ({ name, lists: seen, connected, findings }: Inspection):
   })
 }
 
+const revisionOf = (saved: Saved): string => {
+  const [hello = {}] = resultsOf(saved, 'initialize')
+  const revision = member(hello, 'protocolVersion')
+  return isString(revision) ? revision : saved.responses.has('server/discover') ? firstModern : newestLegacy
+}
+
 const greetingOf = (saved: Saved, part: 'serverInfo' | 'instructions'): Definitions => {
   const [hello = {}] = [...resultsOf(saved, 'initialize'), ...resultsOf(saved, 'server/discover')]
   const meta = member(hello, '_meta')
@@ -94,7 +102,8 @@ const elementsOf = (
   const fault = (saved.responses.get(method) ?? []).flatMap(({ faults }) => faults)[0]
   if (fault !== undefined) return fail(`cannot be compared: ${fault.path}: ${fault.message}`)
   const pages = resultsOf(saved, method)
-  if (isString(member(pages.at(-1), 'nextCursor'))) {
+  const cursors = pages.map(page => member(page, 'nextCursor'))
+  if (nextPage(cursors.pop(), revisionOf(saved), new Set(cursors.filter(isString))).kind === 'page') {
     return fail(`the answers to ${method} end before the last page`)
   }
   const elements = pages.flatMap(page => {

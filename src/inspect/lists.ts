@@ -1,5 +1,6 @@
 import { errorCode } from '#protocol/json-rpc.js'
-import { isArray, isObject, isString, type Json, member } from '#protocol/unmetered.js'
+import { nextPage } from '#protocol/pages.js'
+import { isArray, isObject, type Json, member } from '#protocol/unmetered.js'
 import { type Connected, refusal } from './connect.js'
 
 /** An element of a list, with its request and its index in that page. */
@@ -15,8 +16,7 @@ export interface Listing {
   readonly problem: string | undefined
 }
 
-/** Bounds that no genuine list exceeds. */
-const maxPages = 1000
+/** No genuine list is longer. */
 const maxBytes = 64 * 1024 * 1024
 
 const none: Listing = { items: [], problem: undefined }
@@ -26,12 +26,12 @@ const none: Listing = { items: [], problem: undefined }
  * @param optional a server that does not know the method has none of these
  */
 const listAll = async (
-  { link, params }: Connected, method: string, key: string, ms: number, optional = false,
+  { link, params, revision }: Connected, method: string, key: string, ms: number, optional = false,
 ): Promise<Listing> => {
   const items: Item[] = []
   const cursors = new Set<string>()
   let bytes = 0
-  for (let cursor: string | undefined; ; cursors.add(cursor)) {
+  for (let cursor: string | undefined; ;) {
     const response =
       await link.client.request(method, { ...params, ...(cursor !== undefined && { cursor }) }, ms)
     if (response === undefined) return { items, problem: `no answer to ${method} within ${ms / 1000} s` }
@@ -44,11 +44,11 @@ const listAll = async (
     if (!isArray(elements)) return { items, problem: `the result has no list of ${key}` }
     bytes += response.size
     for (const [index, value] of elements.entries()) items.push({ request: response.id, index, value })
-    const next = member(response.result, 'nextCursor')
-    if (!isString(next)) return { items, problem: undefined }
-    if (cursors.has(next)) return { items, problem: 'the pages go round in a circle: a cursor came twice' }
-    if (cursors.size >= maxPages || bytes >= maxBytes) return { items, problem: 'the pages never end' }
-    cursor = next
+    const next = nextPage(member(response.result, 'nextCursor'), revision, cursors)
+    if (next.kind === 'end' || next.kind === 'repeats') return { items, problem: undefined }
+    if (next.kind === 'endless' || bytes >= maxBytes) return { items, problem: 'the pages never end' }
+    cursor = next.cursor
+    cursors.add(cursor)
   }
 }
 

@@ -81,7 +81,10 @@ export const list: Powers = {
   onList(list, meter) {
     const misfits = listShape(list.method)?.(list.result, meter) ?? []
     // A missing list of tools is judged by tool/definition.
-    const own = ofMisfits(misfits.filter(({ path }) => path.length > 1 || path[0] !== 'tools'), '/result')
+    const own = [
+      ...ofMisfits(misfits.filter(({ path }) => path.length > 1 || path[0] !== 'tools'), '/result'),
+      ...(list.repeats === true ? one('/result/nextCursor', 'came before: the list ends here') : nothing),
+    ]
     const nulls = ofMisfits(nullsOf(list, meter).faults, '/result')
     if (nulls.length === 0) return own
     return [...own, ...nulls.filter(({ path }) => own.every(other => other.path !== path))]

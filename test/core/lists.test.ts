@@ -185,12 +185,65 @@ t.test('a tool that was listed in two ways is validated by both until list_chang
   t.end()
 })
 
-t.test('an empty cursor ends a list, as it does for clients', t => {
-  const script = new Script()
-  script.client(call(1, 'nowhere'))
-  t.match(script.server(result(script.ownId, { tools: [weather], nextCursor: '' })), [
+t.test('an empty cursor ends a list before 2026-07-28, but is asked for before a call is refused', t => {
+  const first = { tools: [weather], nextCursor: '' }
+  const known = new Script()
+  known.client(call(1, 'weather'))
+  t.match(known.server(result(known.ownId, first)), [['stop timer', 'list'], ['to server', { id: 1 }]])
+  const asksAgain = ['to server', { method: 'tools/list', params: { cursor: '' } }]
+  const absent = new Script()
+  absent.client(call(1, 'nowhere'))
+  t.match(absent.server(result(absent.ownId, first)), [asksAgain])
+  t.match(absent.server(result(absent.ownId, first)), [
     ['stop timer', 'list'], ['to client', { error: { code: -32602 } }],
   ])
+  const behind = new Script()
+  behind.client(call(1, 'behind'))
+  t.match(behind.server(result(behind.ownId, first)), [asksAgain])
+  t.match(behind.server(result(behind.ownId, { tools: [{ ...weather, name: 'behind' }] })), [
+    ['stop timer', 'list'], ['to server', { id: 1 }],
+  ])
+  const refused = new Script()
+  refused.client(call(1, 'nowhere'))
+  refused.server(result(refused.ownId, first))
+  const error = { code: -32602, message: 'no cursor' }
+  t.match(refused.server({ jsonrpc: '2.0', id: refused.ownId, error }), [
+    ['stop timer', 'list'], ['to client', { error: { message: 'Unknown tool: nowhere' } }],
+  ])
+  t.end()
+})
+
+t.test('a cursor that came before ends a list: what was listed so far is the list', t => {
+  for (const cursors of [['again', 'again'], ['a', 'b', 'a'], ['a', 'b', 'c', 'b']]) {
+    for (const [name, to] of [['weather', 'to server'], ['nowhere', 'to client']] as const) {
+      const script = new Script()
+      script.client(call(1, name))
+      for (const [index, nextCursor] of cursors.entries())
+        script.server(result(script.ownId, { tools: index === 0 ? [weather] : [], nextCursor }))
+      t.equal(script.raw.filter(({ bytes }) => bytes.includes('tools/list')).length, cursors.length)
+      const last = script.raw.at(-1)
+      t.match([`to ${last?.to}`, last?.bytes], [to, /"id":1/], `${name} ${String(cursors)}`)
+      t.match(script.entries.find(({ findings }) => findings.length > 0)?.findings, [
+        { rule: 'list/shape', path: '/result/nextCursor' },
+      ])
+    }
+  }
+  t.end()
+})
+
+t.test('a client that lists itself sees the pages as they are, and its list is whole', t => {
+  const script = new Script()
+  script.client({ jsonrpc: '2.0', id: 'l', method: 'tools/list' })
+  t.match(script.server(result('l', { tools: [weather], nextCursor: 'a' })), [
+    ['to client', { result: { tools: [{ name: 'weather' }], nextCursor: 'a' } }],
+  ])
+  script.client({ jsonrpc: '2.0', id: 'm', method: 'tools/list', params: { cursor: 'a' } })
+  t.match(script.server(result('m', { tools: [], nextCursor: 'a' })), [
+    ['to client', { result: { tools: [], nextCursor: 'a' } }],
+  ])
+  t.match(script.entries.at(-1), { verdict: 'log', findings: [{ rule: 'list/shape' }] })
+  t.match(script.client(call(1, 'weather')), [['to server', { id: 1 }]])
+  t.match(script.client(call(2, 'nowhere')), [['to client', { id: 2, error: { code: -32602 } }]])
   t.end()
 })
 
@@ -281,17 +334,14 @@ t.test('a failed tools/list for one client does not stop those of other clients'
   t.end()
 })
 
-t.test('a tools/list of the relay ends at a huge or repeated cursor', t => {
-  for (const cursor of ['x'.repeat(20_000), 'again']) {
-    const script = new Script()
-    script.client(call(1, 'nowhere'))
-    script.server(result(script.ownId, { tools: [weather], nextCursor: cursor }))
-    if (cursor === 'again') script.server(result(script.ownId, { tools: [], nextCursor: cursor }))
-    t.match(
-      script.raw.at(-1), { to: 'server', bytes: /"nowhere"/ },
-      'no list could be had, so that nothing is known of the tool',
-    )
-  }
+t.test('a tools/list of the relay ends at a huge cursor', t => {
+  const script = new Script()
+  script.client(call(1, 'nowhere'))
+  script.server(result(script.ownId, { tools: [weather], nextCursor: 'x'.repeat(20_000) }))
+  t.match(
+    script.raw.at(-1), { to: 'server', bytes: /"nowhere"/ },
+    'no list could be had, so that nothing is known of the tool',
+  )
   t.end()
 })
 

@@ -64,12 +64,10 @@ t.test('a call of an unknown tool waits while all pages are listed, and the list
   t.end()
 })
 
-t.test('a list that repeats its cursor, fails, or does not come in time lets the call go on unchecked, and blocks its result', t => {
+t.test('a list that has a huge cursor, fails, or does not come in time lets the call go on unchecked, and blocks its result', t => {
   const ends = {
-    'a cursor again': (script: Script) =>
-      script.server(result(script.ownId, { tools: [], nextCursor: 'again' })).concat(
-      script.server(result(script.ownId, { tools: [], nextCursor: 'again' })),
-    ),
+    'a huge cursor': (script: Script) =>
+      script.server(result(script.ownId, { tools: [], nextCursor: 'x'.repeat(20_000) })),
     'an error': (script: Script) =>
       script.server({ jsonrpc: '2.0', id: script.ownId, error: { code: -32601, message: 'no' } }),
     'no list': (script: Script) => script.server(result(script.ownId, {})),

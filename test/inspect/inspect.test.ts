@@ -167,12 +167,24 @@ t.test('all pages are read, and findings are assigned to the tools of their page
   t.equal(inspection.lists.tools.problem, undefined)
 })
 
-t.test('endless pages are cut off', async t => {
+t.test('endless pages are cut off, and a cursor that came before ends a list', async t => {
   let page = 0
   const circle =
     await run({ 'tools/list': () => result({ tools: [tool(`tool_${page++}`)], nextCursor: 'again' }) })
-  t.match(circle.inspection.lists.tools.problem, /a cursor came twice/)
+  t.equal(circle.inspection.lists.tools.problem, undefined)
+  t.ok(circle.inspection.findings.some(({ rule, path }) => rule === 'list/shape' && /nextCursor$/.test(path)))
   t.equal(circle.inspection.tools.length, 2)
+  for (const [revision, pages] of [['2025-11-25', 1], ['2026-07-28', 2]] as const) {
+    const { inspection } = await run({
+      ...(revision === '2026-07-28' && { 'server/discover': () => result(discovered) }),
+      'tools/list': ({ cursor }) => result({
+        tools: [tool(cursor === '' ? 'second' : 'first')], ...(cursor !== '' && { nextCursor: '' }),
+        ...(revision === '2026-07-28' && { resultType: 'complete', ttlMs: 0, cacheScope: 'public' }),
+      }),
+    })
+    t.equal(inspection.lists.tools.problem, undefined)
+    t.equal(inspection.tools.length, pages, `an empty cursor in ${revision}`)
+  }
   const endless = await run({ 'tools/list': () =>
     result({ tools: page < 10 ? [tool(`tool_${page}`)] : [], nextCursor: String(page++) }) })
   t.match(endless.inspection.lists.tools.problem, /never end/)

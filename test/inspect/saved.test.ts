@@ -7,7 +7,7 @@ import { inspect } from '#inspect/inspect.js'
 import { type Inspection, isFine, jsonReport } from '#inspect/inspection.js'
 import { parseSaved, SavedServer } from '#inspect/saved.js'
 import { createSchemaChecker } from '#schema/index.js'
-import { initialized, result, tool } from './quirks.js'
+import { error, initialized, result, tool } from './quirks.js'
 import { rulesOf, run } from './run.js'
 
 const checker = createSchemaChecker(defaultLimits)
@@ -77,7 +77,8 @@ t.test('a report of an inspection is a saved list', async t => {
   t.strictSame(again.lists.prompts.items.map(({ value }) => value), [{ name: 'greet' }])
   t.strictSame(rulesOf(again), rulesOf(inspection))
   t.match(again.connected.serverInfo, { name: 'quirky' })
-  const cut = await run({ 'tools/list': () => result({ tools, nextCursor: 'again' }) })
+  const cut = await run({ 'tools/list': ({ cursor }) =>
+    (cursor === undefined ? result({ tools, nextCursor: 'more' }) : error(-32603, 'no more')) })
   t.match(
     (await judged(jsonReport(cut.inspection))).lists.tools.problem, /ends before the last page/,
     'what was cut is still cut',
