@@ -1,14 +1,12 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { isNotYet } from './not-yet.js'
 import { isWorld, play, warmUp, type WorldName } from './run.js'
 import { shrink } from './shrink.js'
 
 /*
  * npm run simulate -- SEED [--world NAME]            one history, and its shortest form if it fails
- * npm run simulate -- --for SECONDS [--count N] [--from SEED] [--world NAME] [--workers N] [--strict]
- *                                                    many; --strict: also what notYet names
+ * npm run simulate -- --for SECONDS [--count N] [--from SEED] [--world NAME] [--workers N]   many
  * npm run simulate -- --mutations [NAME] [--part 0/2]   whether each mutation of the program is caught
  */
 const option = (name: string): string | undefined => {
@@ -17,7 +15,6 @@ const option = (name: string): string | undefined => {
 }
 const named = option('world')
 if (named !== undefined && !isWorld(named)) throw new Error(`no world ${named}`)
-const isStrict = process.argv.includes('--strict')
 
 interface Found {
   readonly invariant: string
@@ -54,7 +51,7 @@ const many = async (seconds: number, from: number, step: number, most: number): 
     const world = worldOf(seed)
     const { violations } = await play(world, seed)
     const [violation] = violations
-    if (violation === undefined || (!isStrict && isNotYet(world, seed, violation.invariant))) continue
+    if (violation === undefined) continue
     const found: Found = { invariant: violation.invariant, world, seed, text: violation.text }
     process.send?.({ found })
   }
@@ -67,7 +64,7 @@ const together = async (): Promise<void> => {
   const from = Number(option('from') ?? 1)
   const workers = Number(option('workers') ?? 1)
   const most = Math.ceil(Number(option('count') ?? Infinity) / workers)
-  const found = new Map<string, { first: Found; times: number }>()
+  const found = new Map<string, number[]>()
   let [count, cpuMs] = [0, 0]
   const take = (message: { found?: Found; count?: number; cpuMs?: number }) => {
     count += message.count ?? 0
@@ -75,9 +72,9 @@ const together = async (): Promise<void> => {
     if (message.found === undefined) return
     const { invariant, world, seed, text } = message.found
     const known = found.get(invariant)
-    if (known) known.times += 1
+    if (known) known.push(seed)
     else {
-      found.set(invariant, { first: message.found, times: 1 })
+      found.set(invariant, [seed])
       console.log(`${invariant}: npm run simulate -- ${seed} --world ${world}\n  ${text.slice(0, 300)}`)
     }
   }
@@ -92,7 +89,7 @@ const together = async (): Promise<void> => {
   const wall = (performance.now() - begun) / 1000
   console.log(`${count} histories in ${wall.toFixed(0)} s, ${(count / wall).toFixed(0)} in a second, ` +
     `${(cpuMs / Math.max(1, count)).toFixed(1)} ms of a processor each`)
-  for (const [invariant, { times }] of found) console.log(`  ${times} times: ${invariant}`)
+  for (const [invariant, seeds] of found) console.log(`  ${seeds.length} times: ${invariant}: ${seeds.slice(0, 20).join(' ')}`)
   if (found.size > 0) process.exitCode = 1
 }
 

@@ -20,8 +20,8 @@ export class SharedRequests {
    * a message that names no request may belong to the cancelled one. Zero when it has read the cancellation.
    */
   #unreadUpTo = 0
-  /** True when a request asked for log messages whose cancellation the server may not have read yet. */
-  #mayLogCancelled = false
+  /** The numbers of cancelled requests that may still log: see `#unreadUpTo`. */
+  readonly #mayLog = new Set<number>()
 
   open(port: Port, exchange: Exchange, frame: Frame, request: Request): SentRequest {
     const logLevel = inMeta(request.params, 'logLevel')
@@ -49,11 +49,11 @@ export class SharedRequests {
   giveUp(sentRequest: SentRequest): void {
     this.close(sentRequest)
     this.#unreadUpTo = this.#last
-    this.#mayLogCancelled ||= sentRequest.logLevel !== undefined
+    if (sentRequest.logLevel !== undefined) this.#mayLog.add(sentRequest.number)
     this.#givenUp.add(sentRequest.number)
     if (this.#givenUp.size <= maxGivenUp) return
     for (const oldest of this.#givenUp) {
-      this.#givenUp.delete(oldest)
+      this.isLate(oldest)
       break
     }
   }
@@ -65,6 +65,7 @@ export class SharedRequests {
 
   /** True for the first response to a cancelled request. */
   isLate(number: number): boolean {
+    this.#mayLog.delete(number)
     return this.#givenUp.delete(number)
   }
 
@@ -72,7 +73,7 @@ export class SharedRequests {
   hasRead(number: number): void {
     if (number <= this.#unreadUpTo) return
     this.#unreadUpTo = 0
-    this.#mayLogCancelled = false
+    this.#mayLog.clear()
   }
 
   /** The request of a message that names none: known only while one exchange has open requests. */
@@ -84,7 +85,7 @@ export class SharedRequests {
   ofLog(level: Json | undefined): SentRequest | undefined {
     const open = this.#sentRequest.values()
     const asking = open.filter(({ logLevel }) => logLevel !== undefined)
-    if (this.#mayLogCancelled || (asking.length === 0 && this.#unreadUpTo > 0)) return undefined
+    if (this.#mayLog.size > 0 || (asking.length === 0 && this.#unreadUpTo > 0)) return undefined
     if (asking.length === 0) return onlyOf(open.filter(({ request }) => request.method !== 'subscriptions/listen'))
     return onlyOf(asking.length === 1 ? asking : asking.filter(({ logLevel }) => takes(logLevel, level)))
   }
@@ -93,7 +94,7 @@ export class SharedRequests {
   forget(): void {
     this.#givenUp.clear()
     this.#unreadUpTo = 0
-    this.#mayLogCancelled = false
+    this.#mayLog.clear()
   }
 }
 

@@ -18,8 +18,9 @@ interface Open {
 const prefix = 'io.modelcontextprotocol/'
 const accept = 'application/json, text/event-stream'
 const idlePart = 0.9
-/** Names a stream to the server. */
-export const streamHeader = 'x-stream'
+/** Tells the server which stream it is, and which token its client has shown to the relay. */
+export const streamHeader = 'x-request-id'
+export const tokenHeader = 'user-agent'
 
 export interface ClientKind {
   readonly isModern: boolean
@@ -58,8 +59,9 @@ export class ClientActor implements Actor {
   mayKnow(begun: string | undefined): boolean {
     if (this.session?.begun === begun || this.open.some(({ asked }) => asked?.marker === begun)) return true
     // What is written after it left counts as sent, until the program sees that the connection is broken.
-    return this.#left.some(({ asked, http: { near } }) =>
-      asked?.marker === begun && (near.hadUnread || near.peer?.isWrittenInVain === true))
+    return this.#left.some(({ asked, http: { near, headers } }) =>
+      asked?.marker === begun &&
+        (headers.has('mcp-session-id') || near.hadUnread || near.peer?.isWrittenInVain === true))
   }
 
   actions(): readonly Action[] {
@@ -176,7 +178,7 @@ export class ClientActor implements Actor {
   #headers(): Record<string, string> {
     const { isModern, authorization } = this.kind
     return {
-      ...(authorization !== undefined && { authorization }),
+      ...(authorization !== undefined && { authorization, [tokenHeader]: authorization }),
       ...(this.session !== undefined && { 'mcp-session-id': this.session.id }),
       'mcp-protocol-version': isModern ? '2026-07-28' : '2025-11-25',
     }
@@ -234,7 +236,8 @@ export class ClientActor implements Actor {
     if (one.kind === 'stream') {
       this.book.dismiss(`/${this.name}`)
       // Answers may have been on it.
-      for (const { asked } of this.open) if (asked) asked.isLoose = asked.isForgotten = true
+      for (const asked of this.book.asked.values())
+        if (asked.client === this.name && !asked.isAnswered) asked.isLoose = asked.isForgotten = true
     }
     this.open.splice(this.open.indexOf(one), 1)
   }

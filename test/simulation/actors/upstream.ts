@@ -5,7 +5,7 @@ import { Tools, type Book } from '../book.js'
 import type { Chance } from '../chance.js'
 import type { Owner } from '../clock.js'
 import type { Action, World } from '../world.js'
-import { streamHeader } from './client.js'
+import { streamHeader, tokenHeader } from './client.js'
 import { type Manners, type Message, type Received, ServerActor } from './server.js'
 
 /** One HTTP request to the server, and its response. */
@@ -15,6 +15,7 @@ class Exchange {
   isOver = false
   readonly method: string
   readonly session: string | undefined
+  /** The token that the client has shown to the relay. */
   readonly authorization: string
   readonly isListing: boolean
   readonly stream: string
@@ -26,7 +27,7 @@ class Exchange {
     this.method = ask.method
     this.session = ask.headers.get('mcp-session-id')
     this.stream = ask.headers.get(streamHeader) ?? ''
-    this.authorization = ask.headers.get('authorization') ?? ''
+    this.authorization = ask.headers.get(tokenHeader) ?? ''
     this.isListing = ask.body?.includes('subscriptions/listen') === true
   }
 

@@ -92,7 +92,9 @@ export class Gateway extends World {
 
   /** Whether the memory of its sessions is weighed at the end. */
   get #isWeighed(): boolean {
-    return this.manners.isLong && this.manners.eventIds && this.settings.servers.get('a') === 'http'
+    // What a process held that is dead is held here.
+    return this.manners.isLong && this.manners.eventIds && this.settings.servers.get('a') === 'http' &&
+      !this.relays.hasFailed
   }
 
   async open(): Promise<void> {

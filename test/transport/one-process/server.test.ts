@@ -328,6 +328,9 @@ t.test('a log message goes to the one request that asked for its level', async t
   child().say(logged)
   t.same(b?.heard(), [], 'it may be about the request that was given up')
   t.match(a?.events, [{ frame: { faults: [{ kind: 'json-rpc', isMinor: true }] } }], 'on record')
+  child().say(answer('1'))
+  child().say(logged)
+  t.same(b?.heard(), [`two ${logged}`], 'once that one is answered, it is about the other')
 })
 
 t.test('every session learns that the tools changed, whoever subscribed', async t => {
