@@ -57,9 +57,9 @@ t.test('an installed file says what it said, with us in front of the servers tha
     fc.property(files, layouts, (generated, layout) => {
       const before = written(generated, layout)
       const { text, steps } = planInstall(sourceOf(generated, before), installing())
-      const { policy, profile } = clients.find(({ name }) => name === generated.client) ?? {}
+      const { profile } = clients.find(({ name }) => name === generated.client) ?? {}
       const options = [
-        ...(policy === undefined ? [] : [`--policy=${policy.name}`]),
+        '--policy=compat',
         ...(profile === undefined ? [] : [`--profile=${profile}`]),
       ]
       const changed =
