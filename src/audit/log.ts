@@ -35,7 +35,7 @@ const levelOf: Readonly<Record<Verdict, Level>> =
   { pass: 'debug', log: 'info', mend: 'info', demote: 'warn', block: 'warn' }
 
 /** Explains a rule: its findings, and what to do. */
-type Explain = (rule: string, server: string) =>
+type Explain = (rule: string, server: string, tool?: string) =>
   { readonly means: string; readonly next: readonly string[] } | undefined
 
 type Say = (severity: Level, fields: object, message: string, details?: readonly string[]) => void
@@ -71,7 +71,7 @@ export const openLog = (
       // Each tool of an untrusted server that has annotations has this finding: it alone is no warning.
       const firstOther = findings.find(({ rule }) => rule !== 'tool/annotations')
       const shownFindings = findings.slice(0, maxFindings).map(finding => scrubbed(finding, called))
-      const explained = firstOther && explain(firstOther.rule, server)
+      const explained = firstOther && explain(firstOther.rule, server, firstOther.tool ?? tool)
       const fields = {
         event, from, server, session,
         tool: nameIn(tool),

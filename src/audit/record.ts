@@ -3,9 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Entry } from '#core/event.js'
 import type { Finding } from '#core/rule.js'
 import { canonical } from '#canonical.js'
+import type { Json } from '#protocol/json.js'
+import { unmetered } from '#protocol/unmetered.js'
 import { type Payloads, payloadsOf } from './payloads.js'
 import {
-  cut, declaredBy, nameOf, redactedMessage, redactedPath, wellFormed, withoutCredentials,
+  cut, declaredBy, nameOf, redacted, redactedMessage, redactedPath, wellFormed, withoutCredentials,
 } from './redaction.js'
 
 /** The end of a chain of records. */
@@ -58,10 +60,16 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
   // Where values are redacted, no message quotes them.
   const clean = payloads === 'redacted' ? redactedMessage : withoutCredentials
   const said = (text: string): string => wellFormed(full ? text : clean(text, declared))
-  const found = ({ rule, path: at, message, mended, tool, prompt, resource }: Finding): Finding => ({
+  const json = (value: Json): string => {
+    const held = unmetered(value)
+    return wellFormed(cut(JSON.stringify(full ? held : redacted(held, declared))))
+  }
+  const found = ({ rule, path: at, message, mended, tool, prompt, resource, ...beside }: Finding): Finding => ({
+    ...(beside.declared !== undefined && payloads !== 'none' && { declared: json(beside.declared) }),
     ...(mended !== undefined && { mended: path(mended) }),
     message: said(message), path: path(at), prompt: maybe(prompt), resource: maybe(resource),
     rule, tool: maybe(tool),
+    ...(beside.value !== undefined && payloads !== 'none' && { value: json(beside.value) }),
   })
   const payload = full || payloads === 'redacted' ? payloadsOf(entry, payloads) : undefined
   return sealedLine({

@@ -166,7 +166,8 @@ export class Findings {
   }
 
   #keep(
-    rule: RuleName, { path, message, mended, tool, prompt, resource }: Omit<Finding, 'rule'>, action: Action,
+    rule: RuleName, { path, message, mended, tool, prompt, resource, value, declared }: Omit<Finding, 'rule'>,
+    action: Action,
   ): void {
     if (this.#isFull) {
       this.#omitted++
@@ -179,6 +180,7 @@ export class Findings {
       rule, path: shown, message,
       ...(mended !== undefined && { mended }), ...(tool !== undefined && { tool }),
       ...(prompt !== undefined && { prompt }), ...(resource !== undefined && { resource }),
+      ...(value !== undefined && { value }), ...(declared !== undefined && { declared }),
     })
   }
 }

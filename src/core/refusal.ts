@@ -93,12 +93,25 @@ export const refusedCall = (asker: RequestId, name: string, findings: Findings, 
   return toolError(asker, text, findings, modern)
 }
 
-/** The result in place of a stopped tool result. */
-export const refusedResult = (asker: RequestId, name: string, findings: Findings, modern: boolean): Frame =>
+/** A name in a command; a word in capitals where a shell could misread it. */
+export const inCommand = (name: string, otherwise: string): string =>
+  (/^\w[\w.@-]{0,127}$/.test(name) ? name : otherwise)
+
+/** The command that lets a tool of a careless server work. */
+export const relaxCommand = (server: string, tool: string): string =>
+  `mcp-customs relax ${inCommand(server, 'SERVER')} ${inCommand(tool, 'TOOL')}`
+
+/**
+ * The result in place of a stopped tool result.
+ * @param remedy what the user can do, if there is something
+ */
+export const refusedResult = (
+  asker: RequestId, name: string, findings: Findings, modern: boolean, remedy: string,
+): Frame =>
   toolError(
     asker,
     `The result of the tool ${quote(name)} was withheld by mcp-customs: ${summary(findings)}. ` +
-      'The tool may have run; the fault is the server\'s, not that of the arguments.',
+      `The tool may have run; the fault is the server's, not that of the arguments.${remedy}`,
     findings,
     modern,
   )
@@ -110,13 +123,14 @@ export const demoted = (
   result: JsonObject,
   name: string,
   findings: Findings,
+  remedy: string,
 ): Frame => {
   const content = member(result, 'content')
   const explanation = {
     type: 'text',
     text:
       `mcp-customs: the result of the tool ${quote(name)} breaks its declaration: ${summary(findings)}. ` +
-      'Do not rely on it.',
+      `Do not rely on it.${remedy}`,
   }
   const meta = member(result, '_meta')
   return changedResult(frame, [

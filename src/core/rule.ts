@@ -1,5 +1,5 @@
 import type { Frame } from '#protocol/frame.js'
-import type { JsonObject, Meter } from '#protocol/json.js'
+import type { Json, JsonObject, Meter } from '#protocol/json.js'
 import type { Link, Part } from '#protocol/places.js'
 import type { Revision } from '#protocol/revisions/index.js'
 import type { Drift } from './accepted.js'
@@ -27,6 +27,9 @@ export interface Problem extends About {
   readonly message: string
   /** True when this problem alone stops nothing, whatever the policy says. */
   readonly isMinor?: boolean
+  /** What stands there, and what the schema declares for it: for the record, which redacts them. */
+  readonly value?: Json
+  readonly declared?: Json
 }
 
 export interface Finding extends Problem {

@@ -13,7 +13,7 @@ import { judgeList, judgeWhole } from './listing.js'
 import type { Called, PendingRequest } from './request.js'
 import type { Terms } from './terms.js'
 import { settingOf } from './options.js'
-import { blocked, demoted, errorFrame, inItsPlace, refusedResult } from './refusal.js'
+import { blocked, demoted, errorFrame, inItsPlace, refusedResult, relaxCommand } from './refusal.js'
 import { notShared, termsData } from './shared.js'
 import { requestData } from './shared-requests.js'
 import type { Reading } from './rule.js'
@@ -254,14 +254,26 @@ export class ServerResponses {
     const { called, at, result } = first
     const name = called?.shown ?? ''
     if (findings.verdict === 'demote' && outcomes.length === 1 && first.isObject) {
-      if (!findings.stopping.includes('result/size')) return demoted(frame, at, result, name, findings)
+      if (!findings.stopping.includes('result/size')) return demoted(frame, at, result, name, findings, this.#remedy(called, findings))
       const limit = settingOf(this.#core.options, called?.name ?? '')?.resultBytes ?? 0
       return shortened(frame, at, result, name, findings, limit)
     }
     const { modern } = traitsOf(terms.revision)
     return inItsPlace(
-      frame, at.length === 1 ? refusedResult(request, name, findings, modern) : blocked(request, findings),
+      frame, at.length === 1
+        ? refusedResult(request, name, findings, modern, this.#remedy(called, findings))
+        : blocked(request, findings),
     )
+  }
+
+  /** How the user gets such results, where the policy alone stops them. */
+  #remedy(called: Called | undefined, { stopping }: Findings): string {
+    const { options: { rules, server } } = this.#core
+    const { name = '' } = called ?? {}
+    const { mends } = this.#core.mendingOf(name)
+    const isPolicy = stopping.every(rule =>
+      !mends.has(rule) && rules.some(one => one.name === rule && one.relaxed === true))
+    return isPolicy ? ` To get such results all the same, the user can run: ${relaxCommand(server, name)}` : ''
   }
 
   *#list(

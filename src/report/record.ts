@@ -51,6 +51,9 @@ export interface LoggedFinding extends About {
   readonly message: string
   /** The change that was made, when the message was mended. */
   readonly mended: string | undefined
+  /** What stood there, redacted, and what was declared; JSON. */
+  readonly value?: string | undefined
+  readonly declared?: string | undefined
 }
 
 /** @returns undefined when the line is not a record */
@@ -135,6 +138,8 @@ const findingOf = (finding: JsonObject): LoggedFinding => ({
   path: text(finding['path']) ?? '',
   message: text(finding['message']) ?? '',
   mended: text(finding['mended']),
+  value: text(finding['value']),
+  declared: text(finding['declared']),
   ...aboutIn(name => text(finding[name])),
 })
 

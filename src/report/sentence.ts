@@ -30,10 +30,12 @@ export const shownName = (text: string): string => shown(text, maxName)
 
 /** A finding in words: `result/schema at /result/structuredContent/temperature: must be number`. */
 export const findingText = (finding: LoggedFinding): string => {
-  const { rule, path, message, mended } = finding
+  const { rule, path, message, mended, value, declared } = finding
   const place = path === '' ? '' : ` at ${shown(path, maxText)}`
   const change = mended === undefined ? '' : ` (mended: ${shown(mended, maxText)})`
-  return `${aboutText(finding)}${shownName(rule)}${place}: ${shown(message, maxText)}${change}`
+  const got = value === undefined ? '' : ` (got ${shown(value, maxText)}` +
+    `${declared === undefined ? '' : `, declared ${shown(declared, maxText)}`})`
+  return `${aboutText(finding)}${shownName(rule)}${place}: ${shown(message, maxText)}${got}${change}`
 }
 
 const aboutText = ({ tool, prompt, resource }: About): string =>

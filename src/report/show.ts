@@ -104,8 +104,8 @@ const details = (record: LogRecord, file: string, number: number | undefined): r
     ...stderr.map(line => `stderr: ${shown(line, maxDetail)}`),
     ...findings.map(findingText),
     ...(more > 0 ? [`and ${more} more`] : []),
-    ...[...new Set(findings.map(({ rule }) => rule))].flatMap(rule => {
-      const { means = '', next = [] } = explained(rule, server) ?? {}
+    ...[...new Map(findings.map(({ rule, tool }) => [rule, tool]))].flatMap(([rule, tool]) => {
+      const { means = '', next = [] } = explained(rule, server, record.tool ?? tool) ?? {}
       return means === '' ? [] : [`${rule}: ${means}`, ...next.map(step => `  → ${step}`)]
     }),
     `${place}${seq === undefined ? '' : ` (record ${seq})`}`,

@@ -116,7 +116,7 @@ const reasonLines = (
     `  ${paint(head)}`,
     ...rules.flatMap(finding => [
       ...wrap(whyOf(finding), width - 6).map(line => `      ${line}`),
-      ...(explained(finding.rule, server)?.next.slice(0, 1) ?? [])
+      ...(explained(finding.rule, server, name)?.next.slice(0, 1) ?? [])
         .flatMap(step => wrap(`→ ${step}`, width - 6).map(line => `      ${line}`)),
     ]),
   ]

@@ -1,4 +1,5 @@
 import { type Action, actions, type Policy } from '#core/findings.js'
+import { inCommand, relaxCommand } from '#core/refusal.js'
 import type { Powers, Rule, RuleName } from '#core/rule.js'
 import * as advice from './advice.js'
 import * as call from './call.js'
@@ -75,7 +76,7 @@ const letPass = (name: RuleName, standard: Row['standard']): string => {
 }
 
 /** Letting it pass as it is helps nobody: strict clients refuse it. */
-const relax = 'Let the tool work all the same: `mcp-customs relax SERVER TOOL` (without TOOL: all tools of the server)'
+const relax = 'Let the tool work all the same: `mcp-customs relax SERVER TOOL` (without a tool: all of the server\'s)'
 
 const inInspect = { inspect: 'log', relay: 'off' } as const
 const onceLocked = { locked: 'block', otherwise: 'log' } as const
@@ -440,14 +441,19 @@ export const inText = (markdown: string): string => markdown.replaceAll('`', '')
 
 /**
  * What findings of a rule mean, and what to do, as text.
- * @param server its name takes the place of `SERVER` in commands, unless a shell could misread it
+ * @param server its name takes the place of `SERVER` in commands, unless a shell could misread it; so does the tool's
  * @returns undefined for a rule of a later version
  */
-export const explained = (name: string, server = ''): Pick<Row, 'means' | 'next'> | undefined => {
+export const explained = (
+  name: string, server = '', tool = '',
+): Pick<Row, 'means' | 'next'> | undefined => {
   const row = known.get(name)
-  const subject = /^\w[\w.@-]{0,127}$/.test(server) ? server : 'SERVER'
-  return row && { means: row.means, next: row.next.map(step => inText(step.replace('SERVER', subject))) }
+  const told = (step: string) =>
+    inText(step.replace(relaxWords, relaxCommand(server, tool)).replace('SERVER', inCommand(server, 'SERVER')))
+  return row && { means: row.means, next: row.next.map(told) }
 }
+
+const relaxWords = relaxCommand('SERVER', 'TOOL')
 
 export const isRuleName = (name: string): name is RuleName => known.has(name)
 

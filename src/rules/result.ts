@@ -6,6 +6,7 @@ import { hasString } from '#protocol/unread.js'
 import { textsOf, type Part, type Text } from '#protocol/places.js'
 import { listShape, methodOf, traitsOf } from '#protocol/revisions/index.js'
 import type { CallResult, Mend, Powers, Problem, Reading } from '#core/rule.js'
+import { beside } from './beside.js'
 import { tidied } from './nulls.js'
 import { isFormat, isMismatch, isNoVerdict, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
 import { readExactly, sameData, type Exact } from './exact.js'
@@ -88,8 +89,9 @@ export const promoted: Mend = {
 }
 
 export const schema: Powers = {
-  onResult: result =>
-    (isError(result) || structuredOf(result) === null ? nothing : ofKind(result.checked, isMismatch)),
+  onResult: (result, meter) =>
+    (isError(result) || structuredOf(result) === null
+      ? nothing : beside(ofKind(result.checked, isMismatch), result, meter)),
 }
 
 /** Takes out what breaks the schema, where a text is left. */
@@ -102,8 +104,9 @@ export const taken: Mend = {
 }
 
 export const format: Powers = {
-  onResult: ({ checked }) =>
-    checked?.some(({ kind }) => isMismatch(kind)) === true ? nothing : ofKind(checked, isFormat),
+  onResult: (result, meter) =>
+    result.checked?.some(({ kind }) => isMismatch(kind)) === true
+      ? nothing : beside(ofKind(result.checked, isFormat), result, meter),
 }
 
 /** What breaks only formats is left as it is: the client does not know the schema. */

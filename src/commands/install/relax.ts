@@ -1,4 +1,3 @@
-import { extname } from 'node:path'
 import { diffLines } from 'diff'
 import { planRelax } from '#clients/plan.js'
 import { readRecord, recordFile } from '#clients/record.js'
@@ -8,7 +7,6 @@ import { readConfiguration } from '#config/read.js'
 import { everyTool } from '#core/options.js'
 import { badUsage, CustomsError, pathText, wordsText } from '#errors.js'
 import { plainLines } from '#inspect/plain.js'
-import { isObject } from '#protocol/unmetered.js'
 import { type Context, recognizerOf } from '../context.js'
 import { judgeSchema } from '../server/setup.js'
 import { changeFiles } from './command.js'
@@ -55,7 +53,8 @@ const relaxInFile = async (
     return 0
   }
   const path = ['servers', server, 'tools', tool, 'relaxed']
-  const after = await (extname(file).toLowerCase() === '.json' ? inJson : inYaml)(before, path, undo)
+  const { changed } = await import('./yaml-change.js')
+  const after = changed(before, path, undo)
   if (after === undefined) return badUsage(`${file}: has no ${path.slice(0, -1).join('.')} that can be changed: write it by hand`)
   for (const { added, removed, value } of diffLines(before, after)) {
     for (const line of added || removed ? plainLines(value.replace(/\n$/, ''), 200, 2000) : [])
@@ -70,34 +69,4 @@ const relaxInFile = async (
   const words = ['mcp-customs', 'relax', server, ...(tool === everyTool ? [] : [tool]), '--config', file]
   await print(`Undo it with: ${wordsText([...words, ...(undo ? [] : ['--undo'])])}\n`)
   return 0
-}
-
-type Change = (text: string, path: readonly string[], undo: boolean) => Promise<string | undefined>
-
-const inJson: Change = async (text, path, undo) => {
-  const { applyEdits, modify, parse } = await import('jsonc-parser')
-  const formattingOptions = { tabSize: 2, insertSpaces: true }
-  const set = (source: string, at: readonly string[], value: unknown) =>
-    applyEdits(source, modify(source, [...at], value, { formattingOptions }))
-  let made = set(text, path, undo ? undefined : true)
-  for (let end = path.length - 1; undo && end > 2; end--) {
-    const held = path.slice(0, end).reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), parse(made))
-    if (isObject(held) && Object.keys(held).length === 0) made = set(made, path.slice(0, end), undefined)
-  }
-  return made
-}
-
-const inYaml: Change = async (text, path, undo) => {
-  const { isMap, parseDocument } = await import('yaml')
-  const document = parseDocument(text)
-  const holder = document.getIn(path.slice(0, 2))
-  const own = document.getIn(path.slice(0, 4))
-  if (!isMap(holder) || (own !== undefined && !isMap(own))) return undefined
-  if (!undo) document.setIn(path, true)
-  else document.deleteIn(path)
-  for (let end = path.length - 1; undo && end > 2; end--) {
-    const held = document.getIn(path.slice(0, end))
-    if (isMap(held) && held.items.length === 0) document.deleteIn(path.slice(0, end))
-  }
-  return document.toString({ lineWidth: 0 })
 }
