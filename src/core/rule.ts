@@ -43,9 +43,10 @@ export interface Arrival {
   readonly revision: Revision
 }
 
-/** A request id that is in flight already or exceeds a limit, or a response id without a request. */
+/** A request id that is in flight already or exceeds a limit, or an id or a token without a request. */
 export interface IdUse {
-  readonly use: 'repeated' | 'unasked' | 'no-room' | 'unknown'
+  /** `progress`: a progress token that no request of the client gave. */
+  readonly use: 'repeated' | 'unasked' | 'no-room' | 'unknown' | 'progress'
   readonly from: Side
 }
 
@@ -195,6 +196,8 @@ export interface Subjects {
   onDrift: Drifted
   onOverLimit: ToolsOverLimit
   onList: List
+  /** A list goes on after the page that the client asked for first. */
+  onPages: object
   onCall: Call
   onArguments: CheckedArguments
   onResult: CallResult

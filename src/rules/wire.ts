@@ -43,7 +43,7 @@ export const revision: Powers = {
 
 const idMessage = ({ use, from }: IdUse): string | undefined => {
   if (use === 'repeated') return 'a request of this id is in flight'
-  if (use === 'no-room' || use === 'unknown') return undefined
+  if (use === 'no-room' || use === 'unknown' || use === 'progress') return undefined
   return from === 'server'
     ? 'answers no request in flight by its exact id'
     : 'answers no request that the server has in flight'
