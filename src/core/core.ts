@@ -148,8 +148,7 @@ const byPower = (rules: readonly Rule[]): RulesByPower => {
   return {
     onFrame: having('onFrame'), onId: having('onId'), onRevision: having('onRevision'),
     onTool: having('onTool'), onShown: having('onShown'), onDrift: having('onDrift'),
-    onOverLimit: having('onOverLimit'), onList: having('onList'), onPages: having('onPages'),
-    onCall: having('onCall'),
+    onOverLimit: having('onOverLimit'), onList: having('onList'), onCall: having('onCall'),
     onArguments: having('onArguments'), onResult: having('onResult'), onReading: having('onReading'),
     onServerRequest: having('onServerRequest'),
   }

@@ -6,6 +6,7 @@ import { methodOf } from '#protocol/revisions/index.js'
 import { slice } from '#protocol/scan.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
+import { joinsPages } from './findings.js'
 import type { Flow } from './flow.js'
 import type { Ledger } from './memory.js'
 import type { PageRequests, PageResponse } from './page-requests.js'
@@ -16,7 +17,7 @@ const maxBytes = 16 * 1024 * 1024
 
 type Judge = (request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject) => Flow<Frame>
 
-/** Joins the pages of a list, for clients that never ask for the second one (list/pages). */
+/** Joins the pages of a list under `compat`, for clients that never ask for the second one. */
 export class JoinedPages {
   readonly #core: Core
   readonly #requests: PageRequests
@@ -38,19 +39,15 @@ export class JoinedPages {
   *join(request: PendingRequest, first: Frame, result: JsonObject): Flow<Frame> {
     const { method, terms: { revision }, cursor, findings } = request
     const key = methodOf(method)?.list?.key
+    if (!joinsPages(this.#core.options.policy)) return first
     const start = key === undefined || cursor !== undefined ? undefined : elements(first, key)
     if (key === undefined || start === undefined) return first
     const next = nextPage(member(result, 'nextCursor'), revision, noCursors)
     if (next.kind !== 'page') return first
-    const found = this.#core.findings(findings.meter)
-    this.#core.ask('onPages', {}, found, '/result/nextCursor')
-    if (!this.#core.mends.has('list/pages')) {
-      findings.include(found)
-      return first
-    }
     const { texts, left } = yield* this.#rest(request, key, next.cursor)
-    const told = this.#core.findings(findings.meter)
-    told.mended('list/pages', found, `joined ${texts.length + 1} pages`)
+    const [found, told] = [this.#core.findings(findings.meter), this.#core.findings(findings.meter)]
+    found.add('list/shape', [{ path: '/result/nextCursor', message: 'the list goes on on another page' }])
+    told.mended('list/shape', found, `joined ${texts.length + 1} pages`)
     findings.include(told)
     const all = [start, ...texts].filter(text => text.length > 0).join(',')
     const edits: readonly Edit[] = [

@@ -196,8 +196,6 @@ export interface Subjects {
   onDrift: Drifted
   onOverLimit: ToolsOverLimit
   onList: List
-  /** A list goes on after the page that the client asked for first. */
-  onPages: object
   onCall: Call
   onArguments: CheckedArguments
   onResult: CallResult

@@ -93,8 +93,6 @@ export const listed: Mend = {
   heals: ['tool/definition', 'tool/schema'],
 }
 
-export const pages: Powers = { onPages: () => one('/result/nextCursor', 'the list goes on on another page') }
-
 /** Tools are judged one by one. */
 const nullsOf = ({ method, result }: List, meter: Meter) =>
   listShape(method) === undefined

@@ -1,4 +1,4 @@
-import { type Action, actions, type Policy } from '#core/findings.js'
+import { type Action, actions, pages, type Policy } from '#core/findings.js'
 import type { Powers, Rule, RuleName } from '#core/rule.js'
 import * as advice from './advice.js'
 import * as call from './call.js'
@@ -108,7 +108,7 @@ export const rules: readonly Row[] = [
     }),
   row('wire/id', 'block',
     'an id that belongs to no open request (unasked, answered already, of another type or spelling), or ' +
-      'one that is in use',
+      'one that is in use; progress under a token that no request gave is logged',
     'The message has the id of no open request, or an id that is already in use.',
     'Answer each request once, by the id that it came with, in the same type and spelling.', wire.id),
   row('wire/http', 'block',
@@ -151,17 +151,9 @@ export const rules: readonly Row[] = [
     'Leave a member out where it has no value, in place of null, and give every element its name.',
     definition.list, {
       mend: definition.listed,
-      mends: 'null is removed where no revision knows it; other problems are logged',
+      mends: 'null is removed where no revision knows it; under `compat` the client gets all pages of a ' +
+        'list as one; other problems are logged',
       refused: 'refuse the whole list',
-    }),
-  row('list/pages', 'off', 'a list in several pages',
-    'The server lists its tools, prompts or resources in several pages, and some clients ask for the first ' +
-      'page alone.',
-    'List everything in one page, where it is not long.', definition.pages, {
-      steps: ['Have the client get all pages as one: `--rule list/pages=mend`'],
-      mend: { otherwise: 'log' },
-      mends: 'the relay asks for the other pages, and the client gets all as one list without `nextCursor`',
-      refused: 'show the first page alone',
     }),
   row('tool/duplicate', 'block', 'a name listed twice; the first tool stays',
     'The server lists two tools under one name, and a call could not say which of them is meant.',
@@ -364,10 +356,6 @@ export const rules: readonly Row[] = [
       'it is not known what the client offers.',
     'Send all requests of a session to the relay that saw it begin, or let replicas share their state.',
     server.unchecked, nobody),
-  row('server/progress', 'log', 'progress under a token that no request of the client gave',
-    'The server told of progress under a token of its own, for which strict clients fail the call.',
-    'Send progress only for a request with a progressToken, under exactly that token.',
-    server.foreignProgress),
   row('server/sampling', 'off', 'the server asks for sampling, declared or not',
     'The server asked the client\'s model to write something.',
     'Allow it (log) for a server that has a reason to use your model.', server.asksForSampling, nobody),
@@ -446,9 +434,11 @@ export interface Circumstances {
 }
 
 /** The action of every rule. */
-export const presetPolicy = (preset: Preset, circumstances: Circumstances): Map<RuleName, Action> =>
-  new Map(rules.map(rule =>
+export const presetPolicy = (preset: Preset, circumstances: Circumstances): Map<RuleName, Action> => {
+  const policy = new Map(rules.map(rule =>
     [rule.name, inPreset(preset, rule, standardOf(rule, circumstances))])) satisfies Policy
+  return preset === 'compat' ? policy.set(pages, 'mend') : policy
+}
 
 const standardOf = ({ standard }: Row, { purpose, locked }: Circumstances): Action => {
   if (typeof standard === 'string') return standard

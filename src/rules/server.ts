@@ -23,11 +23,6 @@ export const undeclared: Powers = {
   },
 }
 
-export const foreignProgress: Powers = {
-  onId: ({ use }) =>
-    (use === 'progress' ? one('/params/progressToken', 'no request of the client gave this token') : nothing),
-}
-
 /** A capability that a request needs. @param at JSON Pointer into the frame, of the member that needs it */
 interface Need {
   readonly at: string

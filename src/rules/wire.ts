@@ -49,8 +49,14 @@ const idMessage = ({ use, from }: IdUse): string | undefined => {
     : 'answers no request that the server has in flight'
 }
 
+/** Strict clients fail the call for it. */
+const foreignProgress: readonly Problem[] = [
+  { path: '/params/progressToken', message: 'no request gave this token', isMinor: true },
+]
+
 export const id: Powers = {
   onId: asked => {
+    if (asked.use === 'progress') return foreignProgress
     const message = idMessage(asked)
     return message === undefined ? nothing : one('/id', message)
   },
