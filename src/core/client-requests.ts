@@ -9,6 +9,7 @@ import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { settingOf } from './options.js'
 import { PendingRequests } from './pending.js'
+import { ProgressTokens } from './progress-tokens.js'
 import { type Arrived, PendingRequest, text } from './request.js'
 import { GivenResponses, SharedRequests } from './shared-requests.js'
 import type { Terms } from './terms.js'
@@ -41,6 +42,7 @@ export class ClientRequests {
   readonly pending: PendingRequests<PendingRequest>
   readonly given: GivenResponses
   readonly shared: SharedRequests
+  readonly tokens: ProgressTokens
   readonly #timers = new ChurnMap<string, PendingRequest>()
   /** Requests that the client cancelled, in the order of the cancellations. */
   readonly #cancelled = new Set<PendingRequest>()
@@ -59,6 +61,7 @@ export class ClientRequests {
     this.pending = new PendingRequests(core.options.stateless, core.ledger.account(maxBytes))
     this.given = new GivenResponses(core)
     this.shared = new SharedRequests(core, lists, calls)
+    this.tokens = new ProgressTokens(core)
   }
 
   /** The number of requests that were not sent to the server yet. */
@@ -97,6 +100,7 @@ export class ClientRequests {
   received(exchange: Exchange, frame: Frame, message: Request, findings: Findings): void {
     const { handshake, records, output, ask, options } = this.#core
     this.#lists.requests.ids.saw(message.id)
+    this.tokens.gave(message.params)
     const terms = handshake.termsOf(message, frame.envelope?.headers)
     const request = new PendingRequest(exchange, frame, message, terms, output.now, findings)
     records.start(terms)

@@ -196,6 +196,12 @@ export type Policy = ReadonlyMap<RuleName, Action>
 /** A policy names every rule. A rule that is missing blocks. */
 export const actionOf = (policy: Policy, rule: RuleName): Action => policy.get(rule) ?? 'block'
 
+/** No rule, but a part of list/shape: where it is `mend`, the client gets all pages of a list as one. */
+export const pages: RuleName = 'list/pages'
+
+export const joinsPages = (policy: Policy): boolean =>
+  policy.get(pages) === 'mend' && policy.get('list/shape') === 'mend'
+
 const severity = { pass: 0, log: 1, mend: 2, demote: 3, block: 4 } as const
 
 export const severer = (a: Verdict, b: Verdict): Verdict => (severity[a] >= severity[b] ? a : b)

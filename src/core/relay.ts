@@ -50,7 +50,9 @@ export class Relay {
     this.#matching = new ResponseMatching(core, this.#lists.requests, this.#requests)
     this.#serverRequests = new ServerRequests(core, (...message) => responses.judgeUnsolicited(...message))
     this.#serverFrames =
-      new ServerFrames(core, this.#lists, responses, this.#matching, this.#serverRequests)
+      new ServerFrames(
+        core, this.#lists, responses, this.#matching, this.#serverRequests, this.#requests.tokens,
+      )
     const stageOf = (exchange: Exchange, key: IdKey) => this.#requests.stageOf(exchange, key)
     this.#stages = {
       isQueued: (exchange, frame) => this.#queue.some(event => 'frame' in event && event.frame === frame) ||

@@ -46,9 +46,10 @@ export interface Arrival {
   readonly revision: Revision
 }
 
-/** A request id that is in flight already or exceeds a limit, or a response id without a request. */
+/** A request id that is in flight already or exceeds a limit, or an id or a token without a request. */
 export interface IdUse {
-  readonly use: 'repeated' | 'unasked' | 'no-room' | 'unknown'
+  /** `progress`: a progress token that no request of the client gave. */
+  readonly use: 'repeated' | 'unasked' | 'no-room' | 'unknown' | 'progress'
   readonly from: Side
 }
 

@@ -5,6 +5,7 @@ import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
+import type { ProgressTokens } from './progress-tokens.js'
 import { eventOf } from './records.js'
 import { errorFrame } from './refusal.js'
 import type { Arrived } from './request.js'
@@ -20,16 +21,18 @@ export class ServerFrames {
   readonly #responses: ServerResponses
   readonly #matching: ResponseMatching
   readonly #serverRequests: ServerRequests
+  readonly #tokens: ProgressTokens
 
   constructor(
     core: Core, lists: ToolLists, responses: ServerResponses, matching: ResponseMatching,
-    serverRequests: ServerRequests,
+    serverRequests: ServerRequests, tokens: ProgressTokens,
   ) {
     this.#core = core
     this.#lists = lists
     this.#responses = responses
     this.#matching = matching
     this.#serverRequests = serverRequests
+    this.#tokens = tokens
   }
 
   /** @param findings about the frame as a whole */
@@ -79,12 +82,15 @@ export class ServerFrames {
     const isListChange = method === 'notifications/tools/list_changed'
     // At once: a list that was asked for before counts as out of date from now on.
     if (isListChange) this.#lists.catalog.changed()
-    const event = findings.kept.length > 0 ? 'wire' : eventOf(method, 'server')
-    const sent = yield* this.#responses.judgeUnsolicited(method, exchange, frame, params, findings)
-    records.note(event, 'server', findings)
     // Progress and cancellation of relay-made requests do not concern the client.
     const key = keyIn(frame, isCancellation(notification) ? 'requestId' : 'progressToken')
-    if (key !== undefined && this.#lists.requests.ids.isRelayMade(key)) return
+    const isOfRelay = key !== undefined && this.#lists.requests.ids.isRelayMade(key)
+    const event = findings.kept.length > 0 ? 'wire' : eventOf(method, 'server')
+    if (!isOfRelay && method === 'notifications/progress' && this.#tokens.isForeign(exchange, params))
+      this.#core.ask('onId', { use: 'progress', from: 'server' }, findings, '/params/progressToken')
+    const sent = yield* this.#responses.judgeUnsolicited(method, exchange, frame, params, findings)
+    records.note(event, 'server', findings)
+    if (isOfRelay) return
     if (key !== undefined && isCancellation(notification)) this.#serverRequests.cancelled(exchange, key)
     if (isListChange) yield* this.#lists.changed(exchange)
     if (!findings.isStop) output.toClient(exchange, sent)

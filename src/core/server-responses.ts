@@ -9,6 +9,7 @@ import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
+import { JoinedPages } from './joined-pages.js'
 import { judgeList, judgeWhole } from './listing.js'
 import type { Called, PendingRequest } from './request.js'
 import type { Terms } from './terms.js'
@@ -30,6 +31,7 @@ export class ServerResponses {
   readonly #core: Core
   readonly #lists: ToolLists
   readonly results: ToolResults
+  readonly #pages: JoinedPages
 
   constructor(core: Core, lists: ToolLists) {
     this.#core = core
@@ -37,12 +39,14 @@ export class ServerResponses {
     this.drifts = new Drifts(core)
     this.#lists = lists
     this.results = new ToolResults(core, lists)
+    this.#pages = new JoinedPages(core, lists.requests, (...page) => this.#judge(...page))
   }
 
   /** Judges a result. @param exchange on which it arrived @returns the frame for the client */
   *judge(request: PendingRequest, exchange: Exchange, frame: Frame, result: JsonObject): Flow<Frame> {
     try {
-      return yield* this.#judge(request, exchange, frame, result)
+      const judged = yield* this.#judge(request, exchange, frame, result)
+      return yield* this.#pages.join(request, judged, result)
     } catch (error) {
       request.findings.addOverBudget(error)
       return replacedIfStopped(request, frame)

@@ -1,4 +1,4 @@
-import { type Action, actions, type Policy } from '#core/findings.js'
+import { type Action, actions, pages, type Policy } from '#core/findings.js'
 import { inCommand, relaxCommand } from '#core/refusal.js'
 import type { Powers, Rule, RuleName } from '#core/rule.js'
 import * as advice from './advice.js'
@@ -122,7 +122,7 @@ export const rules: readonly Row[] = [
     }),
   row('wire/id', 'block',
     'an id that belongs to no open request (unasked, answered already, of another type or spelling), or ' +
-      'one that is in use',
+      'one that is in use; progress under a token that no request gave is logged',
     'The message has the id of no open request, or an id that is already in use.',
     'Answer each request once, by the id that it came with, in the same type and spelling.', wire.id),
   row('wire/http', 'block',
@@ -170,7 +170,8 @@ export const rules: readonly Row[] = [
     'Leave a member out where it has no value, in place of null, and give every element its name.',
     definition.list, {
       mend: definition.listed,
-      mends: 'null is removed where no revision knows it; other problems are logged',
+      mends: 'null is removed where no revision knows it; under `compat` the client gets all pages of a ' +
+        'list as one; other problems are logged',
       refused: 'refuse the whole list',
     }),
   row('tool/duplicate', 'block', 'a name listed twice; the first tool stays',
@@ -479,9 +480,11 @@ export interface Circumstances {
 }
 
 /** The action of every rule. */
-export const presetPolicy = (preset: Preset, circumstances: Circumstances): Map<RuleName, Action> =>
-  new Map(rules.map(rule =>
+export const presetPolicy = (preset: Preset, circumstances: Circumstances): Map<RuleName, Action> => {
+  const policy = new Map(rules.map(rule =>
     [rule.name, inPreset(preset, rule, standardOf(rule, circumstances))])) satisfies Policy
+  return preset === 'compat' ? policy.set(pages, 'mend') : policy
+}
 
 const standardOf = ({ standard }: Row, { purpose, locked }: Circumstances): Action => {
   if (typeof standard === 'string') return standard

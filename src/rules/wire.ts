@@ -43,14 +43,20 @@ export const revision: Powers = {
 
 const idMessage = ({ use, from }: IdUse): string | undefined => {
   if (use === 'repeated') return 'a request of this id is in flight'
-  if (use === 'no-room' || use === 'unknown') return undefined
+  if (use === 'no-room' || use === 'unknown' || use === 'progress') return undefined
   return from === 'server'
     ? 'answers no request in flight by its exact id'
     : 'answers no request that the server has in flight'
 }
 
+/** Strict clients fail the call for it. */
+const foreignProgress: readonly Problem[] = [
+  { path: '/params/progressToken', message: 'no request gave this token', isMinor: true },
+]
+
 export const id: Powers = {
   onId: asked => {
+    if (asked.use === 'progress') return foreignProgress
     const message = idMessage(asked)
     return message === undefined ? nothing : one('/id', message)
   },
