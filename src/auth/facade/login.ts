@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isString } from '#protocol/unmetered.js'
+import { isString } from '#protocol/json.js'
 import { challengeOf } from '#transport/upstream/authorized.js'
 import { fetchFor, type GuardedFetch } from '#transport/upstream/document.js'
 import { HttpFailure, type HttpTls } from '#transport/upstream/pool.js'
