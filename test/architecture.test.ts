@@ -216,16 +216,13 @@ const unmetered = new Map([
   ['protocol/pieces.ts', 'the reader of a frame, in pieces'],
   ['protocol/case-variants.ts', 'the reader of a frame, in turns'],
   ['core/tool-page.ts', 'a slice of a list, paid for'],
-  ['auth/issuer.ts', 'a document of the issuer, of 512 KB at most'],
   ['auth/client/discovery.ts', 'a document of the issuer, of 512 KB at most'],
   ['auth/client/registration.ts', 'a document of the issuer, of 512 KB at most'],
   ['auth/client/store.ts', 'a file of our own'],
   ['claim.ts', 'a file of our own'],
   ['auth/facade/clients.ts', 'a registration, of 64 KB at most'],
   ['auth/facade/answers.ts', 'JSON of our own'],
-  ['auth/facade/login.ts', 'a token of the issuer, of 512 KB at most'],
   ['auth/issuer-keys.ts', 'a document of 512 KB at most'],
-  ['transport/http/jwt.ts', 'a token, of 16 KB a part at most'],
 ])
 
 t.test('JSON from the wire is walked with a meter', { timeout: 120_000 }, t => {

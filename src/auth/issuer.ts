@@ -4,11 +4,9 @@ import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions, JWTVerifyResult } f
 import { messageOf } from '#errors.js'
 import { isString } from '#protocol/json.js'
 import { quote } from '#protocol/quote.js'
-import { member } from '#protocol/unmetered.js'
 import type { Authority, Claims, ProtectedResource, Unverified } from '#transport/front/authority.js'
 import { Quota } from '#transport/front/quota.js'
 import { scopesIn } from '#transport/http/challenge.js'
-import { unverifiedClaims } from '#transport/http/jwt.js'
 import { guardedFetch } from '#transport/upstream/document.js'
 import { IssuerClient } from './client/requests.js'
 import { IssuerKeys } from './issuer-keys.js'
@@ -100,7 +98,7 @@ export class Issuer implements Authority {
   }
 
   async #verify(token: string, key: string, client: string): Promise<Claims | Unverified> {
-    const unverified = unverifiedClaims(token)
+    const unverified = await unverifiedPayload(token)
     try {
       const found = await (unverified ? this.#payloadOf(token) : this.#introspected(token, client))
       const claims = claimsOf(found, this.#settings.issuer)
@@ -110,7 +108,7 @@ export class Issuer implements Authority {
       return claims
     } catch (error) {
       if (error instanceof Refusal) {
-        const issuer = member(unverified, 'iss')
+        const issuer = unverified?.iss
         this.#told(`auth: a token was refused: ${error.message} (issuer ${quote(this.#settings.issuer)}` +
           `${isString(issuer) ? `, the token says ${quote(issuer)}` : ''})`)
         // A JWT may be valid in a moment, with a new key.
@@ -164,6 +162,18 @@ export class Issuer implements Authority {
       this.#places.release(client)
     }
   }
+}
+
+/** @returns undefined for a token that is no JWT */
+export const unverifiedPayload = async (token: string): Promise<JWTPayload | undefined> => {
+  const { decodeJwt } = await jose()
+  let payload: JWTPayload | undefined
+  try {
+    payload = decodeJwt(token)
+  } catch {
+    // It is opaque.
+  }
+  return payload
 }
 
 /** Why a token is not valid. */

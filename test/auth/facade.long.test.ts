@@ -226,7 +226,7 @@ void t.test('what does not fit is refused, and sends nobody away', async t => {
   const form = new URLSearchParams({ request: /name="request" value="([^"]*)"/.exec(await consent.text())?.[1] ?? '', answer: 'allow' })
   const submit = (headers: Record<string, string>) =>
     fetch(`${origin}/consent`, { method: 'POST', body: form, redirect: 'manual', headers })
-  t.equal((await submit({ 'sec-fetch-site': 'cross-site' })).status, 400, 'a form of another site')
+  t.equal((await submit({ 'sec-fetch-site': 'cross-site' })).status, 403, 'a form of another site')
   t.equal((await submit({ origin: 'https://evil.example.com' })).status, 403)
   t.equal((await submit({ origin })).status, 303)
 

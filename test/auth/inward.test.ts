@@ -61,18 +61,20 @@ const call = (tool: string) => request(legacy, '3', 'tools/call', `"name":"${too
 
 const challengeOf = (response: Response): string => response.headers.get('www-authenticate') ?? ''
 
+const lacksAdmin = 'The bearer token lacks a scope that the tool "delete_all" of the server "files" needs: admin'
+
 void t.test('a real issuer\'s tokens let clients in, and the subject is on record', async t => {
   const issuer = await realIssuer(t, 'read admin')
   const relay = await gateway(t, {
-    auth: { issuer, audience }, server: { tools: { delete_all: { scopes: ['admin'] } } },
+    auth: { issuer, audience }, server: { scopes: ['read'], tools: { delete_all: { scopes: ['admin'] } } },
   })
   const missing = await relay.post(undefined, initialize)
   t.equal(missing.status, 401)
-  t.equal(challengeOf(missing), `Bearer resource_metadata="${metadataUrl}"`)
+  t.equal(challengeOf(missing), `Bearer scope="read", resource_metadata="${metadataUrl}"`)
   const metadata = await fetch(`${relay.url}/.well-known/oauth-protected-resource/files/mcp`)
   t.equal(metadata.headers.get('access-control-allow-origin'), '*')
   t.same(await metadata.json(), {
-    resource, authorization_servers: [issuer], bearer_methods_supported: ['header'],
+    resource, authorization_servers: [issuer], bearer_methods_supported: ['header'], scopes_supported: ['read', 'admin'],
   })
   t.equal((await fetch(`${relay.url}/.well-known/oauth-protected-resource/nowhere`)).status, 404)
 
@@ -87,7 +89,10 @@ void t.test('a real issuer\'s tokens let clients in, and the subject is on recor
   const refused = await relay.post(reader, call('delete_all'), session)
   t.equal(refused.status, 403)
   t.equal(challengeOf(refused),
-    `Bearer error="insufficient_scope", scope="admin", resource_metadata="${metadataUrl}"`)
+    `Bearer error="insufficient_scope", scope="read admin", resource_metadata="${metadataUrl}"`)
+  t.match(await refused.json(), { error: { message: lacksAdmin } })
+  const admin = await relay.post(await tokenOf(issuer, resource, 'admin'), initialize)
+  t.match(await admin.json(), { error: { message: 'The bearer token lacks a scope that the server "files" needs: read' } })
   const more = await tokenOf(issuer, resource, 'read admin')
   t.same(await names(more), ['honest', 'delete_all'], 'the same session after the step-up')
   t.equal((await relay.post(more, call('delete_all'), session)).status, 200)
@@ -97,12 +102,14 @@ void t.test('a real issuer\'s tokens let clients in, and the subject is on recor
   t.equal(wrong.status, 401, 'a token for another endpoint')
   t.match(challengeOf(wrong), 'error="invalid_token"')
   t.equal(
-    (await relay.post(await tokenOf(issuer, audience), initialize)).status, 200, 'one for the whole relay',
+    (await relay.post(await tokenOf(issuer, audience, 'read'), initialize)).status, 200, 'one for the whole relay',
   )
 
   relay.relay.child.kill('SIGTERM')
   await relay.relay.exit
   const records = relay.audit()
+  t.match(records.find(one => JSON.stringify(one).includes(': admin')), { subject: { sub: 'robot' }, reason: `HTTP 403: ${lacksAdmin}` })
+  t.match(relay.relay.stderr().replaceAll('\\"', '"'), `("robot"): HTTP 403: ${lacksAdmin}`)
   t.ok(records.length > 4)
   const subject = { client_id: 'robot', iss: issuer, sub: 'robot' }
   for (const record of records) if (record.event !== 'http/refused') t.match(record, { subject })
@@ -210,6 +217,14 @@ void t.test('a session belongs to the subject that began it, whichever token it 
   relay.relay.child.kill('SIGTERM')
   await relay.relay.exit
   t.match(JSON.stringify(relay.audit()), '"subject":{"name":"ci"}')
+})
+
+void t.test('a token of the file grants no scopes, also not those that every token needs', async t => {
+  const issuer = await ForgingIssuer.open(t)
+  const auth = { issuer: issuer.url, audience, tokens: { ci: 'ci-token-of-the-file' } }
+  for (const [setting, status] of [[{ auth }, 200], [{ auth: { ...auth, scopes: ['mcp'] } }, 403], [{ auth, server: { scopes: ['files'] } }, 403]] as const) {
+    t.equal((await (await gateway(t, setting)).post('ci-token-of-the-file', initialize)).status, status)
+  }
 })
 
 void t.test('a token that is no JWT is asked about where introspection is configured', async t => {

@@ -98,13 +98,22 @@ const redirectUrisIn = (metadata: JsonObject): readonly string[] | undefined => 
   return isFew && uris.every(isRedirectUri) ? uris : undefined
 }
 
+/**
+ * Editors have schemes without a dot. Then comes the extension that gets the URL (PUBLISHER.NAME), or another
+ * part of the editor: `vscode://file/…` opens a file. Cursor registers
+ * `cursor://anysphere.cursor-mcp/oauth/callback`, and extensions of VS Code and Windsurf such as Cline the
+ * like. VS Code itself uses loopback and https.
+ */
+const ofExtension =
+  /^(?:cursor|vscode|vscode-insiders|windsurf):\/\/(?!vscode\.)[\w-]+\.[\w-]+\/[\w\/.-]*$/
+
 /** RFC 8252, sections 7 and 8.4: https, http on loopback, or a private-use scheme, which has a dot. */
 const isRedirectUri = (text: string): boolean => {
   if (!URL.canParse(text) || !/^[\x21-\x7e]+$/.test(text)) return false
   const { protocol, hostname, username, password } = new URL(text)
   if (text.includes('#') || username !== '' || password !== '') return false
   if (protocol === 'http:') return isLoopback(hostname)
-  return protocol === 'https:' || protocol.includes('.')
+  return protocol === 'https:' || protocol.includes('.') || ofExtension.test(text)
 }
 
 /**

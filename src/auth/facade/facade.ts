@@ -155,7 +155,7 @@ export class Facade implements Site {
     if (!isTheirs || !/^[\w.~-]{43,128}$/.test(verifier)) return fault('invalid_grant')
     const tokens = await this.#login.exchange(answered)
     const { resource, via } = answered
-    const subject = this.#login.subjectOf(tokens, via)
+    const subject = await this.#login.subjectOf(tokens, via)
     return this.#granted(tokens, { client, resource, via, subject, login: randomUUID() })
   }
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isString, member } from '#protocol/unmetered.js'
-import { unverifiedClaims } from '#transport/http/jwt.js'
+import { isString } from '#protocol/json.js'
 import { challengeOf } from '#transport/upstream/authorized.js'
 import { fetchFor, type GuardedFetch } from '#transport/upstream/document.js'
 import { HttpFailure, type HttpTls } from '#transport/upstream/pool.js'
@@ -8,6 +7,7 @@ import { discover, issuerMetadata, type AuthorizationServer } from '../client/di
 import { givenClient, register, type Client } from '../client/registration.js'
 import { IssuerClient, isUnknownClient, type Tokens } from '../client/requests.js'
 import { withoutSecrets, withSecrets, type LoginSettings } from '../client/settings.js'
+import { unverifiedPayload } from '../issuer.js'
 import type { Answered, Grant, Via } from './seals.js'
 
 /** The server behind, at which users log in. */
@@ -109,8 +109,8 @@ export class UpstreamLogin {
   }
 
   /** The user of these tokens. If neither token names one, this login is a subject of its own. */
-  subjectOf({ subject, access }: Tokens, { issuer }: Via): Grant['subject'] {
-    return { issuer, subject: subject ?? subjectIn(access, issuer) ?? randomUUID() }
+  async subjectOf({ subject, access }: Tokens, { issuer }: Via): Promise<Grant['subject']> {
+    return { issuer, subject: subject ?? await subjectIn(access, issuer) ?? randomUUID() }
   }
 
   async #asking<Answer>(via: Via, ask: (issuer: IssuerClient) => Promise<Answer>): Promise<Answer> {
@@ -183,9 +183,7 @@ export class UpstreamLogin {
  * The `sub` of an access token that is a JWT of the issuer (RFC 9068). The issuer itself has sent the token,
  * over its own connection, so the signature is not checked (OpenID Connect Core, section 3.1.3.7, item 6).
  */
-const subjectIn = (token: string, issuer: string): string | undefined => {
-  const claims = unverifiedClaims(token)
-  if (member(claims, 'iss') !== issuer) return undefined
-  const subject = member(claims, 'sub')
-  return isString(subject) && subject !== '' ? subject : undefined
+const subjectIn = async (token: string, issuer: string): Promise<string | undefined> => {
+  const { iss, sub } = await unverifiedPayload(token) ?? {}
+  return iss === issuer && isString(sub) && sub !== '' ? sub : undefined
 }

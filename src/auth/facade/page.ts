@@ -78,7 +78,7 @@ const placeOf = (redirectUri: string): string => {
   if (/^https?:$/.test(protocol)) {
     return isLoopback(url.hostname) ? `this computer (${host})` : host
   }
-  return `an app of this computer (${clip(protocol)})`
+  return `an app of this computer (${clip(host === '' ? protocol : `${protocol}//${host}`)})`
 }
 
 /** @param reason a sentence of ours */

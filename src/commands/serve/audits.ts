@@ -4,6 +4,7 @@ import { declaredBy, nameOf, redactedPath } from '#audit/redaction.js'
 import { type Audit, type AuditOptions, type Follower, openAudit } from '#audit/sink.js'
 import type { AuditConfiguration } from '#config/configuration.js'
 import { messageOf } from '#errors.js'
+import { quote } from '#protocol/quote.js'
 import { type LogRecord, recordOfEntry } from '#report/record.js'
 import type { Metrics } from '#telemetry/metrics.js'
 import type { Refused } from '#transport/front/front.js'
@@ -96,8 +97,9 @@ export class Refusals {
   note(refused: Refused): void {
     // Beyond that, all addresses are counted as one.
     const address = this.#kinds.size < maxKinds ? refused.address : 'others'
-    const { status, message, path } = refused
-    const key = JSON.stringify([address, status, message, path])
+    const { status, message, path, subject } = refused
+    const { issuer, subject: user, name } = subject ?? {}
+    const key = JSON.stringify([address, status, message, path, issuer, user, name])
     const kind = this.#kinds.get(key)
     if (kind) {
       kind.times++
@@ -158,16 +160,18 @@ interface RefusalPlaces {
 
 /** Writes a refusal to stderr and to the log of the server it was meant for. */
 const record = (
-  { status, message, address, times }: ToldRefusal, server: string | undefined,
+  { status, message, address, subject, times }: ToldRefusal, server: string | undefined,
   { audits, metrics, log }: RefusalPlaces,
 ): void => {
   const reason = `HTTP ${status}: ${message}${times > 1 ? ` (${times} times)` : ''}`
-  log.warn(`refused ${address || 'a program of this machine'}: ${reason}`)
+  const who = subject?.subject ?? subject?.client ?? subject?.name
+  const from = `${address || 'a program of this machine'}${who === undefined ? '' : ` (${quote(who)})`}`
+  log.warn(`refused ${from}: ${reason}`)
   if (server === undefined) return
   try {
     audits.of(server)?.write({
       event: 'http/refused', from: 'client', server, session: '', client: undefined,
-      peer: { address, token: undefined }, revision: undefined, verdict: 'block', findings: [], reason,
+      peer: { address, token: undefined }, subject, revision: undefined, verdict: 'block', findings: [], reason,
     })
   } catch (failure) {
     metrics.auditFailed()

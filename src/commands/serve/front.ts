@@ -13,6 +13,7 @@ import { codeOf, CustomsError, messageOf } from '#errors.js'
 import {
   type EndpointsSettings, type FrontBackend, type FrontSettings, HttpFront, type HttpFrontOptions,
 } from '#transport/front/front.js'
+import type { EndpointScopes } from '#transport/front/authority.js'
 import type { FrontTls } from '#transport/front/listener.js'
 import { realTimers, type Timers } from '#transport/timers.js'
 import type { LogLevel } from '../flags.js'
@@ -39,7 +40,7 @@ export const frontSettingsFor = (log: Log): ((setup: Setup) => Promise<FrontSett
   }
   return async setup => {
     const { allowHosts, allowOrigins, tokens, issuer, tls, facade } = setup.configuration
-    const common = { tokens, tls: tls && readTls(tls) }
+    const common = { tokens, tls: tls && readTls(tls), scopes: scopesIn(setup) }
     if (facade === undefined) return { ...common, allowHosts, allowOrigins, authority: authorityOf(issuer) }
     const { origin, hostname } = new URL(originOf(setup.configuration))
     const site = await facades(setup, origin)
@@ -48,6 +49,13 @@ export const frontSettingsFor = (log: Log): ((setup: Setup) => Promise<FrontSett
     return { ...common, ...allowed, authority: site, site }
   }
 }
+
+/** By the paths of the servers. */
+const scopesIn = ({ servers, isOnly = servers.length === 1 }: Setup): ReadonlyMap<string, EndpointScopes> =>
+  new Map(servers.flatMap(({ server: { name, scopes = [], tools } }) => {
+    const one = { name, scopes, more: [...tools.values()].flatMap(tool => tool.scopes ?? []) }
+    return [`/${name}/mcp`, ...(isOnly ? ['/mcp'] : [])].map(path => [path, one] as const)
+  }))
 
 const issuerFor = (issuer: NonNullable<Configuration['issuer']>, log: Log): Issuer => new Issuer(issuer, {
   warn: message => log.warn(message), told: message => log.info(message),

@@ -1,8 +1,18 @@
 import type { Identity } from '#core/event.js'
 import type { ResponseHead } from '#protocol/frame.js'
+import { quote } from '#protocol/quote.js'
 import { wantedBy } from '../http/challenge.js'
 import { resourcePath } from '../http/well-known.js'
 import { refusal, type Refusal } from './refusal.js'
+
+/** What tokens need at one endpoint beside the scopes that every token needs. */
+export interface EndpointScopes {
+  /** The server's name. */
+  readonly name: string
+  readonly scopes: readonly string[]
+  /** Of its tools. */
+  readonly more: readonly string[]
+}
 
 /** This relay as a protected resource, for which clients get tokens (RFC 9728). */
 export interface Resource {
@@ -15,6 +25,8 @@ export interface Resource {
 export interface ProtectedResource extends Resource {
   /** The issuer's URL, compared exactly with the `iss` of tokens. */
   readonly issuer: string
+  /** Of the endpoint. */
+  readonly endpoint?: EndpointScopes | undefined
 }
 
 /** What a valid token says. */
@@ -73,9 +85,19 @@ export const metadataOf = (path: string): string | undefined => {
 export const metadataText = (resource: ProtectedResource, path: string): string => JSON.stringify({
   resource: resourceUrl(resource, path),
   authorization_servers: [resource.issuer],
-  ...(resource.scopes.length > 0 && { scopes_supported: resource.scopes }),
+  ...scopesIn(resource, resource.endpoint?.more),
   bearer_methods_supported: ['header'],
 })
+
+/** All that a client may ask for: some clients ask for these only, whatever a challenge says. */
+const scopesIn = (resource: ProtectedResource, more: readonly string[] = []) => {
+  const scopes = [...new Set([...neededAt(resource), ...more])]
+  return scopes.length > 0 && { scopes_supported: scopes }
+}
+
+/** The scopes that each request to the endpoint needs. */
+export const neededAt = ({ scopes, endpoint }: ProtectedResource): readonly string[] =>
+  [...new Set([...scopes, ...endpoint?.scopes ?? []])]
 
 type Fault = 'missing' | 'malformed' | 'invalid' | 'scope'
 
@@ -101,9 +123,32 @@ export const challenge = (
   return refusal(status, message, { 'www-authenticate': `Bearer ${parameters.join(', ')}` })
 }
 
+/** What needs scopes that a client's token lacks. */
+interface Lack {
+  readonly missing: readonly string[]
+  /** The server, by its name; undefined: the relay. */
+  readonly server: string | undefined
+  readonly tools?: readonly string[] | undefined
+  readonly subject: Identity | undefined
+}
+
+/**
+ * Refuses a token that lacks scopes. The client and the operator read which, and for what.
+ * @param needed all that the client should ask for (2026-07-28, authorization, scope challenge)
+ */
+export const lacking = (
+  resource: Resource, path: string, needed: readonly string[],
+  { missing, server, tools = [], subject }: Lack,
+): Refusal => {
+  const at = server === undefined ? 'every request here' : `the server ${quote(server)}`
+  const by = tools.length === 0 ? at : `the tool ${tools.map(quote).join(', ')} of ${at}`
+  const message = `The bearer token lacks a scope that ${by} needs: ${missing.join(' ')}`
+  return { ...challenge(resource, path, 'scope', needed), message, subject }
+}
+
 /** Whether a valid token lets its holder in at this path: it was issued for us, with the scopes. */
 export const admit = (
-  resource: Resource, path: string, claims: Claims | Unverified, refused?: Authority['refused'],
+  resource: ProtectedResource, path: string, claims: Claims | Unverified, refused?: Authority['refused'],
 ): Access | Refusal => {
   if (claims === 'unavailable') return unavailable
   if (claims === 'invalid') return challenge(resource, path, 'invalid')
@@ -113,8 +158,17 @@ export const admit = (
     return challenge(resource, path, 'invalid')
   }
   const { subject, upstream } = claims
-  const isGranted = resource.scopes.every(scope => subject.scopes.includes(scope))
-  return isGranted ? { subject, upstream } : challenge(resource, path, 'scope')
+  return scopeLack(resource, path, subject) ?? { subject, upstream }
+}
+
+/** The refusal of a client that lacks a scope which each request to the endpoint needs. */
+export const scopeLack = (
+  resource: ProtectedResource, path: string, subject: Identity,
+): Refusal | undefined => {
+  const needed = neededAt(resource)
+  const missing = needed.filter(scope => !subject.scopes.includes(scope))
+  const server = resource.scopes.some(scope => missing.includes(scope)) ? undefined : resource.endpoint?.name
+  return missing.length === 0 ? undefined : lacking(resource, path, needed, { missing, server, subject })
 }
 
 /**

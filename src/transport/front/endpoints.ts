@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import type { Identity } from '#core/event.js'
 import { grants } from '#core/options.js'
 import type { Frame, FrameLimits, ResponseHead } from '#protocol/frame.js'
 import type { IdKey } from '#protocol/json-rpc.js'
@@ -6,7 +7,7 @@ import { parseInTurns } from '../frames.js'
 import { realTimers, type Timers } from '../timers.js'
 import type { Arrival } from './arrival.js'
 import { checkBody, readBody } from './body.js'
-import { challenge, ownChallenge, type Resource } from './authority.js'
+import { lacking, ownChallenge, type Resource } from './authority.js'
 import { checkAccept, checkContentType } from './gate.js'
 import { expectedIn, isInitialize, isModern, received, statusOf } from './message.js'
 import { clientOf, Quota, Share } from './quota.js'
@@ -64,6 +65,8 @@ export interface Refused {
   readonly message: string
   /** The client's. */
   readonly address: string
+  /** Who it is, where its token says so. */
+  readonly subject?: Identity | undefined
   /** Undefined where there is no endpoint. */
   readonly path: string | undefined
 }
@@ -206,7 +209,7 @@ export class Endpoints implements Backend {
       keys: expected,
       statusOf: answers => statusOf(answers, frame, modern),
       emptyStatus: frame.message.kind === 'unusable' ? 400 : 202,
-      challenge: scopes => this.#challenge(arrival, [...router.scopesFor(), ...scopes]),
+      challenge: scopes => this.#refusalFor(router, arrival, scopes),
     })
     const carries = expected.length > 0 && !isInitialize(frame)
     session.post(reply, frame, { arrival, isUnverified, carries })
@@ -222,13 +225,22 @@ export class Endpoints implements Backend {
 
   /** Refuses a request whose token lacks a scope of the endpoint or of a called tool. */
   #lacking(router: SessionRouter, arrival: Arrival, frame?: Frame): Refusal | undefined {
-    const needed = router.scopesFor(frame)
-    return grants(this.#scopesOf(arrival), needed) ? undefined : this.#challenge(arrival, needed)
+    const granted = this.#scopesOf(arrival)
+    const tools = router.toolScopes(frame).filter(({ scopes }) => !grants(granted, scopes))
+    if (tools.length === 0 && grants(granted, router.scopes)) return undefined
+    const more = tools.flatMap(({ scopes }) => scopes)
+    return this.#refusalFor(router, arrival, more, tools.map(({ tool }) => tool))
   }
 
-  #challenge({ path }: Arrival, needed: readonly string[]): Refusal | undefined {
+  /** @param more scopes beside those of the endpoint @param tools that need them */
+  #refusalFor(
+    router: SessionRouter, arrival: Arrival, more: readonly string[], tools?: readonly string[],
+  ): Refusal | undefined {
     const { resource } = this.#settings
-    return resource && challenge(resource, path, 'scope', [...new Set([...resource.scopes, ...needed])])
+    const { path, subject } = arrival
+    const needed = [...new Set([...resource?.scopes ?? [], ...router.scopes, ...more])]
+    const missing = needed.filter(scope => subject?.scopes.includes(scope) !== true)
+    return resource && lacking(resource, path, needed, { missing, server: router.name, tools, subject })
   }
 
   /** A request without a message. @returns why it is refused */
@@ -270,10 +282,11 @@ export class Endpoints implements Backend {
   }
 
   #refuse(
-    request: FrontRequest, response: FrontResponse, { path, address }: Arrival, reason: Refusal, key?: IdKey,
+    request: FrontRequest, response: FrontResponse, { path, address, subject }: Arrival, reason: Refusal,
+    key?: IdKey,
   ): void {
     const { status, message } = reason
-    this.#options.refused?.({ status, message, address, path: this.has(path) ? path : undefined })
+    this.#options.refused?.({ status, message, address, subject, path: this.has(path) ? path : undefined })
     refuse(request, response, reason, this.#timers, key)
   }
 }

@@ -110,8 +110,9 @@ export class HttpFront {
       const { arrival } = open
       const checked = gate.checkNames(response.req)
         ?? gate.checkToken(response.req.headers, arrival.path, clientOf(arrival))
-      if (checked instanceof Promise) void checked.then(found => this.#rechecked(response, open, gate, found))
-      else this.#rechecked(response, open, gate, checked)
+      const follow = (found: Checked) => this.#rechecked(response, open, gate, found)
+      if (checked instanceof Promise) void checked.then(follow)
+      else follow(checked)
     }
   }
 
@@ -120,9 +121,8 @@ export class HttpFront {
     if (this.#gate !== gate) return
     if (!('status' in checked)) Object.assign(open, { gate, unknown: 0 })
     // An issuer that is away for a while ends nothing that it has let in itself.
-    else if (checked.status !== 503 || open.gate.authority !== gate.authority || ++open.unknown > maxUnknown) {
-      response.destroy()
-    }
+    else if (checked.status !== 503 || open.gate.authority !== gate.authority) response.destroy()
+    else if (++open.unknown > maxUnknown) response.destroy()
   }
 
   /**
@@ -244,7 +244,9 @@ export class HttpFront {
     request: IncomingMessage, response: ServerResponse, arrival: Arrival,
   ): Refusal | 'answered' | undefined {
     const { headers } = request
-    const refused = checkFraming(request) ?? this.#gate.checkNames(request)
+    const isPage = this.#site?.has(arrival.path) === true
+    const gate = this.#gate
+    const refused = checkFraming(request) ?? gate.checkNames(request) ?? gate.checkSite(request, isPage)
     if (refused) return refused
     if (this.#gate.sharesWith(headers.origin)) {
       shareWith(headers.origin, response)
@@ -256,7 +258,7 @@ export class HttpFront {
     const { backend } = this.#options
     const endpoint = this.#gate.authority && metadataOf(arrival.path)
     if (endpoint !== undefined && backend.has(endpoint)) return this.#metadata(request, response, endpoint)
-    if (this.#site?.has(arrival.path) === true) {
+    if (isPage && this.#site !== undefined) {
       this.#visit(this.#site, request, response, arrival)
       return 'answered'
     }
@@ -275,7 +277,7 @@ export class HttpFront {
   /** Answers with the metadata of an endpoint (RFC 9728, section 3.2). Pages of any origin may read it. */
   #metadata(request: IncomingMessage, response: ServerResponse, endpoint: string): Refusal | 'answered' {
     if (request.method !== 'GET' && request.method !== 'HEAD') return refusals.badMethod
-    const resource = this.#gate.authority?.resourceAt(endpoint)
+    const resource = this.#gate.resourceAt(endpoint)
     if (resource === undefined) return refusals.noEndpoint
     response.setHeader('access-control-allow-origin', '*')
     response.setHeader('cache-control', 'max-age=300')
@@ -285,11 +287,12 @@ export class HttpFront {
   }
 
   #refuse(
-    request: IncomingMessage, response: ServerResponse, { path, address }: Arrival, reason: Refusal,
+    request: IncomingMessage, response: ServerResponse, arrival: Arrival, reason: Refusal,
   ): void {
     const { refused, backend } = this.#options
+    const { path, address, subject = reason.subject } = arrival
     const { status, message } = reason
-    refused?.({ status, message, address, path: backend.has(path) ? path : undefined })
+    refused?.({ status, message, address, subject, path: backend.has(path) ? path : undefined })
     refuse(request, response, reason, this.#timers)
   }
 
@@ -310,7 +313,7 @@ const ignore = () => {}
 
 /** A Unix socket has no host name: its clients send `localhost`, or a name in `allowHosts`. */
 const gateOf = (address: ListenAddress, settings: FrontSettings): Gate => {
-  const { allowHosts = [], allowOrigins = [], tokens = [], authority } = settings
+  const { allowHosts = [], allowOrigins = [], tokens = [], authority, scopes } = settings
   const host = 'socket' in address ? 'localhost' : address.host
-  return new Gate({ host, allowHosts, allowOrigins, tokens, authority })
+  return new Gate({ host, allowHosts, allowOrigins, tokens, authority, scopes })
 }

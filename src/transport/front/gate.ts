@@ -5,7 +5,8 @@ import { readMediaType } from '#protocol/headers.js'
 import { eventStream, json } from '../http/headers.js'
 import { hostOf } from './arrival.js'
 import {
-  admit, challenge, type Access, type Authority, type Claims, type Unverified,
+  admit, challenge, neededAt, scopeLack,
+  type Access, type Authority, type Claims, type EndpointScopes, type ProtectedResource, type Unverified,
 } from './authority.js'
 import { refusal, refusals, type Refusal } from './refusal.js'
 
@@ -22,6 +23,8 @@ export interface GateOptions {
   readonly tokens: readonly ClientToken[]
   /** Accepts further tokens. */
   readonly authority?: Authority | undefined
+  /** By the paths of endpoints. */
+  readonly scopes?: ReadonlyMap<string, EndpointScopes> | undefined
 }
 
 /** A bearer token of the operator's. */
@@ -44,10 +47,11 @@ export class Gate {
   readonly #origins: ReadonlySet<string>
   readonly #tokens: readonly { readonly hash: Buffer; readonly name: string | undefined }[]
   readonly authority: Authority | undefined
+  readonly #scopes: ReadonlyMap<string, EndpointScopes>
   readonly #anyAddress: boolean
   readonly #loopbackOnly: boolean
 
-  constructor({ host, allowHosts, allowOrigins, tokens, authority }: GateOptions) {
+  constructor({ host, allowHosts, allowOrigins, tokens, authority, scopes = new Map() }: GateOptions) {
     const name = hostName(bracketed(host)) ?? ''
     this.#anyAddress = wildcards.has(host)
     this.#loopbackOnly = isLoopback(name)
@@ -55,6 +59,13 @@ export class Gate {
     this.#origins = new Set(allowOrigins.map(origin => origin.toLowerCase()))
     this.#tokens = tokens.map(({ token, name }) => ({ hash: digest(token), name }))
     this.authority = authority
+    this.#scopes = scopes
+  }
+
+  /** The resource at an endpoint's path; undefined where no issuer's tokens are accepted. */
+  resourceAt(path: string): ProtectedResource | undefined {
+    const resource = this.authority?.resourceAt(path)
+    return resource && { ...resource, endpoint: this.#scopes.get(path) }
   }
 
   /** Against DNS rebinding (MCP Streamable HTTP, security): a browser names the attacker's host. */
@@ -64,20 +75,35 @@ export class Gate {
     return origin !== undefined && !this.#knowsOrigin(origin) ? refusals.badOrigin : undefined
   }
 
+  /**
+   * Refuses what a page of another site loads, as an image or by a link: such a request names no origin
+   * (Fetch Metadata). It would run with the login of the user.
+   * @param isPage people are sent to the path by other sites, to log in
+   */
+  checkSite({ headers }: Pick<IncomingMessage, 'headers'>, isPage: boolean): Refusal | undefined {
+    const { origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode } = headers
+    if (origin !== undefined || site !== 'cross-site') return undefined
+    return isPage && mode === 'navigate' ? undefined : refusals.crossSite
+  }
+
   /** Checks the token of a request, in the `Authorization` header only (RFC 6750, section 2.1). */
   checkToken(
     { authorization = '' }: IncomingHttpHeaders, path: string, client = '',
   ): Checked | Promise<Checked> {
     const { authority } = this
-    const resource = authority?.resourceAt(path)
+    const resource = this.resourceAt(path)
     if (this.#tokens.length === 0 && authority === undefined) return anyone
     const shown = /^bearer +([^\s,]+)$/i.exec(authorization)?.[1]
     if (shown === undefined) {
       if (resource === undefined) return refusals.noToken
-      return challenge(resource, path, /^bearer\b/i.test(authorization) ? 'malformed' : 'missing')
+      const fault = /^bearer\b/i.test(authorization) ? 'malformed' : 'missing'
+      return challenge(resource, path, fault, neededAt(resource))
     }
     const known = this.#known(shown)
-    if (known !== undefined) return known
+    // A static token grants no scopes.
+    if (known !== undefined) {
+      return (resource && scopeLack(resource, path, known.subject ?? { scopes: [] })) ?? known
+    }
     if (authority === undefined || resource === undefined) return refusals.badToken
     const admitted = (claims: Claims | Unverified): Checked =>
       admit(resource, path, claims, (...mismatch) => authority.refused?.(...mismatch))

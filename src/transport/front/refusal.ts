@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Identity } from '#core/event.js'
 import { errorCode, type IdKey } from '#protocol/json-rpc.js'
 import { responseBytes } from '#protocol/message.js'
 import type { JsonObject } from '#protocol/json.js'
@@ -12,6 +13,8 @@ export interface Refusal {
   readonly code: number
   /** Never repeats text that the client sent. */
   readonly message: string
+  /** Whose token was not enough, for records. */
+  readonly subject?: Identity | undefined
   /** Of the JSON-RPC error, where its code prescribes data. */
   readonly data?: JsonObject
   readonly headers?: Readonly<Record<string, string>>
@@ -51,6 +54,7 @@ export const refusals = {
   ),
   badHost: refusal(403, 'This Host is not allowed here: name it in allowHosts'),
   badOrigin: refusal(403, 'This Origin is not allowed here: name it in allowOrigins'),
+  crossSite: refusal(403, 'A page of another site may not load this'),
   noEndpoint: {
     ...refusal(
       404, 'There is no endpoint at this path: a server is at /mcp, or in a gateway at /NAME/mcp by its name',

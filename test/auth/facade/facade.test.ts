@@ -149,11 +149,13 @@ void t.test('the consent is asked of whoever has logged in, and nobody is sent a
 
 void t.test('redirect URIs are https, http on loopback, or of a scheme with a dot', async t => {
   const { register } = await opened(t)
-  for (const uri of ['https://a.example/cb', 'http://127.0.0.1:1/cb', 'http://[::1]/cb', 'http://localhost/cb', 'com.example.app:/cb']) {
+  for (const uri of ['https://a.example/cb', 'http://127.0.0.1:1/cb', 'http://[::1]/cb', 'http://localhost/cb', 'com.example.app:/cb',
+    'cursor://anysphere.cursor-mcp/oauth/callback', 'vscode://saoudrizwan.claude-dev/mcp-auth/callback/ab12']) {
     t.equal((await register([uri])).status, 201, uri)
   }
   for (const uri of [
-    'http://a.example/cb', 'javascript:alert(1)', 'ms-msdt://x', 'vscode://x', 'intent://x', 'data:text/html,x', 'https://u@a.example/',
+    'http://a.example/cb', 'javascript:alert(1)', 'ms-msdt://x', 'vscode://x', 'vscode://file/etc', 'cursor://a.b/c?d=e', 'other://a.b/c',
+    'vscode://vscode.git/clone', 'intent://x', 'data:text/html,x', 'https://u@a.example/',
     'https://a.example/#x', 'file:///x', 'x', '', 'https://a.example/ b',
   ]) t.equal((await register([redirectUri, uri])).status, 400, uri)
 })

@@ -36,6 +36,26 @@ t.test('the Host must be a name of this relay', t => {
   t.end()
 })
 
+t.test('a page of another site loads nothing, but may send its visitor to a login', t => {
+  const navigation = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }
+  const cases = [
+    [{}, false, undefined],
+    [{ 'sec-fetch-site': 'same-origin' }, false, undefined],
+    [{ 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' }, false, undefined],
+    [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' }, false, 403],
+    [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' }, true, 403],
+    [{ 'sec-fetch-site': 'cross-site' }, true, 403],
+    [navigation, false, 403],
+    [navigation, true, undefined],
+    // Of an origin that is allowed: `checkNames` decides.
+    [{ ...navigation, 'sec-fetch-mode': 'cors', 'origin': 'https://app.example.com' }, false, undefined],
+  ] as const
+  for (const [headers, isPage, status] of cases) {
+    t.equal(gate().checkSite({ headers }, isPage)?.status, status, `${JSON.stringify(headers)} ${isPage}`)
+  }
+  t.end()
+})
+
 t.test('only known origins may send requests; the header may be missing', t => {
   const cases = [
     ['127.0.0.1', [], undefined, undefined],

@@ -206,11 +206,22 @@ export class SessionRouter {
     return isOwn ? refusals.noSession : refusals.otherReplica
   }
 
-  /** The scopes that a token needs for a request. @param frame its message, once it was read */
-  scopesFor(frame?: Frame): readonly string[] {
-    const { scopes = [] } = this.#endpoint
-    if (frame === undefined || this.#endpoint.scopesOf === undefined) return scopes
-    return [...scopes, ...calledTools(frame).flatMap(tool => this.#endpoint.scopesOf?.(tool) ?? [])]
+  /** The scopes that a token needs for any request. */
+  get scopes(): readonly string[] {
+    return this.#endpoint.scopes ?? []
+  }
+
+  /** The server's. */
+  get name(): string | undefined {
+    return this.#endpoint.name
+  }
+
+  /** The scopes that the called tools need. @param frame undefined: the message was not read yet */
+  toolScopes(
+    frame: Frame | undefined,
+  ): readonly { readonly tool: string; readonly scopes: readonly string[] }[] {
+    if (frame === undefined || this.#endpoint.scopesOf === undefined) return []
+    return calledTools(frame).map(tool => ({ tool, scopes: this.#endpoint.scopesOf?.(tool) ?? [] }))
   }
 
   /**
