@@ -96,7 +96,7 @@ export class Shared {
     return yield* this.#replies.to(share => this.#output.emit({ type: 'share', share, ask }), exchange)
   }
 
-  /** @returns the milliseconds until the client may make the call; undefined where only this replica counts */
+  /** @returns the milliseconds until the client may make the call; undefined: only this replica counts */
   *count(call: Omit<CountAsk, 'kind' | 'part'>, exchange: Exchange): Flow<number | undefined> {
     if (!this.#countsCalls) return undefined
     const ask = { kind: 'count', part: 'calls', ...call } as const
