@@ -290,14 +290,26 @@ t.test('without the state sessions cannot begin, others go on, and all works aga
   const store = await startEngine(t)
   const everything = await startEverything(t)
   const admin = await freePort()
-  const { balancer } = await startReplicas(t, 1, {
-    servers: { everything: { url: everything } }, state: { url: store.url, key }, admin: `127.0.0.1:${admin}`,
-  })
+  const config = {
+    servers: { everything: { url: everything }, process: { command: [process.execPath, everythingScript, 'stdio'] } },
+    auth: { tokens: ['token-of-alice-1234'] }, state: { url: store.url, key },
+  }
+  const { replicas: [first] } = await startReplicas(t, 1, { ...config, admin: `127.0.0.1:${admin}` })
+  const { replicas: [second] } = await startReplicas(t, 1, config)
+  const headers = { authorization: 'Bearer token-of-alice-1234' }
+  const begin = (replica = first, path = '/everything/mcp') => connect(t, replica?.url ?? '', headers, path)
+  /** Of a session that this replica did not see begin. */
+  const statusOf = async (session = '') => (await fetch(`${first?.url}/everything/mcp`, {
+    method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"ping"}', headers: {
+      'content-type': 'application/json', accept: 'application/json, text/event-stream',
+      'mcp-session-id': session, 'mcp-protocol-version': '2025-06-18', ...headers,
+    },
+  })).status
   const readyz = async () => {
     const response = await fetch(`http://127.0.0.1:${admin}/readyz`)
     return { status: response.status, ...(await response.json() as object) }
   }
-  const { client } = await connect(t, balancer.url)
+  const { client } = await begin()
   const echo = () => client.callTool({ name: 'echo', arguments: { message: 'x' } })
   const sample = () => client.callTool({ name: 'trigger-sampling-request', arguments: { prompt: 'x' } })
   t.match(textOf(await sample()), 'sampled')
@@ -306,10 +318,13 @@ t.test('without the state sessions cannot begin, others go on, and all works aga
     [() => store.stop(), () => store.start()],
     [() => Promise.resolve(store.pause(true)), () => Promise.resolve(store.pause(false))],
   ] as const) {
+    const { transport: { sessionId } } = await begin(second)
     await stop()
     t.match(textOf(await echo()), 'Echo: x', 'a call')
     t.match(textOf(await sample().catch(String)), /state that the replicas share/, 'the server asks')
-    await t.rejects(connect(t, balancer.url), /state that the replicas share/, 'a new session')
+    await t.rejects(begin(), /state that the replicas share/, 'a new session')
+    await t.resolves(begin(first, '/process/mcp'), 'a new session before a process')
+    t.equal(await statusOf(sessionId), 503, 'a session whose owner nobody knows')
     t.match(await readyz(), {
       status: 200, degraded: true, problems: { everything: { reason: /the shared state at 127.0.0.1:\d+/ } },
     })
@@ -317,7 +332,8 @@ t.test('without the state sessions cannot begin, others go on, and all works aga
     let text = ''
     while (!text.includes('sampled')) text = textOf(await sample().catch(String))
     t.match(await readyz(), { status: 200, ready: true, degraded: undefined })
-    await t.resolves(connect(t, balancer.url))
+    await t.resolves(begin())
+    t.equal(await statusOf(sessionId), 200)
   }
   const metrics = await (await fetch(`http://127.0.0.1:${admin}/metrics`)).text()
   t.match(metrics, /mcp_customs_state_operations_total\{operation="keep",outcome="failed"\} [1-9]/)
