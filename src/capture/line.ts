@@ -112,6 +112,7 @@ const opening = fields({
   joined: maybe(flag),
   /** Undefined where replicas share no state. */
   shared: maybe(fields({ agreed: maybe(object) })),
+  sharedCounts: maybe(flag),
   payloads: oneOf('redacted', 'full'),
   /** The settings that the session was judged by. A replay may use others. */
   settings: fields({

@@ -30,8 +30,8 @@ export class Recorder {
   #late: number[] = []
 
   constructor(options: RelayOptions, { payloads, limits, write, now }: RecorderOptions) {
-    const { server, session, nonce, stateless, joined, shared, trusted, accepted, intent } = options
-    const { maxFindings, minRevision } = options
+    const { server, session, nonce, stateless, joined, shared, sharedCounts } = options
+    const { trusted, accepted, intent, maxFindings, minRevision } = options
     this.#options = options
     this.#parts = partsOf(options)
     this.#write = write
@@ -39,7 +39,7 @@ export class Recorder {
     this.#redaction = redactionOf(payloads)
     write({
       capture: 1, session, time: now().toISOString(), server, nonce, stateless, joined, payloads,
-      shared: shared && { agreed: shared.agreed && unmetered(shared.agreed) },
+      shared: shared && { agreed: shared.agreed && unmetered(shared.agreed) }, sharedCounts,
       settings: {
         ...rulingOf(options), minRevision, trusted, limits, intent, mostFindings: maxFindings,
         lock: accepted && lockOf(accepted),

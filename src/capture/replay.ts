@@ -94,8 +94,9 @@ class Replay {
   #checks = 0
 
   constructor(
-    { server, session, nonce, stateless, joined = false, shared, payloads, settings }: Opening, was: Course,
-    judgement: ReplaySettings,
+    {
+      server, session, nonce, stateless, joined = false, shared, sharedCounts, payloads, settings,
+    }: Opening, was: Course, judgement: ReplaySettings,
   ) {
     this.#judgement = judgement
     this.#redaction = redactionOf(payloads)
@@ -106,7 +107,7 @@ class Replay {
     this.#ruling = judgement.ruling(settings)
     const ruling = () => this.#ruling
     this.#relay = new Relay({
-      shared: shared && { ...shared, digestOf },
+      shared: shared && { ...shared, digestOf }, sharedCounts,
       server, session, nonce, stateless, joined, trusted, accepted, rules, listMs, requestMs, maxTools,
       maxFindings, intent, minRevision,
       get policy() { return ruling().policy },

@@ -43,7 +43,7 @@ export class Core {
     if (terms !== undefined) this.handshake.adopt(terms)
     this.order = new Order(this.ledger)
     const { output, driver, order } = this
-    this.shared = new Shared(options.shared, options.stateless, output, new Replies(driver, order))
+    this.shared = new Shared(options, output, new Replies(driver, order))
     this.checks = new Checks(options, output, new Replies(driver, order))
     this.records = new Records(options, this.output, this.handshake)
     this.#mending = mendingFor(options.rules, options.policy)

@@ -4,7 +4,7 @@ import type { Tool } from './catalog.js'
 import type { Checked, Subject } from './check.js'
 import type { Verdict } from './findings.js'
 import type { Finding } from './rule.js'
-import type { SharedAsk, SharedReply } from './shared.js'
+import type { CountAsk, SharedAsk, SharedReply } from './shared.js'
 
 export type Side = 'client' | 'server'
 
@@ -116,7 +116,7 @@ export type Effect =
   /** To be followed by `checked`. */
   | { readonly type: 'check'; readonly check: number; readonly subjects: readonly Subject[] }
   /** A question to the shared state. @property share undefined: no `shared` has to follow */
-  | { readonly type: 'share'; readonly share: number | undefined; readonly ask: SharedAsk }
+  | { readonly type: 'share'; readonly share: number | undefined; readonly ask: SharedAsk | CountAsk }
   | { readonly type: 'audit'; readonly entry: Entry }
   /** A client request is over; only with the option `observed`. */
   | { readonly type: 'observe'; readonly operation: Operation }

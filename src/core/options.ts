@@ -181,6 +181,8 @@ export interface RelayOptions {
   readonly shapes?: Shapes | undefined
   /** Counts the calls of all sessions of a server; undefined: of this session only. */
   readonly rates?: CallRates | undefined
+  /** Replicas count calls together; `rates` counts while they cannot. */
+  readonly sharedCounts?: boolean | undefined
   /** The oldest revision that a client or server may speak; undefined: any. */
   readonly minRevision?: Revision | undefined
   /** Undefined without a lock. */

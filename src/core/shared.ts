@@ -21,6 +21,18 @@ export type SharedAsk =
   | { readonly kind: 'keep'; readonly part: SharedPart; readonly name: string; readonly value: JsonObject }
   | { readonly kind: 'find' | 'take' | 'age' | 'forget'; readonly part: SharedPart; readonly name: string }
 
+/** Counts a call of a tool by a client, over all replicas. The reply's `waitMs` is 0 where it may be made. */
+export interface CountAsk {
+  readonly kind: 'count'
+  readonly part: 'calls'
+  /** The tool's. */
+  readonly name: string
+  readonly client: string
+  readonly perMinute: number
+  /** A call over the limit is not made, and so does not count. */
+  readonly isHeld: boolean
+}
+
 /** `none`: nothing is kept, or it is done; `used`: it was taken before; `unreachable`: it is not known. */
 export type SharedReply = JsonObject | 'none' | 'used' | 'unreachable'
 
@@ -42,6 +54,12 @@ export interface SharedOptions {
   readonly digestOf: (definition: JsonObject) => string
 }
 
+interface SharingOptions {
+  readonly shared?: SharedOptions | undefined
+  readonly sharedCounts?: boolean | undefined
+  readonly stateless: boolean
+}
+
 export const notShared = 'the state that the replicas share cannot be reached'
 
 /** Questions to the shared state, asked by effects. Without such a state there is nothing to find. */
@@ -52,13 +70,16 @@ export class Shared {
   readonly #replies: Replies<SharedReply>
   /** Many clients share the session, so that terms and ids are not unique in it. */
   readonly #isOfMany: boolean
+  readonly #countsCalls: boolean
 
   constructor(
-    options: SharedOptions | undefined, isOfMany: boolean, output: Output, replies: Replies<SharedReply>,
+    { shared, sharedCounts = false, stateless }: SharingOptions, output: Output,
+    replies: Replies<SharedReply>,
   ) {
-    this.isOn = options !== undefined
-    this.#isOfMany = isOfMany
-    const { digestOf = () => '' } = options ?? {}
+    this.isOn = shared !== undefined
+    this.#isOfMany = stateless
+    this.#countsCalls = sharedCounts
+    const { digestOf = () => '' } = shared ?? {}
     const known = new WeakMap<JsonObject, string>()
     this.digestOf = definition => {
       const digest = known.get(definition) ?? digestOf(definition)
@@ -73,6 +94,16 @@ export class Shared {
   *ask(ask: SharedAsk, exchange: Exchange): Flow<SharedReply> {
     if (!this.#has(ask.part)) return 'none'
     return yield* this.#replies.to(share => this.#output.emit({ type: 'share', share, ask }), exchange)
+  }
+
+  /** @returns the milliseconds until the client may make the call; undefined: only this replica counts */
+  *count(call: Omit<CountAsk, 'kind' | 'part'>, exchange: Exchange): Flow<number | undefined> {
+    if (!this.#countsCalls) return undefined
+    const ask = { kind: 'count', part: 'calls', ...call } as const
+    const emit = (share: number) => this.#output.emit({ type: 'share', share, ask })
+    const reply = yield* this.#replies.to(emit, exchange)
+    const waitMs = isString(reply) ? undefined : member(reply, 'waitMs')
+    return typeof waitMs === 'number' ? waitMs : undefined
   }
 
   *keep(part: SharedPart, name: string, value: JsonObject, exchange: Exchange): Flow {

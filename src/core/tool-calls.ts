@@ -67,7 +67,9 @@ export class ToolCalls {
       listed: called.listed,
       revision,
       mismatch: headerMismatchOf(request),
-      rate: denied || (called.tool === undefined && called.listed) ? undefined : this.#rate(request, called),
+      rate: denied || (called.tool === undefined && called.listed)
+        ? undefined
+        : yield* this.#rate(request, called),
     }
     this.#core.ask('onCall', call, request.findings, '/params')
     const sent = shape && (yield* this.#reshaped(request, shape))
@@ -76,13 +78,18 @@ export class ToolCalls {
   }
 
   /** Counts the call. All unlisted names that the configuration does not mention share one count. */
-  #rate({ client }: PendingRequest, { name, tool }: Called): Call['rate'] {
-    const { options, output: { now } } = this.#core
+  *#rate({ client, exchange }: PendingRequest, { name, tool }: Called): Flow<Call['rate']> {
+    const { options, output, shared } = this.#core
     const perMinute = settingOf(options, name)?.callsPerMinute
     const action = actionOf(options.policy, 'call/rate')
     if (perMinute === undefined || action === 'off') return undefined
     const counted = tool === undefined && !options.tools.has(name) ? '' : name
-    const waitMs = this.#rates.count(client, counted, perMinute, now, isStop(action))
+    const isHeld = isStop(action)
+    const everywhere = yield* shared.count({ name: counted, client, perMinute, isHeld }, exchange)
+    // Counted here too, for the time when replicas cannot count together.
+    const isMade = !isHeld || everywhere === undefined || everywhere === 0
+    const here = isMade ? this.#rates.count(client, counted, perMinute, output.now, isHeld) : 0
+    const waitMs = everywhere ?? here
     return waitMs === 0 ? undefined : { perMinute, waitMs }
   }
 

@@ -1,7 +1,7 @@
 import type { Effect, Entry, Event, Exchange, Side, Timer } from '#core/event.js'
 import { ChurnMap } from '#core/memory.js'
 import { errorFrame } from '#core/refusal.js'
-import type { SharedSession } from '#core/shared.js'
+import type { CountAsk, SharedReply, SharedSession } from '#core/shared.js'
 import { errorCode } from '#protocol/json-rpc.js'
 import type { Frame } from '#protocol/frame.js'
 import { realTimers } from '#transport/timers.js'
@@ -17,6 +17,7 @@ export interface EffectsParts extends Pick<Hooks, 'audit' | 'prepare' | 'observe
   readonly backpressure: Backpressure
   readonly checks: RunningChecks
   readonly shared: SharedSession | undefined
+  readonly count: ((ask: CountAsk) => Promise<SharedReply>) | undefined
   /** The reason why the session has failed. */
   readonly failure: () => string | undefined
   /** Hands an event to the core, now or later; an exception ends the session. */
@@ -40,7 +41,7 @@ export class Effects {
 
   /** @param startedAt when the core began to handle the event */
   perform(effect: Effect, startedAt: number): void {
-    const { outbox, ends, checks, shared, observer, dispatch } = this.#parts
+    const { outbox, ends, checks, shared, count, observer, dispatch } = this.#parts
     switch (effect.type) {
       case 'send':
         this.#reportTimeout(effect.frame)
@@ -56,7 +57,7 @@ export class Effects {
       }
       case 'share': {
         const { share, ask } = effect
-        const reply = shared?.ask(ask) ?? Promise.resolve('none' as const)
+        const reply = (ask.kind === 'count' ? count?.(ask) : shared?.ask(ask)) ?? Promise.resolve('none' as const)
         if (share === undefined) return
         // Another client's session has this session id now: nothing is kept for this session any more.
         return void reply.then(found =>

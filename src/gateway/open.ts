@@ -3,7 +3,7 @@ import { digestOf } from '#canonical.js'
 import type { SchemaChecker } from '#core/check.js'
 import type { Entry } from '#core/event.js'
 import type { RelayOptions } from '#core/options.js'
-import type { SharedSession } from '#core/shared.js'
+import type { CountAsk, SharedReply, SharedSession } from '#core/shared.js'
 import { Relay } from '#core/relay.js'
 import type { JsonObject } from '#protocol/json.js'
 import { rules } from '#rules/index.js'
@@ -25,6 +25,8 @@ export interface Guard extends Pick<
   readonly checker: SchemaChecker
   readonly audit: Hooks['audit']
   readonly prepare?: Hooks['prepare']
+  /** Counts a call over all replicas; undefined: replicas count for themselves. */
+  readonly count?: ((ask: CountAsk) => Promise<SharedReply>) | undefined
   readonly failed?: Hooks['failed']
   readonly health?: Hooks['health']
   /** Makes the hooks for metrics and traces. */
@@ -61,14 +63,14 @@ export const openSession = (
 ): Session => {
   const {
     name, checker, audit, prepare, failed, health, observe, record, trusted, accepted, listMs, requestMs,
-    maxTools, maxFindings, intent, rates, minRevision,
+    maxTools, maxFindings, intent, rates, minRevision, count,
   } = guard
   const session = randomUUID()
   const checks = new RunningChecks(checker, session)
   const observer = observe?.({ id: session, peer, stateless })
   const options: RelayOptions = {
     server: name, session, nonce: randomUUID(), stateless, rules, trusted, accepted, listMs, requestMs,
-    maxTools, maxFindings, intent, rates, minRevision,
+    maxTools, maxFindings, intent, rates, minRevision, sharedCounts: count !== undefined,
     observed: observer !== undefined,
     ...(joined && { joined }),
     ...(shared && { shared: { agreed, digestOf } }),
@@ -86,7 +88,7 @@ export const openSession = (
   const recorder = record?.(options)
   const core = new Relay(options)
   return new Session({
-    client, server: openServer(tool => core.inputSchemaOf(tool)), core, checks, shared, audit, prepare,
+    client, server: openServer(tool => core.inputSchemaOf(tool)), core, checks, shared, count, audit, prepare,
     observer, recorder, failed, health,
   })
 }

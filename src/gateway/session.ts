@@ -8,7 +8,7 @@ import { realTimers } from '#transport/timers.js'
 import type { Exit, HttpHeaders, Transport, TransportEvent } from '#transport/transport.js'
 import { Backpressure } from './backpressure.js'
 import type { RunningChecks } from './checks.js'
-import { Effects, noAudit } from './effects.js'
+import { Effects, type EffectsParts, noAudit } from './effects.js'
 import { type Hooks, traced } from './hooks.js'
 import { Outbox } from './outbox.js'
 
@@ -18,6 +18,7 @@ export interface SessionParts extends Hooks {
   readonly core: Relay
   readonly checks: RunningChecks
   readonly shared?: SharedSession | undefined
+  readonly count?: EffectsParts['count']
 }
 
 export interface SessionOutcome {
@@ -65,7 +66,7 @@ export class Session {
   #exit: Exit | undefined
   #resolve: (outcome: SessionOutcome) => void = () => undefined
 
-  constructor({ client, server, core, checks, shared, ...hooks }: SessionParts) {
+  constructor({ client, server, core, checks, shared, count, ...hooks }: SessionParts) {
     this.#ends = { client, server }
     this.#core = core
     this.#checks = checks
@@ -73,7 +74,8 @@ export class Session {
     this.#hooks = hooks
     this.#backpressure = new Backpressure(this.#ends)
     this.#effects = new Effects({
-      ...hooks, ends: this.#ends, outbox: this.#outbox, backpressure: this.#backpressure, checks, shared,
+      ...hooks, ends: this.#ends, outbox: this.#outbox, backpressure: this.#backpressure,
+      checks, shared, count,
       failure: () => this.#failure?.reason,
       dispatch: event => this.#guarded(() => this.#dispatch(event)),
       fail: (failure, reason) => this.#fail(failure, reason),

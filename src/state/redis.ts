@@ -1,6 +1,6 @@
 import { createClient, ErrorReply } from '@redis/client'
 import { messageOf } from '#errors.js'
-import { type Store, type StoreProblem, usedUp } from './store.js'
+import type { Engine, StoreProblem } from './store.js'
 
 export interface RedisOptions {
   /** `redis:` or `rediss:`. */
@@ -29,6 +29,12 @@ const longestWaitMs = 2000
 /** Most operations that wait for their answer. */
 const maxWaiting = 10_000
 
+/** Sets a value if the one before is still there; an empty text stands for none. */
+const swapping = `
+  if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
+  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+  return 1`
+
 type Client = ReturnType<typeof clientOf>
 
 const clientOf = (url: string, limitMs: number) => createClient({
@@ -44,10 +50,10 @@ const clientOf = (url: string, limitMs: number) => createClient({
 })
 
 /**
- * A store in Valkey or Redis. It reconnects by itself. It also connects anew when the engine allows no
+ * Valkey or Redis. It reconnects by itself. It also connects anew when the engine allows no
  * writes, because after a failover the address may lead to another engine.
  */
-export class RedisStore implements Store {
+export class RedisEngine implements Engine {
   readonly #url: string
   #client: Client
   readonly #limitMs: number
@@ -106,11 +112,16 @@ export class RedisStore implements Store {
     await this.#within(() => this.#client.set(key, value, { expiration: { type: 'PX', value: ttlMs } }))
   }
 
-  async take(key: string, ttlMs: number): Promise<string | undefined> {
+  async replace(key: string, value: string, ttlMs: number): Promise<string | undefined> {
     const before = await this.#within(() => this.#client.set(
-      key, usedUp, { expiration: { type: 'PX', value: ttlMs }, condition: 'XX', GET: true },
+      key, value, { expiration: { type: 'PX', value: ttlMs }, condition: 'XX', GET: true },
     ))
     return before ?? undefined
+  }
+
+  async swap(key: string, before: string | undefined, value: string, ttlMs: number): Promise<boolean> {
+    const [keys, words] = [[key], [before ?? '', value, String(ttlMs)]]
+    return (await this.#within(() => this.#client.eval(swapping, { keys, arguments: words }))) === 1
   }
 
   async expire(key: string, ttlMs: number): Promise<boolean> {

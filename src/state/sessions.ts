@@ -1,7 +1,6 @@
-import { createHmac } from 'node:crypto'
 import type { SharedAsk, SharedPart, SharedReply, SharedSession } from '#core/shared.js'
 import { isObject, member, parseJson } from '#protocol/json.js'
-import { type Store, usedUp } from './store.js'
+import { keyedHash, type Store, usedUp } from './store.js'
 
 export interface SharedSessionsOptions {
   readonly store: Store
@@ -195,7 +194,6 @@ class KeptSession implements SharedSession {
   }
 
   #hash(...parts: readonly string[]): string {
-    return createHmac('sha256', this.#options.secret).update(JSON.stringify(parts)).digest('base64url')
-      .slice(0, 22)
+    return keyedHash(this.#options.secret, parts)
   }
 }

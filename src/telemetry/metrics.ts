@@ -77,6 +77,10 @@ const table = {
     'state_operations_total', ['operation', 'outcome'],
     'Operations on the state that replicas share: ok, or failed (no answer in time, or an error).',
   ),
+  stateForged: counter(
+    'state_forged_total', [],
+    'Values in the state that replicas share that were not written with their state.key: they count as missing.',
+  ),
   validatorFailures: counter(
     'byte_validator_failures_total', [],
     'Messages and values that the byte validator failed on (no WebAssembly, no memory, a trap): they are ' +
@@ -156,6 +160,7 @@ const metricsIn = <Into extends Registry | undefined>(registry: Into) => ({
   stateReady: (isReady: boolean) => registry?.replace(table.stateReady, new Map([['', isReady]]), Number),
   stateAsked: (operation: string, outcome: 'ok' | 'failed') =>
     registry?.add(table.stateAsked, { operation, outcome }),
+  stateForged: () => registry?.add(table.stateForged, {}),
   relayFailed: (server: string) => registry?.add(table.relayFailures, { server }),
   relays: (servers: ReadonlyMap<string, number>) => registry?.replace(table.relays, servers, Number),
 })

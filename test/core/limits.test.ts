@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { ToolSetting } from '#core/options.js'
+import type { SharedReply } from '#core/shared.js'
 import { call, initialize, result, Script, weather } from './script.js'
 
 const setting = (more: Partial<ToolSetting>): ToolSetting =>
@@ -40,6 +41,35 @@ t.test('a call over the limit gets a tool error that says when to try again', t 
   t.match(script.entries.at(-1), { tool: 'weather', verdict: 'block', findings: [{ rule: 'call/rate' }] })
   script.at = 60_000
   t.match(script.client(call(4, 'weather')), [['to server', { id: 4 }]])
+  t.end()
+})
+
+t.test('replicas count calls together, and each alone while they cannot, with what it let through before', t => {
+  const script = new Script({ tools: tools({ '*': { callsPerMinute: 2 } }), sharedCounts: true }).begin()
+  const asked: unknown[] = []
+  const replies: SharedReply[] = []
+  script.counts = ({ name, perMinute, isHeld }) => {
+    asked.push([name, perMinute, isHeld])
+    return replies.shift() ?? 'unreachable'
+  }
+  const isSent = (id: number) => script.client(call(id, 'weather')).some(([what]) => what === 'to server')
+  replies.push({ waitMs: 0 }, { waitMs: 1500 })
+  t.strictSame([isSent(1), isSent(2)], [true, false])
+  t.same(asked, [['weather', 2, true], ['weather', 2, true]])
+  t.match(script.entries.at(-1)?.findings, [{ rule: 'call/rate' }])
+  t.strictSame([isSent(3), isSent(4)], [true, false], 'alone it has let one through, and lets another')
+  replies.push({ waitMs: 0 })
+  t.equal(isSent(5), true, 'the replicas know better')
+  const alone = new Script({ tools: tools({ '*': { callsPerMinute: 2 } }) }).begin()
+  alone.counts = () => {
+    throw new Error('there is no state')
+  }
+  t.match(alone.client(call(1, 'weather')), [['to server', { id: 1 }]])
+  const unlimited = new Script({ sharedCounts: true }).begin()
+  unlimited.counts = () => {
+    throw new Error('nothing is limited')
+  }
+  t.match(unlimited.client(call(1, 'weather')), [['to server', { id: 1 }]])
   t.end()
 })
 

@@ -1,7 +1,7 @@
 import type { Checked, Subject } from '#core/check.js'
 import type { Effect, Entry, Event, Exchange, Named, Operation, Side } from '#core/event.js'
 import type { RelayOptions } from '#core/options.js'
-import type { SharedAsk, SharedReply } from '#core/shared.js'
+import type { CountAsk, SharedAsk, SharedReply } from '#core/shared.js'
 import type { Action } from '#core/findings.js'
 import { Relay } from '#core/relay.js'
 import type { FrameLimits } from '#protocol/frame.js'
@@ -27,6 +27,8 @@ export class Script {
   readonly #limits: FrameLimits
   /** The shared state: how it answers a question. */
   shares: (ask: SharedAsk) => SharedReply = () => 'none'
+  /** How the replicas count a call. */
+  counts: (ask: CountAsk) => SharedReply = () => 'unreachable'
   readonly entries: Entry[] = []
   readonly operations: Operation[] = []
   readonly raw: { to: Side; exchange: string; bytes: string; cause: Side }[] = []
@@ -135,7 +137,7 @@ export class Script {
           return [['stop timer', effect.timer]]
         case 'share': {
           const { share, ask } = effect
-          const reply = this.shares(ask)
+          const reply = ask.kind === 'count' ? this.counts(ask) : this.shares(ask)
           const event = share === undefined ? undefined : { type: 'shared', share, reply } as const
           return [[`share ${ask.kind}`, `${ask.part} ${ask.name}`.trim()], ...(event ? this.happens(event) : [])]
         }

@@ -1,7 +1,9 @@
-import { type Store, type StoreProblem, usedUp } from '#state/store.js'
+import { type Engine, Store, type StoreProblem } from '#state/store.js'
 
-/** A store in memory, whose clock the test moves. */
-export class MemoryStore implements Store {
+export const secret = 'known-to-all-replicas'
+
+/** An engine in memory, whose clock the test moves. */
+export class MemoryEngine implements Engine {
   readonly held = new Map<string, { readonly value: string; readonly until: number }>()
   now = 0
   problem: StoreProblem | undefined
@@ -13,22 +15,25 @@ export class MemoryStore implements Store {
   }
 
   set(key: string, value: string, ttlMs: number): Promise<void> {
-    return this.#do(() => void this.held.set(key, { value, until: this.now + ttlMs }))
+    return this.#do(() => void this.#write(key, value, ttlMs))
   }
 
-  take(key: string, ttlMs: number): Promise<string | undefined> {
+  replace(key: string, value: string, ttlMs: number): Promise<string | undefined> {
     return this.#do(() => {
       const before = this.#read(key)
-      if (before !== undefined) this.held.set(key, { value: usedUp, until: this.now + ttlMs })
+      if (before !== undefined) this.#write(key, value, ttlMs)
       return before
     })
+  }
+
+  swap(key: string, before: string | undefined, value: string, ttlMs: number): Promise<boolean> {
+    return this.#do(() => this.#read(key) === before && this.#write(key, value, ttlMs))
   }
 
   expire(key: string, ttlMs: number): Promise<boolean> {
     return this.#do(() => {
       const value = this.#read(key)
-      if (value !== undefined) this.held.set(key, { value, until: this.now + ttlMs })
-      return value !== undefined
+      return value !== undefined && this.#write(key, value, ttlMs)
     })
   }
 
@@ -45,6 +50,11 @@ export class MemoryStore implements Store {
     return held !== undefined && held.until > this.now ? held.value : undefined
   }
 
+  #write(key: string, value: string, ttlMs: number): true {
+    this.held.set(key, { value, until: this.now + ttlMs })
+    return true
+  }
+
   #do<Value>(operation: () => Value): Promise<Value> {
     this.operations++
     return this.problem === undefined
@@ -52,3 +62,6 @@ export class MemoryStore implements Store {
       : Promise.reject(new Error(this.problem.reason))
   }
 }
+
+/** The store of a replica in the engine. */
+export const storeIn = (engine: MemoryEngine, forged?: () => void): Store => new Store(engine, secret, forged)

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import t from 'tap'
-import { RedisStore } from '#state/redis.js'
+import { RedisEngine } from '#state/redis.js'
 import { engine, startEngine } from '../e2e/replicas.js'
 
 const skip = engine === undefined && 'neither valkey-server nor redis-server is installed'
@@ -12,7 +12,7 @@ t.test('an engine that allows no writes is a problem until it allows them, and i
     socket.once('data', () => socket.end(resolve))
   })
   const told: boolean[] = []
-  const store = new RedisStore({ url, told: problem => told.push(problem !== undefined) })
+  const store = new RedisEngine({ url, told: problem => told.push(problem !== undefined) })
   t.teardown(() => store.close())
   await store.begun
   await store.set('a', '1', 100_000)

@@ -1,11 +1,12 @@
 import t from 'tap'
 import { SharedSessions } from '#state/sessions.js'
-import { MemoryStore } from './memory.js'
+import { MemoryEngine, secret, storeIn } from './memory.js'
 
 const setUp = (ttlMs = 4000) => {
-  const store = new MemoryStore()
-  const options = { store, prefix: 'p', ttlMs, secret: 'known-to-all-replicas', now: () => store.now }
-  return { store, one: new SharedSessions(options), other: new SharedSessions(options) }
+  const store = new MemoryEngine()
+  const replica = () =>
+    new SharedSessions({ store: storeIn(store), prefix: 'p', ttlMs, secret, now: () => store.now })
+  return { store, one: replica(), other: replica() }
 }
 
 const session = { kind: 'find', part: 'session', name: '' } as const

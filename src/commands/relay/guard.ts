@@ -35,6 +35,7 @@ export type Ruling =
 export interface CurrentRuling {
   now: Ruling
   readonly rates: CallRates
+  readonly count?: Guard['count']
 }
 
 export const rulingOf = (
@@ -133,6 +134,7 @@ export const openGuard = (
     requestMs: limits.requestMs,
     maxTools: limits.tools,
     rates: ruling.rates,
+    count: ruling.count,
     minRevision: server.minRevision ?? configuration.minRevision,
     intent,
     checker,

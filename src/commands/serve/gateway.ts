@@ -133,10 +133,13 @@ const credentialsOf = (configuration: Configuration): Credentials => {
 
 /** One object for running and later sessions: a tool that is denied on reload is denied to both. */
 const currentRuling = (
-  { rulings }: Parts, setup: ServerSetup, configuration: Configuration,
+  { rulings, state }: Parts, setup: ServerSetup, configuration: Configuration,
 ): CurrentRuling => {
   const { name } = setup.server
-  const ruling = rulings.get(name) ?? { now: rulingOf(setup, configuration), rates: new CallRates() }
+  const ruling = rulings.get(name) ?? {
+    now: rulingOf(setup, configuration), rates: new CallRates(),
+    count: state && (ask => state.calls.count(name, ask)),
+  }
   rulings.set(name, ruling)
   return ruling
 }

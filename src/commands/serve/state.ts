@@ -2,8 +2,10 @@ import type { Log } from '#audit/log.js'
 import type { StateConfiguration } from '#config/configuration.js'
 import { CustomsError } from '#errors.js'
 import type { Problem } from '#gateway/health.js'
-import type { RedisOptions, RedisStore } from '#state/redis.js'
-import { SharedSessions } from '#state/sessions.js'
+import { CallCounts } from '#state/call-counts.js'
+import type { RedisEngine, RedisOptions } from '#state/redis.js'
+import { type Outcome, SharedSessions } from '#state/sessions.js'
+import { Store } from '#state/store.js'
 import type { Metrics } from '#telemetry/metrics.js'
 import { realTimers } from '#transport/timers.js'
 import type { Lifetime } from '../relay/lifetime.js'
@@ -11,6 +13,7 @@ import type { Lifetime } from '../relay/lifetime.js'
 /** The state that this process shares with other replicas. */
 export interface State {
   readonly sessions: SharedSessions
+  readonly calls: CallCounts
   /** Why it cannot be reached now. */
   readonly problem: () => Problem | undefined
 }
@@ -21,9 +24,15 @@ const redis = () => import('#state/redis.js').catch((cause: unknown) => {
 
 /** Where the shared state is kept. A simulation replaces the function. */
 export const stores = {
-  open: async (options: RedisOptions): Promise<Pick<RedisStore, keyof RedisStore>> =>
-    new (await redis()).RedisStore(options),
+  open: async (options: RedisOptions): Promise<Pick<RedisEngine, keyof RedisEngine>> =>
+    new (await redis()).RedisEngine(options),
 }
+
+/** What happens while it cannot be reached. */
+const without = 'sessions in front of HTTP servers cannot begin, requests of servers are refused, and ' +
+  'callsPerMinute holds for each replica alone'
+/** Values that are not authentic are logged at most once in this time, in milliseconds. */
+const forgedMs = 60_000
 
 /**
  * Connects to the shared state; a store that cannot be reached is tried again and again.
@@ -36,21 +45,31 @@ export const openState = async (
   const { host } = new URL(url)
   const said = (reason: string) => `the shared state at ${host} cannot be reached: ${reason}`
   metrics.stateReady(true)
-  const store = await stores.open({
+  const engine = await stores.open({
     url,
     told: problem => {
       metrics.stateReady(problem === undefined)
       if (problem === undefined) log.info(`the shared state at ${host} can be reached again`)
-      else log.warn(`${said(problem.reason)}: sessions cannot begin, and servers' requests are refused`)
+      else log.warn(`${said(problem.reason)}: ${without}`)
     },
   })
-  lifetime.add(() => store.close())
-  await store.begun
+  lifetime.add(() => engine.close())
+  await engine.begun
+  let toldUntil = -Infinity
+  const store = new Store(engine, key, () => {
+    metrics.stateForged()
+    if (realTimers.now() < toldUntil) return
+    toldUntil = realTimers.now() + forgedMs
+    log.warn(`the shared state at ${host} holds a value that was not written with this state.key: it counts ` +
+      'as missing (mcp_customs_state_forged_total counts them)')
+  })
+  const common = {
+    store, prefix, secret: key,
+    counted: (operation: string, outcome: Outcome) => metrics.stateAsked(operation, outcome),
+  }
   return {
-    sessions: new SharedSessions({
-      store, prefix, ttlMs, secret: key, now: () => realTimers.now(),
-      counted: (operation, outcome) => metrics.stateAsked(operation, outcome),
-    }),
+    sessions: new SharedSessions({ ...common, ttlMs, now: () => realTimers.now() }),
+    calls: new CallCounts({ ...common, now: Date.now }),
     problem: () => store.problem && { kind: 'refusal', reason: said(store.problem.reason), since: store.problem.since },
   }
 }

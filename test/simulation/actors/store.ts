@@ -1,4 +1,4 @@
-import { type Store, type StoreProblem, usedUp } from '#state/store.js'
+import type { Engine, StoreProblem } from '#state/store.js'
 import type { Gateway } from '../worlds/gateway.js'
 import type { Action, Actor } from '../world.js'
 
@@ -6,7 +6,7 @@ import type { Action, Actor } from '../world.js'
 const limitMs = 500
 
 /** The shared state of replicas: slow, and lost for a while. */
-export class SlowStore implements Store, Actor {
+export class SlowStore implements Engine, Actor {
   readonly begun = Promise.resolve()
   problem: StoreProblem | undefined
   generation = 0
@@ -31,12 +31,16 @@ export class SlowStore implements Store, Actor {
     return this.#do(() => void this.#held.set(key, value))
   }
 
-  take(key: string): Promise<string | undefined> {
+  replace(key: string, value: string): Promise<string | undefined> {
     return this.#do(() => {
-      const value = this.#held.get(key)
-      if (value !== undefined) this.#held.set(key, usedUp)
-      return value
+      const before = this.#held.get(key)
+      if (before !== undefined) this.#held.set(key, value)
+      return before
     })
+  }
+
+  swap(key: string, before: string | undefined, value: string): Promise<boolean> {
+    return this.#do(() => this.#held.get(key) === before && this.#held.set(key, value).has(key))
   }
 
   expire(key: string): Promise<boolean> {
