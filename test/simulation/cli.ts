@@ -41,13 +41,19 @@ const one = async (seed: number): Promise<void> => {
   process.exitCode = 1
 }
 
-/** Plays the seeds of one worker until the time is over. */
-const many = async (seconds: number, from: number, step: number, most: number): Promise<void> => {
+/** Plays the seeds of one worker until the time is over. @param cpuSeconds of its own work */
+const many = async (
+  seconds: number, from: number, step: number, most: number, cpuSeconds: number,
+): Promise<void> => {
   const until = performance.now() + seconds * 1000
   const before = process.cpuUsage()
+  const cpuMs = () => {
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 1000
+  }
   let seed = from
   let count = 0
-  for (; performance.now() < until && count < most; seed += step, count++) {
+  for (; performance.now() < until && cpuMs() < cpuSeconds * 1000 && count < most; seed += step, count++) {
     const world = worldOf(seed)
     const { violations } = await play(world, seed)
     const [violation] = violations
@@ -55,8 +61,7 @@ const many = async (seconds: number, from: number, step: number, most: number): 
     const found: Found = { invariant: violation.invariant, world, seed, text: violation.text }
     process.send?.({ found })
   }
-  const { user, system } = process.cpuUsage(before)
-  process.send?.({ count, cpuMs: (user + system) / 1000 })
+  process.send?.({ count, cpuMs: cpuMs() })
 }
 
 const together = async (): Promise<void> => {
@@ -100,9 +105,9 @@ if (process.argv.includes('--mutations')) {
   const wanted = option('mutations')
   await checkMutations(wanted?.startsWith('--') === true ? '' : wanted, option('part'))
 } else if (worker !== undefined) {
-  const [seconds = 1, from = 1, step = 1, most = Infinity] = worker.split(',').map(Number)
+  const [seconds = 1, from = 1, step = 1, most = Infinity, cpuSeconds = Infinity] = worker.split(',').map(Number)
   await warmUp()
-  await many(seconds, from, step, most)
+  await many(seconds, from, step, most, cpuSeconds)
 } else if (first !== undefined && /^\d+$/.test(first)) {
   await warmUp()
   await one(Number(first))

@@ -36,8 +36,10 @@ export class ClientActor implements Actor {
   #id = 0
   readonly open: Open[] = []
   session: { readonly id: string; readonly begun: string; usedAt: number } | undefined
-  /** Requests for a session that this client has left. */
+  /** Requests to begin a session that this client has left. */
   readonly #left: Open[] = []
+  /** The session whose end it has asked for, and whether it waits for the answer. */
+  readonly #ended = new Map<string, HttpAsk>()
   #isBeginning = false
   /** Ids of sessions that ended by its own doing. */
   isStopped = false
@@ -58,6 +60,8 @@ export class ClientActor implements Actor {
   /** It knows the session that this request has begun, or nobody can know whether it does. */
   mayKnow(begun: string | undefined): boolean {
     if (this.session?.begun === begun || this.open.some(({ asked }) => asked?.marker === begun)) return true
+    // Whoever leaves at once may not be heard.
+    if (this.#ended.get(begun ?? '')?.hasLeft === true) return true
     // What is written after it left counts as sent, until the program sees that the connection is broken.
     return this.#left.some(({ asked, http: { near, headers } }) =>
       asked?.marker === begun &&
@@ -197,8 +201,9 @@ export class ClientActor implements Actor {
     const name = `${this.name}.${this.#id += 1}`
     const headers = { ...this.#headers(), accept: 'text/event-stream', [streamHeader]: name }
     const kind = method === 'GET' ? 'stream' : 'notification'
-    this.#send(kind, { method, path: this.#path, headers }, undefined, name)
+    const http = this.#send(kind, { method, path: this.#path, headers }, undefined, name)
     if (method === 'GET' || this.session === undefined) return
+    this.#ended.set(this.session.begun, http)
     this.#forgetSession()
   }
 
@@ -210,7 +215,7 @@ export class ClientActor implements Actor {
     for (const { asked } of this.open) if (asked) this.book.dismiss(asked.marker)
   }
 
-  #send(kind: Open['kind'], question: HttpQuestion, asked: Asked | undefined, name = asked?.marker ?? ''): void {
+  #send(kind: Open['kind'], question: HttpQuestion, asked: Asked | undefined, name = asked?.marker ?? ''): HttpAsk {
     const label = `${this.name}:${asked?.id ?? kind}`
     const http: HttpAsk = new HttpAsk(
       this.world, this.world.listener(), label, question, this.address, text => this.#hear(text, one),
@@ -220,6 +225,7 @@ export class ClientActor implements Actor {
       token: this.kind.authorization,
     }
     this.open.push(one)
+    return http
   }
 
   #leave(one: Open): void {

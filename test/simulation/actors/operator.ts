@@ -30,6 +30,10 @@ export class Operator implements Actor {
     return this.#revoked.size > 0
   }
 
+  isRevoked(token: string | undefined): boolean {
+    return this.#revoked.has(token ?? '')
+  }
+
   isDenied(tool: string, sent: number): boolean {
     const since = this.#denied.get(tool)
     return since !== undefined && sent > since

@@ -224,6 +224,7 @@ export abstract class ServerActor implements Actor {
   }
 
   #log(one: Received): void {
+    if (one.isCancelled) return
     // Only the sole taker can be meant, where nothing names it: also of those that are on their way.
     const takers = [...this.book.asked.values()].filter(asked => asked.takesLogs && !asked.isAnswered &&
       (!asked.isLoose || asked.arrivedAt === undefined || this.open.some(other => other.asked === asked)))

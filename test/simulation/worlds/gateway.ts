@@ -257,7 +257,8 @@ export class Gateway extends World {
     const open = this.clients.flatMap(client => client.open)
     if (open.some(({ name }) => name === to)) return asked?.isLoose !== true
     const process = this.processes.running.find(({ name }) => to.startsWith(`${name}/`))
-    return this.clients.some(({ session }) => session !== undefined && session.begun === process?.begun)
+    return this.clients.some(({ session, kind: { authorization } }) =>
+      session !== undefined && session.begun === process?.begun && this.operator?.isRevoked(authorization) !== true)
   }
 
   /** When everything was answered, sessions held no bytes of results: none are freed by their end. */
