@@ -4,7 +4,8 @@ import t from 'tap'
 import {
   fileProblem, everyFile, filesOf, projectFileAt, projectFilesOf, findFile,
 } from '#clients/find.js'
-import { clients, type Client, type Machine } from '#clients/known.js'
+import { clients, type Client } from '#clients/known.js'
+import type { Machine } from '#platform/machine.js'
 
 const clientOf = (name: string): Client => {
   const client = clients.find(one => one.name === name)
