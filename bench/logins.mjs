@@ -125,6 +125,7 @@ const crowd = async (size, minutes) => {
     if (victim === undefined) return answer()
     if (Math.random() < 0.2) {
       counts.stopped += 1
+      counts.lost += 1
       victim.child.kill('SIGSTOP')
       setTimeout(() => victim.child.kill('SIGCONT'), 8000)
       return answer()
@@ -142,7 +143,9 @@ const crowd = async (size, minutes) => {
   while (Date.now() < until) {
     await pause(500 + Math.random() * 2000)
     const all = [...relays]
-    all[Math.floor(Math.random() * all.length)]?.kill()
+    const one = all[Math.floor(Math.random() * all.length)]
+    if (one?.child.pid === owner()) counts.lost += 1
+    one?.kill()
   }
   isOver = true
   await Promise.race([running, pause(30_000)])
@@ -153,7 +156,7 @@ const crowd = async (size, minutes) => {
 const result = values.five === undefined
   ? await crowd(Number(values.relays), Number(values.minutes)) : await five(Number(values.five))
 const { logins: asked, refreshes, reuses } = issuer.counts
-// A token whose answer was lost with its owner is tried once more: the issuer counts that as a reuse.
+// A token whose answer was lost with its owner, or which waits for an owner that is stopped, is tried once more: the issuer counts that as a reuse.
 const isGood = counts.failed === 0 && reuses <= counts.lost && asked <= 1 + counts.lost
   && (result.roundsWithoutExactlyOneRefresh ?? 0) === 0
 console.log(JSON.stringify({ ...result, logins: asked, refreshes, reuses, ...counts, failures: Object.fromEntries(failures), isGood }, undefined, 2))

@@ -26,6 +26,9 @@ const alsoAnswers = new Map([['2025-11-25 tools/call', ['CreateTaskResult']], ['
  * @returns every position: the method ('' for an error, which answers any), the part of the message, what stands there, and the way to it: a
  *   string is a member, 0 an element of an array, '*' a member of an object of any name, an object what the value there must have
  */
+const mayBeNull = ({ type, $ref, anyOf, const: only }) =>
+  (type === undefined ? $ref === undefined && anyOf === undefined && only === undefined : type.includes('null'))
+
 const positionsOf = revision => {
   const schema = JSON.parse(readFileSync(schemaOf(revision), 'utf8'))
   const definitions = new Map(Object.entries(schema.$defs ?? schema.definitions))
@@ -52,7 +55,12 @@ const positionsOf = revision => {
     const members = Object.entries(node.properties ?? {})
     const constants = Object.fromEntries(members.flatMap(([key, value]) => (typeof value.const === 'string' ? [[key, value.const]] : [])))
     const here = Object.keys(constants).length > 0 ? [...way, constants] : way
-    for (const [key, value] of members) walk(value, method, part, [...here, key], within)
+    for (const [key, value] of members) {
+      // A null there is a fault of a serialiser. The inside of a request is not judged, nor are a tool's data.
+      const isOptional = part === 'result' && !(node.required ?? []).includes(key) && !mayBeNull(value)
+      if (isOptional && !here.includes('inputRequests') && key !== 'structuredContent') found.set(`${method} ${key} ${JSON.stringify(here)}`, [method, part, 'optional', [...here, key]])
+      walk(value, method, part, [...here, key], within)
+    }
     const { additionalProperties: others } = node
     if (typeof others === 'object' && Object.keys(others).length > 0) walk(others, method, part, [...here, '*'], within)
   }

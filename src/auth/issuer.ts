@@ -104,8 +104,9 @@ export class Issuer implements Authority {
     try {
       const found = await (unverified ? this.#payloadOf(token) : this.#introspected(token, client))
       const claims = claimsOf(found, this.#settings.issuer)
-      const { until = Infinity } = claims
-      remember(this.#known, key, { claims, until: Math.min(this.#now() + rememberMs, until) })
+      const [now, expires] = [this.#now(), found.get('exp')]
+      const until = Math.min(now + rememberMs, typeof expires === 'number' ? expires * 1000 : Infinity)
+      remember(this.#known, key, { claims, until })
       return claims
     } catch (error) {
       if (error instanceof Refusal) {
@@ -229,11 +230,10 @@ const claimsOf = (payload: Payload, issuer: string): Claims => {
   // Whoever sends such a token as a bearer token has shown no proof of its key or certificate (RFC 7800, RFC
   // 8705, RFC 9449, section 7.1).
   if (payload.get('cnf') !== undefined) throw new Refusal('it is bound to a key (cnf), and no proof came')
-  const [audience, scopes, older, expires] = ['aud', 'scope', 'scp', 'exp'].map(name => payload.get(name))
+  const [audience, scopes, older] = ['aud', 'scope', 'scp'].map(name => payload.get(name))
   return {
     // `scp` is what Microsoft's and Okta's issuers write in place of `scope`.
     subject: { issuer, subject, client, scopes: [...words(scopes), ...words(older)].slice(0, maxScopes) },
-    until: typeof expires === 'number' ? expires * 1000 : undefined,
     audience: isString(audience) ? [audience] : Array.isArray(audience) ? audience.filter(isString) : [],
   }
 }

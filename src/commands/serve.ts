@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { isLoopback } from '#addresses.js'
 import { type Log, openLog } from '#audit/log.js'
 import type { Follower } from '#audit/sink.js'
@@ -32,8 +31,6 @@ export interface ServedParts {
   readonly log: Log
   readonly metrics: Metrics
   readonly page: GatewayPage | undefined
-  /** The name of this replica, which the ids of its sessions begin with. */
-  readonly replica: string | undefined
 }
 
 type Awaitable<Value> = Value | Promise<Value>
@@ -79,31 +76,21 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   const page = admin && (await gatewayPage())
   lifetime.add(() => adminListener?.close())
   lifetime.add(() => page?.close())
-  const { state } = setup.configuration
-  const replicas = state?.advertise === undefined
-    ? undefined
-    : await (await import('./serve/state.js')).openReplicas({ ...state, advertise: state.advertise }, lifetime)
-  const parts: ServedParts = { flags, setup, log, metrics, page, replica: replicas?.name }
+  const parts: ServedParts = { flags, setup, log, metrics, page }
   const served = await (isShared(setup, isOfFile, log)
     ? (await import('./serve/relays.js')).openRelays(parts, lifetime)
     : openAlone(parts, lifetime))
   const frontSettings = frontSettingsFor(log)
   let current = setup
-  let latest = await frontSettings(setup)
-  const passing = replicas && new (await import('#transport/front/passing.js')).Passing({
-    inner: served.backend, replicas, refused: served.refused, tls: () => latest.tls,
-  })
-  lifetime.add(() => passing?.close())
   const front = openFront({
-    ...served, ...(passing && { backend: passing }), log, logLevel, settings: latest,
-    renew: () => inTurn(renew),
+    ...served, log, logLevel, settings: await frontSettings(setup), renew: () => inTurn(renew),
   }, lifetime)
   tellOfCapture(flags, setup.configuration)
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
   const adminListener = admin ? await adminOf(admin, served, page) : undefined
   endAt({ SIGTERM: 1, SIGINT: 1, SIGBREAK: 1, ...(config === undefined && { SIGHUP: 1 }) }, lifetime)
   const inTurn = oneAtATime()
-  const renew = async () => front.reload(latest = await frontSettings(current))
+  const renew = async () => front.reload(await frontSettings(current))
   const reload = async () => {
     const changed = await read()
     const doubts = doubtsAbout(changed)
@@ -111,7 +98,6 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
     const late = needRestart(served.configuration(), changed.configuration)
     await applyTo(served, changed, () => {
       current = changed
-      latest = settings
       front.reload(settings)
     })
     for (const doubt of doubts) log.warn(doubt)
@@ -159,13 +145,10 @@ const endpointsOf = ({ servers }: Setup): readonly string[] => [
 ]
 
 const openAlone = async (
-  { flags, setup, log, metrics, page, replica }: ServedParts, lifetime: Lifetime,
+  { flags, setup, log, metrics, page }: ServedParts, lifetime: Lifetime,
 ): Promise<Served> => {
   const gateway =
-    await openGateway({
-      flags, setup, log, metrics, followers: page ? [page.follower] : [],
-      newSessionId: replica === undefined ? undefined : () => `${replica}-${randomUUID()}`,
-    }, lifetime)
+    await openGateway({ flags, setup, log, metrics, followers: page ? [page.follower] : [] }, lifetime)
   const { endpoints, upstreams, refused } = gateway
   return {
     backend: endpoints, refused,

@@ -19,7 +19,10 @@ export type Limits = Readonly<Required<Written.Limits>>
  * How many sessions `serve` keeps, for how long, and how long it waits for running requests at its end, in
  * ms.
  */
-export type SessionLimits = Readonly<Required<Written.Sessions>>
+export type SessionLimits = Readonly<Required<Omit<Written.Sessions, 'replica'>>> & {
+  /** The name of this replica, which session ids begin with. */
+  readonly replica?: string | undefined
+}
 
 /**
  * A configuration (docs/configuration.md): checked, paths made absolute, `${env:NAME}` replaced, defaults
@@ -79,10 +82,8 @@ export interface StateConfiguration {
   readonly url: string
   readonly prefix: string
   readonly ttlMs: number
-  /** Known to all replicas; empty where the operator gives none. */
-  readonly secret: string
-  /** Without a slash at its end. */
-  readonly advertise: string | undefined
+  /** A secret that all replicas have. */
+  readonly key: string
 }
 
 export type ServerConfiguration = ProcessServer | RemoteServer

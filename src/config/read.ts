@@ -15,7 +15,7 @@ import { keys } from './generated/keys.js'
 import type * as Written from './generated/types.js'
 import { readBasePolicy, readRules } from './policy-file.js'
 import { readClients, readHeaders, readLockSetting, readProfiles, readServer } from './server.js'
-import { fail, pathFrom, type Keys, type Source } from './source.js'
+import { fail, pathFrom, type Source } from './source.js'
 import { readTrust } from './trust.js'
 
 /**
@@ -190,33 +190,13 @@ const withClients = (
 
 /** An error does not quote the URL: it may hold a password. */
 const readState = (
-  { url, key, prefix, ttlMs, advertise }: NonNullable<Written.ConfigurationFile['state']>,
+  { url, key, prefix, ttlMs }: NonNullable<Written.ConfigurationFile['state']>,
 ): StateConfiguration => {
   if (!URL.canParse(url)) return fail(['state', 'url'], 'must be a URL')
-  // The database (Valkey or Redis) and its operators know the password of `url`, so that the password does
-  // not prove that a replica sends a request.
-  if (advertise !== undefined && key === undefined) {
-    return fail(['state', 'advertise'], 'needs state.key, by which replicas know one another')
-  }
-  const secret = key ?? passwordIn(url)
-  if (secret === '')
-    return fail(['state', 'key'], 'is needed where url has no password: openssl rand -hex 32')
-  return {
-    url, secret, prefix: prefix ?? defaults.state.prefix, ttlMs: ttlMs ?? defaults.state.ttlMs,
-    advertise: advertise === undefined ? undefined : readOwnUrl(advertise, ['state', 'advertise']),
-  }
-}
-
-const passwordIn = (url: string): string => {
   try {
-    return decodeURIComponent(new URL(url).password)
+    decodeURIComponent(new URL(url).password)
   } catch {
     return fail(['state', 'url'], 'has a password with a % that encodes nothing: write %25')
   }
-}
-
-/** The origin of a URL at which requests arrive with their own paths. */
-const readOwnUrl = (text: string, keys: Keys): string => {
-  const { origin, pathname, search } = new URL(readServerUrl(text, keys))
-  return pathname === '/' && search === '' ? origin : fail(keys, 'must not have a path: http://HOST:PORT')
+  return { url, key, prefix: prefix ?? defaults.state.prefix, ttlMs: ttlMs ?? defaults.state.ttlMs }
 }

@@ -7,7 +7,7 @@ import type { Core } from './core.js'
 import { type Exchange, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
-import { limitOf } from './options.js'
+import { settingOf } from './options.js'
 import { PendingRequests } from './pending.js'
 import { type Arrived, PendingRequest, text } from './request.js'
 import { GivenResponses, SharedRequests } from './shared-requests.js'
@@ -267,7 +267,7 @@ export class ClientRequests {
     this.#queued--
     request.sent(output.now)
     const ofTool = request.method === 'tools/call'
-      ? limitOf(options, request.called?.name ?? '', 'timeoutMs')
+      ? settingOf(options, request.called?.name ?? '')?.timeoutMs
       : undefined
     const ms = ofTool ?? options.requestMs
     if (ms > 0 && methodOf(request.method)?.lasting !== true) {

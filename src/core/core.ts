@@ -6,8 +6,8 @@ import { Driver, type Flow } from './flow.js'
 import type { Effect, Exchange, Side } from './event.js'
 import { actionOf, Findings, type Policy } from './findings.js'
 import { type Ledger, processLedger } from './memory.js'
-import { accessRules, type RelayOptions } from './options.js'
-import { type Mending, mendingFor, type Mends } from './mend.js'
+import { accessRules, type RelayOptions, settingOf } from './options.js'
+import { type Mending, mendingFor, type Mends, relaxed } from './mend.js'
 import { Order, Replies } from './order.js'
 import { Records } from './records.js'
 import type { Power, Powers, Problem, Rule, RuleName, Subjects } from './rule.js'
@@ -30,6 +30,8 @@ export class Core {
   readonly handshake: Handshake
   readonly #turns: Readonly<Record<Side, Turn>> = { client: new Turn(), server: new Turn() }
   #mending: Mending
+  /** For tools that the operator has relaxed. */
+  #relaxed: Mending | undefined
   /** The rules that the policy does not turn off. */
   #on: { readonly policy: Policy; readonly rules: RulesByPower } | undefined
 
@@ -54,8 +56,24 @@ export class Core {
   /** Rebuilt when the operator has replaced the policy. */
   get #current(): Mending {
     const { rules, policy } = this.options
-    if (this.#mending.policy !== policy) this.#mending = mendingFor(rules, policy)
+    if (this.#mending.policy !== policy) {
+      this.#mending = mendingFor(rules, policy)
+      this.#relaxed = undefined
+    }
     return this.#mending
+  }
+
+  /** The mends for what concerns one tool. */
+  mendingOf(tool: string): Mending {
+    const current = this.#current
+    if (settingOf(this.options, tool)?.relaxed !== true) return current
+    const { rules, policy } = this.options
+    return (this.#relaxed ??= mendingFor(rules, relaxed(rules, policy)))
+  }
+
+  /** Findings about one tool, or about a result of it. */
+  findingsOf({ unmended }: Mending, meter: Meter): Findings {
+    return new Findings(unmended, this.options.maxFindings, meter)
   }
 
   /**

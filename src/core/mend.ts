@@ -14,20 +14,26 @@ export interface Mending {
   readonly mends: Mends
   /** The policy for findings that are not mended. */
   readonly unmended: Policy
+  /** Tools are shown without their output schemas (`Mend.hidesSchema`). */
+  readonly hidesSchema: boolean
 }
 
-export const mendingFor = (rules: readonly Rule[], policy: Policy): Mending => ({
-  policy,
-  mends: new Map(rules.flatMap(({ name, mend }) => {
+export const mendingFor = (rules: readonly Rule[], policy: Policy): Mending => {
+  const mends = new Map(rules.flatMap(({ name, mend }) => {
     const action = actionOf(policy, name)
     if (mend === undefined || (action !== 'mend' && !(action === 'block' && mend.isBlock === true))) return []
-    return [[name, mend]]
-  })),
-  unmended: new Map([...policy].map(([name, action]) => {
+    return [[name, mend] as const]
+  }))
+  const unmended = new Map([...policy].map(([name, action]) => {
     const rule = rules.find(rule => rule.name === name)
     return [name, action === 'mend' ? (rule?.mend?.otherwise ?? 'block') : action]
-  })),
-})
+  }))
+  return { policy, mends, unmended, hidesSchema: [...mends.values()].some(one => one.hidesSchema === true) }
+}
+
+/** The policy for a tool that the operator has relaxed. */
+export const relaxed = (rules: readonly Rule[], policy: Policy): Policy =>
+  new Map([...policy, ...rules.flatMap(one => (one.relaxed === true ? [[one.name, 'mend'] as const] : []))])
 
 /** A value with the findings about it. */
 export interface Judged<Asked extends MendPower> {
@@ -59,11 +65,15 @@ export function* mended<Asked extends MendPower>(
   let last = first
   for (const [rule, mend] of mends) {
     if (!last.findings.has(rule)) continue
-    const made = attempt(mend, place.power, last.subject, meter)
-    const edits = made && difference(last.value, made, meter, spelling)
-    if (made === undefined || edits === undefined || edits.length === 0) continue
-    if (last !== first && difference(first.value, made, meter, spelling) === undefined) continue
-    const next = yield* judge(made)
+    let next: Judged<Asked> | undefined = last
+    let edits: readonly Edit[] = []
+    for (let left = mend.rounds ?? 1; left > 0 && next?.findings.has(rule) === true; left--) {
+      const made: JsonObject | undefined = attempt(mend, place.power, next.subject, meter)
+      edits = (made && difference(last.value, made, meter, spelling)) ?? []
+      const isWritable: boolean = made !== undefined && edits.length > 0 &&
+        (last === first || difference(first.value, made, meter, spelling) !== undefined)
+      next = isWritable && made !== undefined ? yield* judge(made) : undefined
+    }
     if (next === undefined) continue
     const { findings } = next
     if (

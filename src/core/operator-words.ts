@@ -37,10 +37,15 @@ export const operatorWords = (
 export const withOwn = (tool: JsonObject, own: Readonly<Record<string, Json>>, meter: Meter): JsonObject =>
   (Object.keys(own).length === 0 ? tool : withMembers(tool, own, meter))
 
-/** @param operatorSchema replaces the server's output schema */
-export const toolOf = (name: string, definition: JsonObject, operatorSchema?: Schema): Tool => {
-  const input = member(definition, 'inputSchema')
-  const output = operatorSchema ?? member(definition, 'outputSchema')
+/**
+ * @param operatorSchema replaces the server's output schema
+ * @param checkedBy the definition whose schemas are checked by, if those of the first are unusable
+ */
+export const toolOf = (
+  name: string, definition: JsonObject, operatorSchema?: Schema, checkedBy = definition,
+): Tool => {
+  const input = member(checkedBy, 'inputSchema')
+  const output = operatorSchema ?? member(checkedBy, 'outputSchema')
   return {
     name,
     definition,

@@ -14,6 +14,8 @@ import type { SharedOptions } from './shared.js'
 /** The operator's settings for one tool. */
 export interface ToolSetting {
   readonly denied: boolean
+  /** The rules that careless servers break (`Rule.relaxed`) are mended for it, whatever the policy says. */
+  readonly relaxed?: boolean | undefined
   /** A client sees and may call the tool only with these scopes; undefined: any client may. */
   readonly scopes?: readonly string[] | undefined
   /** Replaces the server's schema, in the client's list too. */
@@ -39,13 +41,22 @@ export interface ToolSetting {
   readonly resultBytes?: number | undefined
 }
 
-/** The key of the limits of every tool that does not have its own. */
+/** The key of the settings of every tool. */
 export const everyTool = '*'
 
-/** A limit of a tool: its own, or that of every tool. */
-export const limitOf = (
-  { tools }: Pick<RelayOptions, 'tools'>, name: string, limit: 'timeoutMs' | 'callsPerMinute' | 'resultBytes',
-): number | undefined => tools.get(name)?.[limit] ?? tools.get(everyTool)?.[limit]
+/** The settings of a tool: its own, over those of every tool. What is denied to every tool stays denied. */
+export const settingOf = (
+  { tools }: Pick<RelayOptions, 'tools'>, name: string,
+): ToolSetting | undefined => {
+  const [own, every] = [tools.get(name), tools.get(everyTool)]
+  if (own === undefined || every === undefined) return own ?? every
+  return {
+    ...every, ...own,
+    denied: own.denied || every.denied,
+    outputSchema: own.outputSchema ?? every.outputSchema,
+    annotations: own.annotations ?? every.annotations,
+  }
+}
 
 /** Patterns of names of tools; `*` stands for any characters, also none. */
 interface Patterns {
@@ -76,7 +87,7 @@ export const isDenied = (
   { tools, names, peer }: Pick<RelayOptions, 'tools' | 'names' | 'peer'>, name: string,
   client: Implementation | undefined,
 ): boolean =>
-  tools.get(name)?.denied === true
+  settingOf({ tools }, name)?.denied === true
   || (names !== undefined && (
     refuses(names, name)
     || names.clients?.some(list => {

@@ -218,6 +218,10 @@ export interface Mend {
   readonly onList?: (list: List, meter: Meter) => JsonObject | undefined
   readonly onResult?: (result: CallResult, meter: Meter) => JsonObject | undefined
   readonly onReading?: (reading: Reading, meter: Meter) => JsonObject | undefined
+  /** Further attempts while the finding remains: each time, the rule sees a part of what is wrong. */
+  readonly rounds?: number
+  /** The client is shown the tool without its output schema; the relay goes on checking by it. */
+  readonly hidesSchema?: true
   /** The action when it cannot be mended. Default: block. */
   readonly otherwise?: 'log' | 'demote'
   /** The action `block` mends too: it removes the problem from the tool, and the tool stays. */
@@ -232,4 +236,6 @@ export interface Rule extends Powers {
   readonly mend?: Mend
   /** Results are validated by their schema only if such a rule is on. */
   readonly needsCheck?: true
+  /** Mended for a tool or server that the operator has relaxed: honest servers break it, and work. */
+  readonly relaxed?: true
 }

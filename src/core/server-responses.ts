@@ -12,7 +12,7 @@ import type { Flow } from './flow.js'
 import { judgeList, judgeWhole } from './listing.js'
 import type { Called, PendingRequest } from './request.js'
 import type { Terms } from './terms.js'
-import { limitOf } from './options.js'
+import { settingOf } from './options.js'
 import { blocked, demoted, errorFrame, inItsPlace, refusedResult } from './refusal.js'
 import { notShared, termsData } from './shared.js'
 import { requestData } from './shared-requests.js'
@@ -255,7 +255,7 @@ export class ServerResponses {
     const name = called?.shown ?? ''
     if (findings.verdict === 'demote' && outcomes.length === 1 && first.isObject) {
       if (!findings.stopping.includes('result/size')) return demoted(frame, at, result, name, findings)
-      const limit = limitOf(this.#core.options, called?.name ?? '', 'resultBytes') ?? 0
+      const limit = settingOf(this.#core.options, called?.name ?? '')?.resultBytes ?? 0
       return shortened(frame, at, result, name, findings, limit)
     }
     const { modern } = traitsOf(terms.revision)

@@ -11,7 +11,7 @@ import type { SchemaProblem, Subject } from './check.js'
 import type { Core } from './core.js'
 import { CallRates } from './call-rates.js'
 import type { Flow } from './flow.js'
-import { grants, isDenied, limitOf } from './options.js'
+import { grants, isDenied, settingOf } from './options.js'
 import { toolOf } from './operator-words.js'
 import { actionOf, isStop } from './findings.js'
 import type { Called, PendingRequest } from './request.js'
@@ -55,7 +55,7 @@ export class ToolCalls {
       if (headerMismatchOf(request) !== undefined) yield* this.#lists.renew(called, request)
     }
     // The front checked the scopes of the name that the client sent. The settings may have changed since.
-    const needed = options.tools.get(name)?.scopes
+    const needed = settingOf(options, name)?.scopes
     if (!grants(request.scopes, needed)) return this.#lacksScope(request, needed)
     const given = member(params, 'arguments')
     const call = {
@@ -78,7 +78,7 @@ export class ToolCalls {
   /** Counts the call. All unlisted names that the configuration does not mention share one count. */
   #rate({ client }: PendingRequest, { name, tool }: Called): Call['rate'] {
     const { options, output: { now } } = this.#core
-    const perMinute = limitOf(options, name, 'callsPerMinute')
+    const perMinute = settingOf(options, name)?.callsPerMinute
     const action = actionOf(options.policy, 'call/rate')
     if (perMinute === undefined || action === 'off') return undefined
     const counted = tool === undefined && !options.tools.has(name) ? '' : name
@@ -226,10 +226,10 @@ export class ToolCalls {
 
   /** Looks the tool up in the frozen lock; undefined when no lock is frozen. */
   #inFrozenLock(name: string, terms: Terms): Lookup {
-    const { accepted, tools } = this.#core.options
-    if (accepted?.isFrozen !== true) return undefined
+    const { options } = this.#core
+    if (options.accepted?.isFrozen !== true) return undefined
     const definition = acceptedFor(this.#core, terms)?.definitions.tools.get(name)
-    return !isObject(definition) ? 'absent' : toolOf(name, definition, tools.get(name)?.outputSchema)
+    return !isObject(definition) ? 'absent' : toolOf(name, definition, settingOf(options, name)?.outputSchema)
   }
 
   #lacksScope(request: PendingRequest, needed: readonly string[] = []): Frame {

@@ -10,7 +10,7 @@ import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
-import { type Judged, mended } from './mend.js'
+import { type Judged, mended, type Mending } from './mend.js'
 import { operatorWords, withOwn, withWords } from './operator-words.js'
 import { grants, isDenied, type ToolSetting } from './options.js'
 import type { ListedTool } from './rule.js'
@@ -34,6 +34,8 @@ export interface JudgedTool {
   readonly shown: JsonObject | undefined
   /** The JSON text of the accepted definition; undefined when the server's definition is used. */
   readonly text: string | undefined
+  /** The definition whose schemas calls and results are checked by: mended, if the shown one has unusable ones. */
+  readonly checkedBy: JsonObject | undefined
   /** The edits that turn that definition into the client's; undefined when the tool is not shown. */
   readonly changes: readonly Edit[] | undefined
   /** The name for this client, where it is not the server's. */
@@ -72,6 +74,7 @@ export class ToolJudge {
   readonly #inspected: Checked
   readonly #path: string
   readonly #found: Findings
+  readonly #mending: Mending
   readonly #drift: ReturnType<typeof judgeDrift>
   readonly #facts: Omit<ListedTool, 'definition' | 'schemas'>
 
@@ -83,7 +86,8 @@ export class ToolJudge {
     const { index, name, sent } = candidate
     const { options } = core
     const path = this.#path = pointer('result', 'tools', index)
-    this.#found = core.findings(findings.meter)
+    this.#mending = core.mendingOf(name ?? '')
+    this.#found = core.findingsOf(this.#mending, findings.meter)
     // With a lock, drift is measured from the lock, and not from the first listing.
     const first = offer !== undefined ? sent : name === undefined ? undefined : catalog.firstListed(name)
     const elsewhere = name === undefined || catalog.firstElsewhere === undefined
@@ -104,7 +108,8 @@ export class ToolJudge {
   }
 
   *judge(): Flow<JudgedTool> {
-    const { core: { mends, options }, terms, offer, findings, scopes, shape } = this.#page
+    const { core: { options }, terms, offer, findings, scopes, shape } = this.#page
+    const { mends, hidesSchema } = this.#mending
     const { name, sent, setting } = this.#candidate
     const found = this.#found
     const { meter } = findings
@@ -121,8 +126,10 @@ export class ToolJudge {
     found.include(last?.findings ?? ofServer.findings)
     const isHidden = name !== undefined &&
       (isDenied(options, name, terms.client) || !grants(scopes, options.tools.get(name)?.scopes))
-    const own = last === undefined ? {} : operatorWords(last.value, setting, meter)
-    const told = last && withWords(last.value, setting, meter)
+    const seen = last && (hidesSchema ? omit(last.value, 'outputSchema') : last.value)
+    const { outputSchema, ...words } = seen === undefined ? {} : operatorWords(seen, setting, meter)
+    const own = { ...words, ...(outputSchema !== undefined && !hidesSchema && { outputSchema }) }
+    const told = seen && withWords(seen, setting, meter)
     const fitted = shape !== undefined && last !== undefined && !isHidden && !isStopped(found)
       ? yield* this.#fitted(shape, last, withOwn(told ?? last.value, own, meter))
       : undefined
@@ -140,7 +147,10 @@ export class ToolJudge {
         ...Object.entries(own).map(([key, value]) => ({ path: [key], replace: JSON.stringify(value) })),
       ]
     return {
-      shown, changes, shownName, isHidden, isRemoved, isRepeated: this.#facts.repeated,
+      shown, shownName, isHidden, isRemoved, isRepeated: this.#facts.repeated,
+      // The server's schema, where the operator's replaces it, is no part of `whole`.
+      changes: hidesSchema ? changes && [...changes, { path: ['outputSchema'], remove: true }] : changes,
+      checkedBy: before?.subject.schemas.some(({ kind }) => kind === 'schema') === true ? last?.value : shown,
       text: shown === sent || name === undefined ? undefined : offer?.textOf('tools', name),
     }
   }
@@ -159,7 +169,7 @@ export class ToolJudge {
   #asked(definition: JsonObject | undefined, schemas: Checked): Omit<Judged<'onTool'>, 'value'> {
     const { core } = this.#page
     const subject = { ...this.#facts, definition, schemas }
-    const findings = core.findings(this.#found.meter)
+    const findings = core.findingsOf(this.#mending, this.#found.meter)
     core.ask('onTool', subject, findings, this.#path)
     return { subject, findings }
   }
@@ -187,7 +197,7 @@ export class ToolJudge {
     const found = this.#found
     const ask = (definition: JsonObject): Judged<'onShown'> => {
       const subject = { definition, changes: [], path, shape }
-      const findings = core.findings(found.meter)
+      const findings = core.findingsOf(this.#mending, found.meter)
       core.ask('onShown', subject, findings, path)
       return { value: definition, subject, findings }
     }
@@ -196,7 +206,7 @@ export class ToolJudge {
     const own = value === last.value ? [] : (yield* this.#judged(value)).findings.rules
     const known = new Set([...last.findings.rules, ...own])
     const judged = (value: JsonObject) => this.#judged(value)
-    const fitted = yield* mended({ mends: core.mends, power: 'onShown', path }, first, function* (next) {
+    const fitted = yield* mended({ mends: this.#mending.mends, power: 'onShown', path }, first, function* (next) {
       const { findings } = yield* judged(next)
       return findings.rules.every(rule => known.has(rule) || rule.startsWith('advice/')) ? ask(next) : undefined
     })

@@ -14,7 +14,7 @@ import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { judgeList } from './listing.js'
 import { toolOf } from './operator-words.js'
-import { everyTool, fits } from './options.js'
+import { everyTool, fits, settingOf } from './options.js'
 import { type ClientShape, tellChanges } from './shape.js'
 import type { Terms } from './terms.js'
 import { type Candidate, type JudgedTool, schemasOf, ToolJudge, type ToolPage } from './tool-judge.js'
@@ -134,14 +134,14 @@ class PageJudge {
     const name = isString(own) ? own : undefined
     const sent = !isObject(tool) ? undefined : name === undefined ? tool : catalog.interned(name, tool)
     return {
-      index, name, sent, setting: name === undefined ? undefined : options.tools.get(name),
+      index, name, sent, setting: name === undefined ? undefined : settingOf(options, name),
       overLimit: sent && catalog.noRoom(this.#listing, this.#listed, sent),
     }
   }
 
   /** Adds a tool to the list, and its changes to the edits of the page. */
   #add({ index, name, sent, setting }: Candidate, tool: JudgedTool): void {
-    const { shown, changes, text, shownName, isRemoved, isHidden, isRepeated } = tool
+    const { shown, checkedBy, changes, text, shownName, isRemoved, isHidden, isRepeated } = tool
     const at: Path = ['result', 'tools', index]
     if (isRemoved || isHidden) this.#edits.push({ path: at, remove: true })
     else if (changes !== undefined) {
@@ -155,7 +155,7 @@ class PageJudge {
     if (name === undefined || sent === undefined || shown === undefined || isRepeated) return
     this.#listed.set(name, sent)
     if (isRemoved) return
-    this.#passed.set(name, toolOf(name, shown, setting?.outputSchema))
+    this.#passed.set(name, toolOf(name, shown, setting?.outputSchema, checkedBy))
     if (!isHidden) this.#places.set(name, index)
   }
 

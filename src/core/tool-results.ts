@@ -16,7 +16,7 @@ import { type Judged, mended } from './mend.js'
 import type { Tool } from './catalog.js'
 import type { Called } from './request.js'
 import type { Terms } from './terms.js'
-import { limitOf } from './options.js'
+import { settingOf } from './options.js'
 import type { CallResult, Rule, RuleName } from './rule.js'
 import { parseFrame } from '#protocol/parse.js'
 import type { ToolLists } from './tool-lists.js'
@@ -79,10 +79,11 @@ export class ToolResults {
   /** Judges and mends a single result, with structured content from its text if the operator wants that. */
   *#judgeOnly(outcome: ToolResult, arrived: ResultFrame, findings: Findings): Flow<JudgedResults> {
     const { at, called, result: sent } = outcome
-    const { mends, options } = this.#core
+    const { options } = this.#core
+    const { mends } = this.#core.mendingOf(called?.name ?? '')
     const promotion = once(() => promotionOf(sent, arrived.meter))
     const contract = yield* this.#contract(outcome, arrived)
-    const isFromText = options.tools.get(called?.name ?? '')?.structured === 'from-text'
+    const isFromText = settingOf(options, called?.name ?? '')?.structured === 'from-text'
     const first = yield* this.#judgeByNewest(
       outcome, isFromText ? promoted(sent, promotion, arrived.meter) : sent, arrived, contract, promotion,
     )
@@ -105,7 +106,7 @@ export class ToolResults {
   ): Flow<Judged<'onResult'>> {
     const judge = (result: JsonObject) => this.#judge(outcome, result, arrived, contract, promotion)
     const place = {
-      mends: this.#core.mends, power: 'onResult', path: pointer(...outcome.at),
+      mends: this.#core.mendingOf(outcome.called?.name ?? '').mends, power: 'onResult', path: pointer(...outcome.at),
       spelling: spellingOf(promotion),
     } as const
     return mended(place, first, function* (result): Flow<Judged<'onResult'> | undefined> {
@@ -119,7 +120,7 @@ export class ToolResults {
     { called, at, result }: ToolResult, { exchange, frame }: ResultFrame,
   ): Flow<Checked | undefined> {
     const { options, checks } = this.#core
-    const schema = options.tools.get(called?.name ?? '')?.resultSchema
+    const schema = settingOf(options, called?.name ?? '')?.resultSchema
     if (schema === undefined || actionOf(options.policy, 'result/contract') === 'off') return undefined
     const source = { bytes: frame.bytes, path: at }
     return (yield* checks.check(
@@ -160,7 +161,7 @@ export class ToolResults {
   /** The operator's schema applies even without a list. */
   #toolOf(called: Called | undefined): Tool | undefined {
     const { name = '', tool } = called ?? {}
-    const schema = this.#core.options.tools.get(name)?.outputSchema
+    const schema = settingOf(this.#core.options, name)?.outputSchema
     return schema === undefined ? tool : toolOf(name, tool?.definition ?? {}, schema)
   }
 
@@ -175,12 +176,16 @@ export class ToolResults {
     const { terms: { revision }, exchange, frame, found, meter } = arrived
     const { options, checks } = this.#core
     const { name, listed } = called ?? { name: '', listed: false }
-    const tool = this.#toolOf(called)
+    const mending = this.#core.mendingOf(name)
+    const declared = this.#toolOf(called)
     const path = pointer(...at)
     const structured = member(result, 'structuredContent')
     const isSent = structured === member(sent, 'structuredContent')
     const inFrame = [...at, 'structuredContent']
     const source = isSent ? { bytes: frame.bytes, path: inFrame } : undefined
+    // The client does not know the schema, so that it does not miss what is taken out.
+    const isTakenOut = mending.hidesSchema && structured === undefined && !isSent
+    const tool = isTakenOut ? declared && { ...declared, outputSchemas: [] } : declared
     let checked: Checked | undefined
     if (tool === undefined && !listed)
       checked = [{ kind: 'unchecked', path, message: 'the definition of its tool could not be read' }]
@@ -190,7 +195,7 @@ export class ToolResults {
       }))
       checked = (yield* checks.check(subjects, exchange)).flat()
     }
-    const limit = limitOf(options, name, 'resultBytes')
+    const limit = settingOf(options, name)?.resultBytes
     const structuredText = () => (isSent ? slice(frame, inFrame)?.toString() : promotion()?.text)
     const isAsItCame = result === sent && at.length === 1
     const { parts, links } = (isAsItCame ? found : undefined) ?? (yield* this.#found(result, path, arrived))
@@ -213,7 +218,7 @@ export class ToolResults {
       plain: result === sent && frame.facts?.plain === true,
       repeats: isAsItCame ? (frame.facts?.repeats ?? none) : none,
     }
-    const findings = this.#core.findings(meter)
+    const findings = this.#core.findingsOf(mending, meter)
     yield* this.#core.judge('onResult', subject, findings, path, exchange)
     return { value: result, subject, findings }
   }

@@ -3,7 +3,7 @@ import { joined } from '#core/batches.js'
 import { errorFrame } from '#core/refusal.js'
 import type { Frame } from '#protocol/frame.js'
 import { errorCode } from '#protocol/json-rpc.js'
-import { atEndOfTurn } from '#transport/timers.js'
+import { realTimers } from '#transport/timers.js'
 
 /**
  * Performs actions on the transports of client and server, in order. An action waits until the audit records
@@ -37,7 +37,7 @@ export class Outbox {
     const before = this.#flush
     if (flush === before) return
     this.#flush = flush
-    if (before === undefined) atEndOfTurn(this.#write)
+    if (before === undefined) realTimers.endOfTurn(this.#write)
     // A new flush means that the audit log began a new batch: the earlier one is flushed now.
     else this.#attempt(before)
   }

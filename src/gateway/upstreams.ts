@@ -1,5 +1,6 @@
 import type { Endpoint, NewSession } from '#transport/front/front.js'
 import { ChurnSet } from '#core/memory.js'
+import { settingOf } from '#core/options.js'
 import type { Transport } from '#transport/transport.js'
 import type { Condition, ServerHealth } from './health.js'
 import { type Guard, type OpenServer, openSession } from './open.js'
@@ -130,7 +131,7 @@ export class Upstream {
   }
 
   scopesOf(tool: string): readonly string[] {
-    return this.#options.guard.tools.get(tool)?.scopes ?? []
+    return settingOf(this.#options.guard, tool)?.scopes ?? []
   }
 
   async ready(): Promise<Condition> {

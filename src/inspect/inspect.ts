@@ -1,5 +1,6 @@
 import type { Entry } from '#core/event.js'
 import { actionOf, type Policy } from '#core/findings.js'
+import { settingOf } from '#core/options.js'
 import { badUsage, CustomsError } from '#errors.js'
 import { Meter } from '#protocol/json.js'
 import { quote } from '#protocol/quote.js'
@@ -89,8 +90,8 @@ export const inspect = async (options: InspectOptions): Promise<Inspection> => {
 const make = async (
   { tool, arguments: given }: ToCall, { link, params }: Connected, lists: Lists, options: InspectOptions,
 ): Promise<ServerResponse | undefined> => {
-  const { name, timeoutMs, progress, tools } = options
-  if (tools.get(tool)?.denied === true) {
+  const { name, timeoutMs, progress } = options
+  if (settingOf(options, tool)?.denied === true) {
     return badUsage(`--call ${JSON.stringify(tool)}: the configuration denies this tool`)
   }
   if (!lists.tools.items.some(item => toolName(item) === tool)) {
@@ -110,14 +111,14 @@ const make = async (
 }
 
 const inspectedTools = (
-  items: readonly Item[], findings: readonly Weighed[], { tools }: InspectOptions,
+  items: readonly Item[], findings: readonly Weighed[], options: InspectOptions,
 ): readonly InspectedTool[] =>
   items.map(item => {
     const name = toolName(item)
     return {
       name,
       definition: isObject(item.value) ? item.value : undefined,
-      denied: tools.get(name)?.denied === true,
+      denied: settingOf(options, name)?.denied === true,
       findings: findings.filter(finding => finding.item === item),
     }
   })

@@ -225,6 +225,13 @@ class Members implements Walk<string> {
   }
 }
 
+/** The names of the members; their values are not read. */
+export const keysOf = (object: JsonObject, meter: Meter): readonly string[] => {
+  const names = Object.keys(membersOf(object))
+  meter.pay(names.length)
+  return names
+}
+
 /** Copies the value with other elements or members. @param make returns undefined to leave one out */
 export function mapped(
   value: JsonArray, meter: Meter, make: (element: Json, index: number) => Json | undefined,

@@ -6,7 +6,8 @@ import { listShape, traitsOf } from '#protocol/revisions/index.js'
 import { quote } from '#protocol/quote.js'
 import type { SchemaProblem } from '#core/check.js'
 import type { List, Mend, Powers, Problem } from '#core/rule.js'
-import { withoutNulls } from './nulls.js'
+import { withoutBroken } from './broken.js'
+import { tidied } from './nulls.js'
 import { below, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
 import { upgrade } from '#protocol/upgrade.js'
 import { defaultDialect, dialectOf } from '#protocol/json-schema.js'
@@ -23,6 +24,12 @@ export const definition: Powers = {
     method === 'tools/list' && !isArray(member(result, 'tools'))
       ? one('/result/tools', 'the result has no list of tools')
       : nothing,
+}
+
+/** PHP writes `[]` for an empty object. */
+export const withObjects: Mend = {
+  onTool: ({ definition }, meter) => definition && tidied(definition, meter, { arrays: true }).cleared,
+  heals: ['tool/schema'],
 }
 
 /** Strict clients refuse the whole list for it, and it can be mended without changing the meaning. */
@@ -75,17 +82,17 @@ export const list: Powers = {
     const misfits = listShape(list.method)?.(list.result, meter) ?? []
     // A missing list of tools is judged by tool/definition.
     const own = ofMisfits(misfits.filter(({ path }) => path.length > 1 || path[0] !== 'tools'), '/result')
-    const nulls = atNulls(nullsOf(list, meter).nulls, '/result')
+    const nulls = ofMisfits(nullsOf(list, meter).faults, '/result')
     if (nulls.length === 0) return own
     return [...own, ...nulls.filter(({ path }) => own.every(other => other.path !== path))]
   },
   onTool: ({ definition, path }, meter) =>
-    definition === undefined ? nothing : atNulls(withoutNulls(definition, meter).nulls, path),
+    definition === undefined ? nothing : ofMisfits(tidied(definition, meter, { nulls: true }).faults, path),
 }
 
 export const listed: Mend = {
   onList: (list, meter) => nullsOf(list, meter).cleared,
-  onTool: ({ definition }, meter) => definition && withoutNulls(definition, meter).cleared,
+  onTool: ({ definition }, meter) => definition && tidied(definition, meter, { nulls: true }).cleared,
   otherwise: 'log',
   heals: ['tool/definition', 'tool/schema'],
 }
@@ -93,11 +100,8 @@ export const listed: Mend = {
 /** Tools are judged one by one. */
 const nullsOf = ({ method, result }: List, meter: Meter) =>
   listShape(method) === undefined
-    ? { nulls: [], cleared: result }
-    : withoutNulls(result, meter, method === 'tools/list' ? 1 : Infinity)
-
-const atNulls = (nulls: readonly (readonly (string | number)[])[], path: string): readonly Problem[] =>
-  nulls.map(way => ({ path: below(path, ...way), message: 'must not be null' }))
+    ? { faults: [], cleared: result }
+    : tidied(result, meter, { nulls: true, except: method === 'tools/list' ? 'tools' : undefined })
 
 export const name: Powers = {
   onTool({ definition, path }) {
@@ -146,6 +150,29 @@ const ofInspection = (isIts: (kind: SchemaProblem['kind']) => boolean): Powers =
   ({ onTool: ({ schemas }) => ofKind(schemas, isIts) })
 
 export const schema = ofInspection(kind => kind !== 'external-ref' && kind !== 'cost')
+
+/** Leaves out each keyword with a broken value, for the client and for the check. */
+export const repaired: Mend = {
+  onTool({ definition = {}, path, revision, schemas }, meter) {
+    let made = tidied(definition, meter, { arrays: true }).cleared
+    if (made !== definition) return made
+    for (const key of keys) {
+      const schema = member(definition, key)
+      const places = schemas.flatMap(one =>
+        (one.kind === 'schema' && `${one.path}/`.startsWith(`${path}/${key}/`)
+          ? [one.path.slice(`${path}/${key}`.length)] : []))
+      if (places.length === 0 || schema === undefined) continue
+      // Nothing would be left of the tool's arguments, which somebody has named.
+      if (isObject(schema) && isArray(member(schema, 'properties'))) return undefined
+      const isTyped = key === 'inputSchema' || !traitsOf(revision).modern
+      made = withMembers(made, { [key]: withoutBroken(schema, places, isTyped, meter) }, meter)
+    }
+    return made
+  },
+  rounds: 10,
+  heals: ['tool/definition', 'tool/dialect'],
+}
+
 export const externalRef = ofInspection(kind => kind === 'external-ref')
 export const cost: Powers = {
   ...ofInspection(kind => kind === 'cost'),

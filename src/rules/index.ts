@@ -40,7 +40,8 @@ export interface Row extends Rule {
   readonly refused?: string
 }
 
-interface More extends Partial<Pick<Row, 'steps' | 'fault' | 'mend' | 'mends' | 'refused' | 'needsCheck'>> {
+interface More
+  extends Partial<Pick<Row, 'steps' | 'fault' | 'mend' | 'mends' | 'refused' | 'needsCheck' | 'relaxed'>> {
   /** False where the finding cannot be let pass, or should not be. */
   readonly mayPass?: boolean
 }
@@ -50,7 +51,10 @@ const row = (
   { steps = [], mayPass = true, fault = faultOf(name), ...more }: More = {},
 ): Row => ({
   name, standard, title, means, fault, help, steps,
-  next: [...steps, ...report(fault, help), ...(mayPass ? [letPass(name, standard)] : [])], ...powers, ...more,
+  next: [
+    ...(more.relaxed === true ? [relax] : []), ...steps, ...report(fault, help),
+    ...(mayPass && more.relaxed !== true ? [letPass(name, standard)] : []),
+  ], ...powers, ...more,
 })
 
 const faultOf = (name: RuleName): Fault =>
@@ -70,8 +74,12 @@ const letPass = (name: RuleName, standard: Row['standard']): string => {
     : `To let it pass as it is: ${log}`
 }
 
+/** Letting it pass as it is helps nobody: strict clients refuse it. */
+const relax = 'Let the tool work all the same: `mcp-customs relax SERVER TOOL` (without TOOL: all tools of the server)'
+
 const inInspect = { inspect: 'log', relay: 'off' } as const
 const onceLocked = { locked: 'block', otherwise: 'log' } as const
+const relaxable = { relaxed: true } as const
 const checked = { needsCheck: true } as const
 const nobody = { fault: 'nobody' } as const
 const accept =
@@ -125,7 +133,12 @@ export const rules: readonly Row[] = [
     'The server describes a tool in a way that MCP does not allow, so clients may refuse all its ' +
       'tools.',
     'Give the tool a name, an object for its inputSchema, and every field the type that the revision wants.',
-    definition.definition),
+    definition.definition, {
+      ...relaxable,
+      mend: definition.withObjects,
+      mends: '`[]` becomes `{}` where every revision has an object; what else is wrong blocks the tool',
+      refused: 'refuse the whole list',
+    }),
   row('tool/input-type', 'mend',
     'an `inputSchema` that does not say `type: "object"`, or has true or false for the schema of a property',
     'The server describes the arguments of a tool in a way that makes strict clients refuse all its tools.',
@@ -165,7 +178,12 @@ export const rules: readonly Row[] = [
     'The server\'s schema of a tool\'s arguments or result has a mistake, so nothing can be checked ' +
       'against it.',
     'Mend the schema at that place; name its dialect in $schema where that is not 2020-12.',
-    definition.schema),
+    definition.schema, {
+      ...relaxable,
+      mend: definition.repaired,
+      mends: 'each keyword with a broken value is left out, for the client and for the check',
+      refused: 'refuse the whole list',
+    }),
   row('tool/external-ref', 'block', 'a `$ref` to a file or the network (never fetched)',
     'The server\'s description of a tool refers to a file or to the network, which is never fetched, so ' +
       'nothing can be checked by it.',
@@ -260,22 +278,39 @@ export const rules: readonly Row[] = [
     'Declare the argument in properties, or leave it out.', call.undeclared),
   row('result/shape', 'block', 'a result that the negotiated revision does not allow',
     'The server\'s answer is not a tool result that a client can read.',
-    'Return content as a list of blocks, as the revision has them.', result.shape),
+    'Return content as a list of blocks, as the revision has them.', result.shape, {
+      ...relaxable,
+      mend: result.shaped,
+      mends: 'a null is removed, and `[]` becomes `{}`, where no revision knows it; `structuredContent` that is ' +
+        'no object is removed where the tool declares no schema; missing content becomes a text of the data',
+      refused: 'refuse the result',
+    }),
   row('result/missing', 'demote', 'an `outputSchema`, but no `structuredContent`, and no error',
     'The tool promises structured data, and its answer has none.',
     'Return structuredContent, or declare no outputSchema.', result.missing, {
+      ...relaxable, ...checked,
       mend: result.promoted,
-      mends: 'the one text block that is JSON and fits becomes `structuredContent`; else the result is ' +
-        'demoted',
+      mends: 'the tool is shown without `outputSchema`; the one text block that is JSON and fits becomes ' +
+        '`structuredContent`, else the result passes as it is; null is removed',
       refused: 'refuse the result',
     }),
   row('result/schema', 'block', '`structuredContent` that does not match `outputSchema`',
     'The tool\'s answer is not what the tool promises: a value is missing, or is of another kind.',
-    'Return what the outputSchema declares, or declare what is returned.', result.schema, checked),
+    'Return what the outputSchema declares, or declare what is returned.', result.schema, {
+      ...relaxable, ...checked,
+      mend: result.taken,
+      mends: 'the tool is shown without `outputSchema`; `structuredContent` is removed where a text is left',
+      refused: 'refuse the result',
+    }),
   row('result/format', 'log', 'only `format` assertions fail',
     'A value in the tool\'s answer is not written in the format that the tool promises, such as a date.',
     'Write the value in the format that the outputSchema names, or take the format out.',
-    result.format, checked),
+    result.format, {
+      ...relaxable, ...checked,
+      mend: result.unformatted,
+      mends: 'the tool is shown without `outputSchema`; the result passes as it is',
+      refused: 'refuse the result',
+    }),
   row('result/unchecked', 'block',
     'the result could not be checked: no list in time, a schema that does not compile, the budget spent',
     'The tool\'s answer could not be checked against the schema that the tool promises.',
@@ -319,7 +354,7 @@ export const rules: readonly Row[] = [
   row('result/no-text', 'log', '`structuredContent` without any text block',
     'The tool\'s answer has structured data and no text, so clients that know only text show nothing.',
     'Add a text block with the same data as JSON.', result.noText, {
-      mend: result.toldInText, mends: 'a text block with the JSON is added',
+      ...relaxable, mend: result.toldInText, mends: 'a text block with the JSON is added',
     }),
   row('content/type', 'log', 'a content block of a type unknown to the revision',
     'The server sent a kind of content that this version of MCP does not know.',

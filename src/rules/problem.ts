@@ -1,8 +1,9 @@
-import { wirePath } from '#protocol/quote.js'
+import { step, wirePath } from '#protocol/quote.js'
 import type { SchemaProblem } from '#core/check.js'
 import type { Powers, Problem, Reading } from '#core/rule.js'
 import type { Misfit } from '#protocol/revisions/shape.js'
-import type { Meter } from '#protocol/json.js'
+import { isArray, isObject, keysOf, member, type Json, type Meter } from '#protocol/json.js'
+import { stepsOf } from '#protocol/json-schema.js'
 import type { Link, Part } from '#protocol/places.js'
 
 /** Problems that one rule reports of one value, so that a peer cannot cause endless work. */
@@ -32,6 +33,26 @@ export const ofMisfits = (misfits: readonly Misfit[], path: string): readonly Pr
 /** A path with further steps, which come from the wire. */
 export const below = (path: string, ...parts: readonly (string | number)[]): string =>
   path + wirePath(...parts)
+
+/**
+ * The steps in a value of a path that a finding has, where long names are cut.
+ * @returns undefined where the path leads nowhere
+ */
+export const stepsAlong = (
+  value: Json | undefined, path: string, meter: Meter,
+): readonly (string | number)[] | undefined => {
+  const steps: (string | number)[] = []
+  let held = value
+  for (const part of stepsOf(path)) {
+    const at = held
+    if (isArray(at)) steps.push(Number(part))
+    else if (!isObject(at)) return undefined
+    else steps.push(Object.hasOwn(at, part) ? part : keysOf(at, meter).find(key => step(key) === part) ?? part)
+    const [last = 0] = steps.slice(-1)
+    held = isArray(at) ? at[Number(last)] : member(at, String(last))
+  }
+  return held === undefined ? undefined : steps
+}
 
 /** A rule for the results of tools and everything else that a model reads. */
 export const readingRule = (judge: (reading: Reading, meter: Meter) => readonly Problem[]): Powers =>

@@ -1,11 +1,12 @@
 import {
-  isArray, isObject, mapped, member, omit, parseJson, withMembers, type Json, type JsonObject,
+  isArray, isObject, lengthOf, mapped, member, omit, parseJson, withMembers, type Json, type JsonObject,
   type Meter,
 } from '#protocol/json.js'
-import { traitsOf } from '#protocol/revisions/index.js'
 import { hasString } from '#protocol/unread.js'
 import { textsOf, type Part, type Text } from '#protocol/places.js'
-import type { CallResult, Mend, Powers } from '#core/rule.js'
+import { listShape, methodOf, traitsOf } from '#protocol/revisions/index.js'
+import type { CallResult, Mend, Powers, Problem, Reading } from '#core/rule.js'
+import { tidied } from './nulls.js'
 import { isFormat, isMismatch, isNoVerdict, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
 import { readExactly, sameData, type Exact } from './exact.js'
 
@@ -16,34 +17,97 @@ const isError = ({ value }: CallResult): boolean => member(value, 'isError') ===
 
 const declares = ({ tool }: CallResult): boolean => tool !== undefined && tool.outputSchemas.length > 0
 
+/** Null stands for missing structured content, unless the schema allows it. */
+const isMissing = (result: CallResult): boolean => {
+  const structured = structuredOf(result)
+  return declares(result) && !isError(result) &&
+    (structured === undefined || (structured === null && ofKind(result.checked, isMismatch).length > 0))
+}
+
+/** Nulls, and arrays in the place of objects, in a result of any method. Tolerant clients do not mind. */
+const untidy = ({ value, path, method }: Reading, meter: Meter): ReturnType<typeof tidied> => {
+  const isOurs = method === 'tools/call' || (path === '/result' && methodOf(method)?.kind === 'request')
+  // The nulls of a list are those of list/shape.
+  return isOurs
+    ? tidied(value, meter, { nulls: listShape(method) === undefined, arrays: true })
+    : { faults: [], cleared: value }
+}
+
+const minor = (reading: Reading, meter: Meter): readonly Problem[] => {
+  const { faults } = untidy(reading, meter)
+  return faults.length === 0
+    ? nothing : ofMisfits(faults, reading.path).map(problem => ({ ...problem, isMinor: true }))
+}
+
 export const shape: Powers = {
-  onResult: ({ value, path, revision }, meter) => ofMisfits(traitsOf(revision).result(value, meter), path),
+  onResult(result, meter) {
+    const misfits = ofMisfits(traitsOf(result.revision).result(result.value, meter), result.path)
+    const isNull = structuredOf(result) === null && isMissing(result)
+    const own = isNull ? misfits.filter(({ path }) => !path.endsWith('/structuredContent')) : misfits
+    const others = minor(result, meter)
+    return others.length === 0 ? own
+      : [...own, ...others.filter(({ path }) => own.every(other => other.path !== path))]
+  },
+  onReading: minor,
+}
+
+/** The result as tolerant clients read it. */
+export const shaped: Mend = {
+  onReading: (reading, meter) => untidy(reading, meter).cleared,
+  onResult(result, meter) {
+    const { cleared } = untidy(result, meter)
+    const structured = structuredOf(result)
+    const hasContent = (member(cleared, 'content') ?? member(cleared, 'toolResult') ?? null) !== null
+    const value = hasContent ? cleared : withMembers(cleared, { content: [] }, meter)
+    const isMisplaced = structured !== undefined && !isObject(structured) && !traitsOf(result.revision).modern
+    if (isMisplaced && structured === null) return omit(value, 'structuredContent')
+    if (isMisplaced && !declares(result)) return withoutStructured.onResult?.({ ...result, value }, meter)
+    if (isMisplaced && isArray(structured) && lengthOf(structured) === 0)
+      return withMembers(value, { structuredContent: {} }, meter)
+    return (structured === undefined || hasContent ? undefined : withText({ ...result, value }, meter)) ?? value
+  },
+  heals: ['result/undeclared', 'result/no-text'],
 }
 
 export const missing: Powers = {
   onResult: result =>
-    declares(result) && structuredOf(result) === undefined && !isError(result)
+    isMissing(result)
       ? one(result.path, 'the tool declares an outputSchema, but there is no structuredContent')
       : nothing,
 }
 
-/** The only text block that is JSON becomes structuredContent. */
+/** The only text block that is JSON becomes structuredContent. Null is left out. */
 export const promoted: Mend = {
   onResult({ value, promotion }, meter) {
+    if (member(value, 'structuredContent') === null) return omit(value, 'structuredContent')
     const made = promotion()
     return made && withMembers(value, { structuredContent: made.value }, meter)
   },
-  otherwise: 'demote',
+  otherwise: 'log',
+  hidesSchema: true,
 }
 
 export const schema: Powers = {
-  onResult: result => (isError(result) ? nothing : ofKind(result.checked, isMismatch)),
+  onResult: result =>
+    (isError(result) || structuredOf(result) === null ? nothing : ofKind(result.checked, isMismatch)),
+}
+
+/** Takes out what breaks the schema, where a text is left. */
+export const taken: Mend = {
+  onResult: ({ value, revision }, meter) =>
+    ((traitsOf(revision).modern || isObject(member(value, 'structuredContent'))) &&
+      textsOf(value, meter).length > 0 ? omit(value, 'structuredContent') : undefined),
+  hidesSchema: true,
+  heals: ['result/format', 'result/text', 'result/no-text'],
 }
 
 export const format: Powers = {
   onResult: ({ checked }) =>
     checked?.some(({ kind }) => isMismatch(kind)) === true ? nothing : ofKind(checked, isFormat),
 }
+
+/** What breaks only formats is left as it is: the client does not know the schema. */
+export const unformatted: Mend = { otherwise: 'log', hidesSchema: true }
 
 export const unchecked: Powers = {
   onResult: result => (isError(result) ? nothing : ofKind(result.checked, isNoVerdict)),

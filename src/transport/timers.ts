@@ -9,6 +9,13 @@ export interface Timers {
 export interface Clock extends Timers {
   /** The monotonic clock, in milliseconds. */
   now(): number
+  /**
+   * Calls `act` when all input that arrived together with the current input is handled (after the poll phase
+   * of the event loop). Writes that are collected until then cost one system call. A callback that another
+   * callback adds runs after it in the same turn: first audit records are written, then frames, then the
+   * channel is flushed.
+   */
+  endOfTurn(act: () => void): void
 }
 
 export const realTimers: Clock = {
@@ -21,6 +28,9 @@ export const realTimers: Clock = {
     // The timer looks after open connections. These keep the process alive, so the timer need not.
     const timer = setInterval(act, ms).unref()
     return () => clearInterval(timer)
+  },
+  endOfTurn(act) {
+    if (endOfTurn.push(act) === 1) setImmediate(runEndOfTurn)
   },
 }
 
@@ -50,16 +60,6 @@ export class Latch {
 }
 
 const endOfTurn: (() => void)[] = []
-
-/**
- * Calls `act` when all input that arrived together with the current input is handled (after the poll phase
- * of the event loop). Writes that are collected until then cost one system call. A callback that another
- * callback adds runs after it in the same turn: first audit records are written, then frames, then the
- * channel is flushed.
- */
-export const atEndOfTurn = (act: () => void): void => {
-  if (endOfTurn.push(act) === 1) setImmediate(runEndOfTurn)
-}
 
 const runEndOfTurn = (): void => {
   let at = 0

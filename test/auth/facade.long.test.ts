@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { auditOf, scratch } from '../e2e/bridge.js'
 import { legacy, request } from '../e2e/cases.js'
 import { Browser, freePort, serveAt } from './facade-parts.js'
-import { openProtected, type Protected } from './protected.js'
+import { answerAsServer, openProtected, type Protected } from './protected.js'
 
 const redirectUri = 'http://127.0.0.1:33418/callback'
 
@@ -281,6 +281,31 @@ void t.test('a code counts once, a refresh token counts once, and a replay ends 
   t.ok(server.asked.some(path => path === 'POST /token/revocation'), 'the issuer is told')
   const own = [code, first, second, third].flatMap(one => (typeof one === 'string' ? [one] : Object.values(one)))
   t.strictSame(secretsIn((await written()).all, server, own), [])
+})
+
+void t.test('what a client revokes ends its whole login, and the streams of it', async t => {
+  const { origin } = await facade(t, {
+    answer: (body, response) => {
+      if (!body.includes('"tools/call"')) return answerAsServer(body, response)
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': the response comes later\n\n')
+    },
+  })
+  const login = await Login.open(origin)
+  const [revoked, other] = [await login.tokens(), await login.tokens()]
+  const open = async ({ access_token: token }: Answer) => {
+    const response = await login.post(token, call('honest'))
+    return { status: response.status, ended: response.text().then(() => 'complete', () => 'cut off') }
+  }
+  const [first, second] = [await open(revoked), await open(other)]
+  t.same([first.status, second.status], [200, 200])
+  let isOver = false
+  void second.ended.then(() => (isOver = true))
+  await fetch(login.metadata['revocation_endpoint'] ?? '', {
+    method: 'POST', body: new URLSearchParams({ token: revoked['refresh_token'] ?? '', client_id: login.clientId }),
+  })
+  t.equal((await login.post(revoked['access_token'], initialize)).status, 401, 'its access token')
+  t.equal(await first.ended, 'cut off')
+  t.equal(isOver, false, 'another login goes on')
 })
 
 void t.test('a login of one replica counts at the others, also while each restarts', async t => {

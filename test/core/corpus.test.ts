@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import type { Verdict } from '#core/findings.js'
 import { type Preset, presetPolicy } from '#rules/index.js'
@@ -32,7 +33,12 @@ interface Outcome {
   readonly rules: readonly string[]
   readonly tools: number
   readonly isSame: boolean
+  /** The same but for output schemas, which clients are not shown where results are mended. */
+  readonly isHidden: boolean
 }
+
+const withoutOutput = (message: string): unknown =>
+  JSON.parse(message, (key, value: unknown) => (key === 'outputSchema' ? undefined : value))
 
 /** What comes of everything that a server sent, under a preset. */
 const outcomes = (server: string, preset: Preset): readonly Outcome[] => {
@@ -51,6 +57,7 @@ const outcomes = (server: string, preset: Preset): readonly Outcome[] => {
       what, verdict: entry?.verdict ?? 'pass',
       rules: entry?.findings.filter(({ mended }) => mended !== undefined).map(({ rule }) => rule) ?? [],
       tools: (JSON.parse(sent) as Message).result?.tools?.length ?? 0, isSame: sent === response.trim(),
+      isHidden: isDeepStrictEqual(withoutOutput(sent), withoutOutput(response)),
     })
   }
   const [first] = lines(server, 'initialize.json')
@@ -83,12 +90,12 @@ t.test('nothing that the standard lets pass is blocked where everything is mende
   for (const server of readdirSync(corpus)) {
     const compat = outcomes(server, 'compat')
     for (const [index, standard] of outcomes(server, 'standard').entries()) {
-      const { what, verdict, rules, tools, isSame } = compat[index] ?? standard
+      const { what, verdict, rules, tools, isSame, isHidden } = compat[index] ?? standard
       frames++
       for (const rule of new Set(rules)) mends.set(rule, (mends.get(rule) ?? 0) + 1)
       if (stops(verdict) && !stops(standard.verdict)) t.fail(`${server}: ${what} is a ${verdict}`)
       if (tools !== standard.tools) t.fail(`${server}: ${what} has other tools`)
-      if (!isSame && verdict === 'pass') t.fail(`${server}: ${what} was changed, and nobody says so`)
+      if (!isSame && !isHidden && verdict === 'pass') t.fail(`${server}: ${what} was changed, and nobody says so`)
     }
   }
   t.comment(`${frames} frames; of them mended ${JSON.stringify([...mends])}`)

@@ -139,7 +139,9 @@ t.test(
       listed(big, { policy: compat }), { tools: '', verdict: 'block' },
       'a number that we would spell otherwise',
     )
-    t.match(listed(tool.replace('draft-07', 'draft-03'), { policy: compat }), { tools: '', verdict: 'block' })
+    t.match(listed(tool.replace('draft-07', 'draft-03'), { policy: compat }), {
+      tools: '{"name":"a","inputSchema":{"type":"object","additionalProperties":false}}', verdict: 'mend',
+    }, 'an unknown dialect is left out')
     t.end()
   },
 )
@@ -273,8 +275,8 @@ t.test('results are mended where the meaning stays the same', t => {
   t.end()
 })
 
-t.test('a result that cannot be mended gets the other action', t => {
-  const demoted = [
+t.test('a result without the data that the tool promises passes: the client does not know of the promise', t => {
+  const passing = [
     ['no JSON', '[{"type":"text","text":"It is 1."}]'],
     ['two of them', '[{"type":"text","text":"{\\"n\\":1}"},{"type":"text","text":"{\\"n\\":2}"}]'],
     ['one that does not fit', '[{"type":"text","text":"{\\"n\\":\\"1\\"}"}]'],
@@ -286,10 +288,10 @@ t.test('a result that cannot be mended gets the other action', t => {
       JSON.stringify([{ type: 'text', text: `{"n":1,"x":${'['.repeat(5000)}${']'.repeat(5000)}}` }]),
     ],
   ] as const
-  for (const [title, content] of demoted)
+  for (const [title, content] of passing)
     t.match(
       answered(schema, `"content":${content}`),
-      { verdict: 'demote', sent: /"isError":true/, mended: [['result/missing', false]] }, title,
+      { verdict: 'log', sent: `"content":${content}`, mended: [['result/missing', false]] }, title,
     )
   t.match(answered(schema, '"content":"none","structuredContent":{"n":1}'), { verdict: 'block' })
   t.match(

@@ -3,7 +3,7 @@ import t from 'tap'
 import { pointer } from '#protocol/unmetered.js'
 import { Meter } from '#protocol/json.js'
 import { Places } from '#protocol/places.js'
-import { revisions, traitsOf, type Revision } from '#protocol/revisions/index.js'
+import { listShape, revisions, traitsOf, type Revision } from '#protocol/revisions/index.js'
 import { call, initialize, result, Script, weather } from './script.js'
 
 /** scripts/positions.mjs says what these are. */
@@ -63,6 +63,8 @@ const badOf = ([method, part, kind, way]: Position): readonly {
           value: 'javascript:alert(1)', rule: last === 'websiteUrl' ? 'tool/icon' : 'content/uri', below: '',
         },
       ]
+    case 'optional':
+      return [{ value: null, rule: listShape(method) === undefined ? 'result/shape' : 'list/shape', below: '' }]
     case 'byte':
       return [{ value: '!', rule: 'content/base64', below: '' }]
     case 'content':

@@ -1,15 +1,12 @@
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import {
   CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema, ResourceUpdatedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
-import { auditOf, scratch } from './bridge.js'
-import {
-  balance, engine, freePort, startEngine, startEverything, startReplica, startReplicas,
-} from './replicas.js'
+import { auditOf } from './bridge.js'
+import { engine, freePort, hasNginx, startEngine, startEverything, startNginx, startReplicas } from './replicas.js'
 
 const key = 'known-to-all-replicas'
 const skip = engine === undefined && 'neither valkey-server nor redis-server is installed'
@@ -117,49 +114,62 @@ t.test('any of three replicas serves any request of a session', { skip }, async 
   t.ok([...balancer.counts.values()].every(count => count > 5), 'every replica was asked')
 })
 
-t.test('a session in front of a process goes on at any replica while its own lives', { skip }, async t => {
-  const store = await startEngine(t)
-  const folder = scratch(t)
-  const script = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
-  const replicas = await Promise.all([0, 1].map(async index => {
-    const port = await freePort()
-    return startReplica(t, join(folder, String(index)), {
-      servers: { everything: { command: [process.execPath, script, 'stdio'] } },
-      state: { url: store.url, key, advertise: `http://127.0.0.1:${port}` },
-    }, port)
-  }))
-  const balancer = await balance(t, replicas.map(({ url }) => url))
-  const { client } = await connect(t, balancer.url)
-  for (let round = 0; round < 2; round++) {
+const everythingScript = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
+
+t.test('behind nginx, a session in front of a process is served where its process runs, and is 404 after that', {
+  skip: !hasNginx && 'nginx is not installed',
+}, async t => {
+  const servers = { everything: { command: [process.execPath, everythingScript, 'stdio'] } }
+  const { replicas, audits } = await startReplicas(t, 3, { servers })
+  const url = await startNginx(t, replicas)
+  const connected = await Promise.all(Array.from({ length: 6 }, () => connect(t, url)))
+  for (const { client } of connected) {
     const sampled = await client.callTool({ name: 'trigger-sampling-request', arguments: { prompt: 'x' } })
     t.match(textOf(sampled), 'sampled')
   }
-  t.same([...balancer.counts.values()].map(count => count > 2), [true, true])
-  const steps: number[] = []
-  await client.callTool(
-    { name: 'trigger-long-running-operation', arguments: { duration: 0.2, steps: 4 } }, undefined,
-    { onprogress: ({ progress }) => steps.push(progress) },
-  )
-  t.same(steps, [1, 2, 3, 4])
-  // Only one replica has run the server.
-  const began = replicas.map(({ audit }) => auditOf(audit))
-  t.same(began.map(records => records.filter(({ event }) => event === 'session/start').length).sort(), [0, 1])
-  const [first, second] = replicas
-  const [home, other] = (began[0]?.length ?? 0) > 0 ? [first, second] : [second, first]
-  const forge = () => fetch(`${other?.url}/mcp`, {
-    method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"ping"}', headers: {
-      'content-type': 'application/json', accept: 'application/json, text/event-stream',
-      'mcp-session-id': 'r0123456789abcdef-none', 'mcp-customs-passed': '1.forged', 'mcp-customs-client': '10.0.0.1',
-    },
+  const homes = connected.map(({ transport }) => Number(/^relay-(\d):/.exec(transport.sessionId ?? '')?.[1]))
+  t.same(new Set(homes), new Set([1, 2, 3]))
+  t.same(audits.map(audit => auditOf(audit).filter(({ event }) => event === 'session/start').length), [2, 2, 2])
+  replicas[0]?.relay.child.kill('SIGKILL')
+  await replicas[0]?.relay.exit
+  for (const [index, { client }] of connected.entries()) {
+    const called = client.callTool({ name: 'echo', arguments: { message: 'x' } })
+    if (homes[index] !== 1) t.match(textOf(await called), 'Echo: x')
+    else await t.rejects(called, { code: 404, message: /There is no such session here: it began at another replica/ })
+  }
+  t.match(textOf(await (await connect(t, url)).client.callTool({ name: 'echo', arguments: { message: 'x' } })), 'Echo: x')
+})
+
+t.test('behind nginx, a session in front of an HTTP server goes on at another replica', {
+  skip: skip || (!hasNginx && 'nginx is not installed'),
+}, async t => {
+  const store = await startEngine(t)
+  const everything = await startEverything(t)
+  const { replicas, audits } = await startReplicas(t, 3, {
+    servers: { everything: { url: everything } }, state: { url: store.url, key },
   })
-  // A replica that began a moment ago may not know yet where the others are: until then its answer is 503.
-  let forged = await forge()
-  while (forged.status === 503) forged = await forge()
-  t.equal(forged.status, 404, 'no such replica')
-  balancer.to.splice(0, Infinity, other?.url ?? '')
-  home?.relay.child.kill('SIGKILL')
-  await home?.relay.exit
-  await t.rejects(client.callTool({ name: 'echo', arguments: { message: 'x' } }), /There is no such session/)
+  const { client, transport } = await connect(t, await startNginx(t, replicas))
+  const sample = async () => textOf(
+    await client.callTool({ name: 'trigger-sampling-request', arguments: { prompt: 'x' } }),
+  )
+  const home = () => Number(/^relay-(\d):/.exec(transport.sessionId ?? '')?.[1])
+  const first = home()
+  for (let round = 0; round < 4; round++) t.match(await sample(), 'sampled')
+  t.equal(home(), first)
+  replicas[first - 1]?.relay.child.kill('SIGKILL')
+  await replicas[first - 1]?.relay.exit
+  t.match(textOf(await client.callTool({ name: 'echo', arguments: { message: 'x' } })), 'Echo: x')
+  t.not(home(), first)
+  t.match(await sample(), 'sampled')
+  t.same(findingsIn(audits), [], 'nothing was found')
+})
+
+t.test('where the load balancer does not route, the client is told and the operator too', async t => {
+  const servers = { everything: { command: [process.execPath, everythingScript, 'stdio'] } }
+  const { balancer, replicas } = await startReplicas(t, 2, { servers })
+  await t.rejects(connect(t, balancer.url), /no such session here.*the load balancer does not route its id/)
+  const stray = /refused 127\.0\.0\.1: HTTP 404: .* to which the load balancer does not route its id/
+  t.equal(replicas.filter(({ relay }) => stray.test(relay.stderr())).length, 1)
 })
 
 t.test('without the state sessions cannot begin, others go on, and all works again', { skip }, async t => {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import { connect, createServer as createSocketServer } from 'node:net'
@@ -9,7 +9,7 @@ import { lineOf, start, type Started } from './harness.js'
 
 const has = (program: string): boolean => {
   try {
-    execFileSync(program, ['--version'], { stdio: 'ignore' })
+    execFileSync(program, ['-v'], { stdio: 'ignore' })
     return true
   } catch {
     return false
@@ -135,12 +135,33 @@ export const balance = async (t: Test, to: string[]): Promise<Balancer> => {
   return { url: `http://127.0.0.1:${port}`, to, counts }
 }
 
+/** Whether nginx is installed. */
+export const hasNginx = has('nginx')
+
+/** nginx with the repository's file, in front of replicas named `relay-1` and so on. @returns its URL */
+export const startNginx = async (t: Test, replicas: readonly Replica[]): Promise<string> => {
+  const [folder, port] = [scratch(t), await freePort()]
+  const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map(name => `${name}_temp_path ${folder}/${name};`).join(' ')
+  const hostOf = (index: string) => new URL(replicas[Number(index) - 1]?.url ?? '').host
+  const ours = `daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/log;`
+  const text = readFileSync('docker/replicas/nginx.conf', 'utf8')
+    .replace('worker_processes auto;', ours)
+    .replace('http {', `http { ${places}`)
+    .replace('listen 7400', `listen 127.0.0.1:${port}`)
+    .replaceAll(/server relay-(\d):7400/g, (_, index: string) => `server ${hostOf(index)}`)
+  writeFileSync(join(folder, 'nginx.conf'), text)
+  start(t, 'nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')])
+  await listens(port)
+  return `http://127.0.0.1:${port}`
+}
+
 /** Replicas of one configuration behind a balancer. */
 export const startReplicas = async (t: Test, count: number, config: object) => {
   const folder = scratch(t)
-  const replicas = await Promise.all(
-    Array.from({ length: count }, (_, index) => startReplica(t, join(folder, String(index)), config)),
-  )
+  const replicas = await Promise.all(Array.from({ length: count }, (_, index) => startReplica(
+    t, join(folder, String(index)), { ...config, sessions: { replica: `relay-${index + 1}` } },
+  )))
   const balancer = await balance(t, replicas.map(({ url }) => url))
   return { folder, replicas, balancer, audits: replicas.map(({ audit }) => audit) }
 }

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { realTimers } from '#transport/timers.js'
 
 /** A process of the simulated machine: timers and deliveries of a process that is dead or stalled wait. */
@@ -25,17 +26,28 @@ interface Immediate {
   readonly owner: Owner
 }
 
+/** Follows the code of a process through its promises. */
+const acting = new AsyncLocalStorage<Owner>()
+
 /** The clock, the timers and the turns of the event loop of a simulated machine. */
 export class VirtualClock {
   readonly timers = new Set<Timer>()
   #immediates: Immediate[] = []
+  /** What is done at the end of a turn, after the rest of it. */
+  #ends: Immediate[] = []
   #order = 0
   time = 1000
-  /** Whose code runs now. */
-  owner: Owner
 
-  constructor(readonly main: Owner) {
-    this.owner = main
+  constructor(readonly main: Owner) {}
+
+  /** Whose code runs now. */
+  get owner(): Owner {
+    return acting.getStore() ?? this.main
+  }
+
+  /** Calls a function as code of this process. */
+  as<Value>(owner: Owner, act: () => Value): Value {
+    return acting.run(owner, act)
   }
 
   readonly now = (): number => this.time
@@ -45,12 +57,12 @@ export class VirtualClock {
   readonly every = (ms: number, act: () => void): (() => void) => this.#start(ms, ms, act)
 
   readonly immediate = (act: (...given: never[]) => void, ...given: never[]): object => {
-    // The ends of turns are kept in one list, although each process has an event loop of its own.
-    const owner = act.name === 'runEndOfTurn' ? this.main : this.owner
-    const immediate = { act: () => act(...given), owner }
+    const immediate = { act: () => act(...given), owner: this.owner }
     this.#immediates.push(immediate)
     return immediate
   }
+
+  readonly endOfTurn = (act: () => void): void => void this.#ends.push({ act, owner: this.owner })
 
   #start(ms: number, everyMs: number | undefined, act: () => void): () => void {
     const timer = { at: this.time + Math.max(0, ms), order: this.#order++, everyMs, act, owner: this.owner }
@@ -59,13 +71,22 @@ export class VirtualClock {
   }
 
   get hasImmediates(): boolean {
-    return this.#immediates.some(({ owner }) => owner.isRunning)
+    return this.#immediates.some(isRunning) || this.#ends.some(isRunning)
   }
 
-  takeImmediates(): readonly Immediate[] {
-    const taken = this.#immediates.filter(({ owner }) => owner.isRunning)
-    this.#immediates = this.#immediates.filter(({ owner }) => owner.isStalled && !owner.isDead)
-    return taken
+  /** Ends the turn of the event loop of each process that runs. */
+  endTurn(): void {
+    this.#perform(this.#immediates)
+    // One end may add another, which comes after it in the same turn.
+    while (this.#ends.some(isRunning)) this.#perform(this.#ends)
+  }
+
+  /** What processes that are stalled have queued waits; what dead ones have is gone. */
+  #perform(queue: Immediate[]): void {
+    for (const one of queue.splice(0)) {
+      if (one.owner.isRunning) this.as(one.owner, one.act)
+      else if (!one.owner.isDead) queue.push(one)
+    }
   }
 
   /** The next timer of a process that runs. */
@@ -83,10 +104,11 @@ export class VirtualClock {
     this.time = Math.max(this.time, timer.at)
     if (timer.everyMs === undefined) this.timers.delete(timer)
     else timer.at = this.time + timer.everyMs
-    this.owner = timer.owner
-    timer.act()
+    this.as(timer.owner, timer.act)
   }
 }
+
+const isRunning = ({ owner }: Immediate): boolean => owner.isRunning
 
 const isBefore = (one: Timer, other: Timer): boolean =>
   one.at < other.at || (one.at === other.at && one.order < other.order)
@@ -95,7 +117,8 @@ const real = { timers: { ...realTimers }, setImmediate: globalThis.setImmediate,
 
 /** Puts the clock in the place of the machine's. @returns puts the machine's back */
 export const install = (clock: VirtualClock, random: () => number): (() => void) => {
-  Object.assign(realTimers, { now: clock.now, after: clock.after, every: clock.every })
+  const { now, after, every, endOfTurn } = clock
+  Object.assign(realTimers, { now, after, every, endOfTurn })
   Object.assign(globalThis, { setImmediate: clock.immediate })
   Math.random = random
   return () => {

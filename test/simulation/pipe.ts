@@ -23,6 +23,10 @@ export class End extends Duplex {
   #wants = true
   /** False: this end does not read. */
   isReading = true
+  /** It was written to when the other end was gone, and this end did not know. */
+  isWrittenInVain = false
+  /** Bytes had arrived that were not read when it was closed. */
+  hadUnread = false
 
   constructor(readonly name: string, readonly owner: Owner, allowHalfOpen = true, address = '127.0.0.1') {
     super({ allowHalfOpen, decodeStrings: true })
@@ -80,7 +84,10 @@ export class End extends Duplex {
 
   override _write(chunk: Buffer, _: string, done: () => void): void {
     const { peer } = this
-    if (peer === undefined || peer.destroyed) return done()
+    if (peer === undefined || peer.destroyed) {
+      this.isWrittenInVain = true
+      return done()
+    }
     peer.#held = { chunk, at: 0, length: chunk.length, done }
     peer.#takeHeld()
   }
@@ -92,6 +99,7 @@ export class End extends Duplex {
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     if (this.peer !== undefined) this.peer.#isCutComing = true
+    this.hadUnread = this.#inboxBytes > 0
     const held = this.#held
     this.#held = undefined
     this.#inbox = []

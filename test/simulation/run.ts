@@ -61,16 +61,19 @@ const byChance = async (world: World, seed: number): Promise<void> => {
   const chance = new Chance(seed ^ 0x9e3779b9)
   const length = 10 + chance.below(maxSteps)
   while (world.steps.length < length && world.violations.length === 0) {
-    const action = chance.weighted(world.actions())
+    const actions = world.actions()
+    const action = chance.weighted(actions)
     if (action === undefined) return
-    await world.step(action, Math.floor(chance.next() * 2 ** 32))
+    const at = actions.filter(({ label }) => label === action.label).indexOf(action)
+    await world.step(action, at, Math.floor(chance.next() * 2 ** 32))
   }
 }
 
 const byPlan = async (world: World, plan: readonly Step[]): Promise<void> => {
-  for (const { label, seed } of plan) {
+  for (const { label, at, seed } of plan) {
     if (world.violations.length > 0) return
-    const action = world.actions().find(one => one.label === label)
-    if (action !== undefined) await world.step(action, seed)
+    const same = world.actions().filter(one => one.label === label)
+    const action = same[at] ?? same[0]
+    if (action !== undefined) await world.step(action, at, seed)
   }
 }

@@ -20,6 +20,8 @@ export interface Actor {
 
 export interface Step {
   readonly label: string
+  /** Which of those with this label. */
+  readonly at: number
   readonly seed: number
 }
 
@@ -34,6 +36,8 @@ interface Happening {
   readonly label: string
   readonly owner: Owner
   readonly act: () => void
+  /** No time passes before. */
+  readonly isPrompt: boolean
 }
 
 /** How many rounds of the event loop one step may take before it counts as endless. */
@@ -104,8 +108,8 @@ export abstract class World {
   }
 
   /** Something that happens soon. */
-  soon(label: string, owner: Owner, act: () => void): void {
-    this.#happenings.push({ label, owner, act })
+  soon(label: string, owner: Owner, act: () => void, isPrompt = false): void {
+    this.#happenings.push({ label, owner, act, isPrompt })
   }
 
   say(line: string): void {
@@ -119,7 +123,7 @@ export abstract class World {
   /** Nothing of this history may reach the next one. */
   async close(): Promise<void> {
     for (let round = 0; round < 20 && this.clock.hasImmediates; round++) {
-      for (const { act } of this.clock.takeImmediates()) act()
+      this.clock.endTurn()
       await settled()
     }
     // Sessions of processes that were killed never end.
@@ -135,7 +139,7 @@ export abstract class World {
   #time(): readonly Action[] {
     const next = this.clock.next()
     // No time passes before the turn of the event loop ends.
-    if (next === undefined || this.clock.hasImmediates) return []
+    if (next === undefined || this.clock.hasImmediates || this.#isPressed) return []
     const act = () => this.clock.fire(next)
     // The next timer, or a longer wait.
     const wait = (ms: number): Action =>
@@ -145,14 +149,17 @@ export abstract class World {
 
   #until = 0
 
+  /** Something happens before time passes. */
+  get #isPressed(): boolean {
+    return this.#happenings.some(({ isPrompt, owner }) => isPrompt && owner.isRunning)
+  }
+
   #arrivals(): readonly Action[] {
     const arrivals: Action[] = []
     for (const end of this.#ends) {
       if (!end.isDue) continue
-      arrivals.push({ label: `arrives ${end.name}`, weight: 2, act: chance => {
-        this.clock.owner = end.owner
-        end.deliver(chance.is(0.3) ? 1 + chance.below(2000) : Infinity)
-      } })
+      arrivals.push({ label: `arrives ${end.name}`, weight: 2, act: chance =>
+        this.#deliver(end, chance.is(0.3) ? 1 + chance.below(2000) : Infinity) })
     }
     for (const happening of this.#happenings) {
       if (!happening.owner.isRunning) continue
@@ -163,20 +170,22 @@ export abstract class World {
 
   #happen(happening: Happening): void {
     this.#happenings = this.#happenings.filter(one => one !== happening)
-    this.clock.owner = happening.owner
-    happening.act()
+    this.clock.as(happening.owner, happening.act)
+  }
+
+  #deliver(end: End, maxBytes?: number): void {
+    this.clock.as(end.owner, () => end.deliver(maxBytes))
   }
 
   /** Performs one step, and all that follows from it at once. */
-  async step(action: Action, seed: number): Promise<void> {
-    this.steps.push({ label: action.label, seed })
-    this.say(`${this.clock.time} ${action.label}`)
+  async step({ label, act }: Action, at: number, seed: number): Promise<void> {
+    this.steps.push({ label, at, seed })
+    this.say(`${this.clock.time} ${label}`)
     const chance = new Chance(seed)
     const keepsTurn = this.#keepsTurns && chance.is(0.25)
-    this.clock.owner = this.main
-    action.act(chance)
+    act(chance)
     await this.settle(!keepsTurn)
-    while (this.#until > this.clock.time) {
+    while (this.#until > this.clock.time && !this.#isPressed) {
       const next = this.clock.next()
       if (next === undefined || next.at > this.#until) this.clock.time = this.#until
       else {
@@ -194,14 +203,10 @@ export abstract class World {
     for (let round = 0; round < maxRounds; round++) {
       if (await this.#arrive()) continue
       if (!turns || !this.clock.hasImmediates) return
-      for (const { act, owner } of this.clock.takeImmediates()) {
-        this.clock.owner = owner
-        act()
-      }
+      this.clock.endTurn()
       await settled()
     }
-    const [next] = this.clock.takeImmediates()
-    this.violate('quiet', `the event loop never comes to rest: ${String(next?.act)} ${next?.owner.name}`)
+    this.violate('quiet', 'the event loop never comes to rest')
   }
 
   async #arrive(): Promise<boolean> {
@@ -210,8 +215,7 @@ export abstract class World {
       if (end.destroyed) this.#forget(end)
       else if (end.isDue && (this.isResting || this.#auto.get(this.#kinds.get(end) ?? 'event') === true)) {
         has = true
-        this.clock.owner = end.owner
-        end.deliver()
+        this.#deliver(end)
         await settled()
       }
     }
@@ -239,7 +243,6 @@ export abstract class World {
       const [action] = this.actors.flatMap(actor => actor.rest())
       if (action !== undefined) {
         this.say(`${this.clock.time} ${action.label} (rest)`)
-        this.clock.owner = this.main
         action.act(new Chance(this.seed + step))
         continue
       }

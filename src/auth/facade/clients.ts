@@ -55,8 +55,8 @@ export const clientOf = async (
   id: string, seals: Seals, fetch: GuardedFetch,
 ): Promise<FacadeClient | undefined> => {
   if (isDocumentId(id)) return documentClient(id, fetch)
-  const { content } = await seals.open('client', id) ?? {}
-  return content && { id: idOf(id), name: content.name, redirectUris: content.uris }
+  const registration = await seals.open('client', id)
+  return registration && { id: idOf(id), name: registration.name, redirectUris: registration.uris }
 }
 
 /** Whether the id was given here, as far as this can be told without a request. */

@@ -75,7 +75,7 @@ export class Consents {
   async callback({ query }: Visit): Promise<Page> {
     const { seals, login, name: server, action, warn, now } = this.#options
     const sealed = query.get('state') ?? ''
-    const wish = (await seals.open('state', sealed))?.content
+    const wish = await seals.open('state', sealed)
     if (wish === undefined || isRepeated(query)) return faultPage(begin)
     try {
       await login.check(wish, query, sealed)
@@ -96,7 +96,7 @@ export class Consents {
   async consent({ body, headers }: Visit): Promise<Page> {
     const { seals, origin: own, now } = this.#options
     const form = new URLSearchParams(body)
-    const answered = (await seals.open('consent', form.get('request') ?? ''))?.content
+    const answered = await seals.open('consent', form.get('request') ?? '')
     const { origin = own, 'sec-fetch-site': site = 'same-origin' } = headers
     if (answered === undefined || origin !== own || site !== 'same-origin') return faultPage(begin)
     return form.get('answer') === 'allow'

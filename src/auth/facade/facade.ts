@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { isLoopback } from '#addresses.js'
 import { messageOf } from '#errors.js'
 import {
@@ -30,6 +31,8 @@ export interface FacadeOptions {
 
 type Route = readonly [method: 'GET' | 'POST', answer: (visit: Visit) => Promise<Page>]
 
+/** Logins that are remembered as revoked. */
+const maxRevoked = 10_000
 /** Longest token of ours that a client can send in a header, in characters. */
 const longestToken = 12 * 1024
 
@@ -38,7 +41,8 @@ const longestToken = 12 * 1024
  * is a single client. Every client of MCP compares the `resource` of the metadata with the URL that it was
  * given, so metadata and tokens that are passed through cannot work (2026-07-28, authorization; MCP security
  * best practices). Codes and tokens of ours are those of the issuer, sealed: the issuer decides that a code
- * counts once, how long a token lives, and what a stolen refresh token ends. Nothing is kept here.
+ * counts once, how long a token lives, and what a stolen refresh token ends. Only revoked logins
+ * are kept here.
  */
 export class Facade implements Site {
   readonly #options: FacadeOptions
@@ -46,6 +50,8 @@ export class Facade implements Site {
   readonly #seals: Seals
   readonly #login: UpstreamLogin
   readonly #resources: readonly string[]
+  /** Logins of which a token was revoked here: the issuer, which is told, ends the others' use behind. */
+  readonly #revoked = new Set<string>()
   readonly #routes: ReadonlyMap<string, Route>
 
   constructor(options: FacadeOptions) {
@@ -91,9 +97,9 @@ export class Facade implements Site {
 
   /** @returns the user of an access token of ours, and the issuer's token for the server */
   async check(token: string): Promise<Claims | Unverified> {
-    const { content: grant, until } = await this.#seals.open('access', token) ?? {}
-    return grant === undefined ? 'invalid' : {
-      subject: { ...grant.subject, client: grant.client, scopes: grant.scopes }, until,
+    const grant = await this.#seals.open('access', token)
+    return grant === undefined || this.#revoked.has(grant.login) ? 'invalid' : {
+      subject: { ...grant.subject, client: grant.client, scopes: grant.scopes },
       audience: [grant.resource, ...this.#resources], upstream: { header: `Bearer ${grant.token}` },
     }
   }
@@ -141,7 +147,7 @@ export class Facade implements Site {
   }
 
   async #redeem(client: string, form: URLSearchParams): Promise<Page> {
-    const answered = (await this.#seals.open('code', form.get('code') ?? ''))?.content
+    const answered = await this.#seals.open('code', form.get('code') ?? '')
     const [verifier, redirectUri] = [form.get('code_verifier') ?? '', form.get('redirect_uri')]
     // A client of OAuth 2.1 does not send the redirect URI again: the challenge binds it (section 10.2).
     const isTheirs = answered?.client === client && digest(verifier) === answered.challenge &&
@@ -149,22 +155,24 @@ export class Facade implements Site {
     if (!isTheirs || !/^[\w.~-]{43,128}$/.test(verifier)) return fault('invalid_grant')
     const tokens = await this.#login.exchange(answered)
     const { resource, via } = answered
-    return this.#granted(tokens, { client, resource, via, subject: this.#login.subjectOf(tokens, via) })
+    const subject = this.#login.subjectOf(tokens, via)
+    return this.#granted(tokens, { client, resource, via, subject, login: randomUUID() })
   }
 
   async #refresh(client: string, form: URLSearchParams): Promise<Page> {
-    const grant = (await this.#seals.open('refresh', form.get('refresh_token') ?? ''))?.content
+    const grant = await this.#seals.open('refresh', form.get('refresh_token') ?? '')
     if (grant?.client !== client) return fault('invalid_grant')
     return this.#granted(await this.#login.refresh(grant), grant)
   }
 
   async #granted(
     { access, refresh, type, expiresAt, lifetimeMs, scopes = [] }: Tokens,
-    { client, resource, via, subject }: Pick<Grant, 'client' | 'resource' | 'via' | 'subject'>,
+    { client, resource, via, subject, login }: Omit<Grant, 'scopes' | 'token'>,
   ): Promise<Page> {
+    if (this.#revoked.has(login)) return fault('invalid_grant')
     if (type !== 'bearer') throw new Error('the issuer has bound its token to a key')
     const sealed = (kind: 'access' | 'refresh', token: string, until?: number): Promise<string> =>
-      this.#seals.seal(kind, { client, resource, via, subject, scopes, token }, until)
+      this.#seals.seal(kind, { client, resource, via, subject, login, scopes, token }, until)
     const token = await sealed('access', access, expiresAt)
     if (token.length > longestToken) throw new Error('the issuer\'s token is too long')
     return json(200, {
@@ -174,14 +182,16 @@ export class Facade implements Site {
     })
   }
 
-  /** Revokes a token at the issuer (RFC 7009). An unknown token counts as revoked. */
+  /** Revokes a token, and the login that it is of (RFC 7009). An unknown token counts as revoked. */
   async #revoke({ body, headers }: Visit): Promise<Page> {
     const form = formIn(body, headers['content-type'])
     if (form === undefined) return fault('invalid_request')
     const token = form.get('token') ?? ''
-    const { content: grant } =
-      await this.#seals.open('refresh', token) ?? await this.#seals.open('access', token) ?? {}
+    const grant = await this.#seals.open('refresh', token) ?? await this.#seals.open('access', token)
     if (grant?.client === idOf(form.get('client_id') ?? '')) {
+      const [oldest = ''] = this.#revoked
+      if (this.#revoked.size >= maxRevoked) this.#revoked.delete(oldest)
+      this.#revoked.add(grant.login)
       await this.#login.revoke(grant).catch((error: unknown) => this.#warn(error))
     }
     return json(200, {})

@@ -105,6 +105,8 @@ export interface Answered extends Wish {
 
 /** A token of the issuer. */
 export interface Grant extends Pick<Wish, 'client' | 'resource' | 'scopes' | 'via'> {
+  /** Of the login: all its tokens have the same. */
+  readonly login: string
   readonly token: string
   readonly subject: { readonly issuer: string; readonly subject: string }
 }
@@ -151,17 +153,15 @@ export class Seals {
   }
 
   /** @returns undefined for what was not sealed here, for another kind, or too long ago */
-  async open<Kind extends keyof Contents>(
-    kind: Kind, text: string,
-  ): Promise<{ readonly content: Contents[Kind]; readonly until: number | undefined } | undefined> {
+  async open<Kind extends keyof Contents>(kind: Kind, text: string): Promise<Contents[Kind] | undefined> {
     const { jwtDecrypt } = await jose()
     try {
-      const { payload: { content, exp } } = await jwtDecrypt(text, this.#key, {
+      const { payload: { content } } = await jwtDecrypt(text, this.#key, {
         issuer: this.#issuer, audience: kind, currentDate: new Date(this.#now()),
         keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'],
       })
       // Only `seal` makes a text that can be opened, and each kind has one type.
-      return { content: content as Contents[Kind], until: exp === undefined ? undefined : exp * 1000 }
+      return content as Contents[Kind]
     } catch {
       return undefined
     }

@@ -127,7 +127,8 @@ const serverOpener = async (
     const { httpSession } = await import('#transport/upstream/session/session.js')
     const tls = tlsOf(server)
     const { url, headers } = server
-    const options = { url: new URL(url), headers, limits, stopMs, authorizer, ...(tls && { tls }) }
+    const options =
+      { url: new URL(url), headers, limits, stopMs, authorizer, patienceMs: 0, ...(tls && { tls }) }
     return inputSchemaOf => httpSession({ ...options, inputSchemaOf })
   }
   const options = { ...commandLineOf(server), limits, stopMs }

@@ -63,7 +63,7 @@ const facadesFor = (log: Log) => {
     const [{ Facade }, { Facades }, { sealKeyOf }] = await Promise.all([
       import('#auth/facade/facade.js'), import('#auth/facade/facades.js'), import('#auth/facade/seals.js'),
     ])
-    const secret = configuration.state?.secret
+    const secret = configuration.state?.key
     const key = secret === undefined ? await (sealKey ??= sealKeyFor(log)) : sealKeyOf(secret)
     const kept = new Map<string, { readonly settings: string; readonly facade: Facade }>()
     const byPath = new Map<string, Facade>()
@@ -123,6 +123,7 @@ export const endpointsSettingsOf = (
     maxProcesses: sessions.maxProcesses,
     bufferedBytes: limits.bufferedBytes,
     idleMs: sessions.idleMs,
+    replica: sessions.replica,
     ownAuthorization: asksForTokens(configuration),
     resource: facade === undefined ? issuer : { audience: originOf(configuration), scopes: [] },
   }

@@ -24,8 +24,6 @@ export interface RelaySetup {
   readonly isOnly: boolean
   /** Number of this process, when the server has several. */
   readonly number: number | undefined
-  /** The name of its replica, which session ids begin with; undefined: no others pass requests on. */
-  readonly replica: string | undefined
   readonly flags: Pick<SharedFlags, 'capture' | 'logLevel'>
 }
 
@@ -48,15 +46,14 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
     gateway = await begin(said, setup)
     tellOpened(gateway)
   }
-  const begin = ({ flags, number, replica }: RelaySetup, setup: Setup): Promise<Gateway> => {
+  const begin = ({ flags, number }: RelaySetup, setup: Setup): Promise<Gateway> => {
     const log = openLog(flags.logLevel, explained)
     lifetime.add(() => log.close())
     if (setup.configuration.admin) metrics = countingMetrics()
     const followers = setup.configuration.admin
       ? [recordsFor(inBatches<object>(records => end.calls.call('records', records)))]
       : []
-    const named = [replica && `${replica}-`, number && `${number}.`].filter(word => word !== undefined).join('')
-    const newSessionId = named === '' ? undefined : () => `${named}${randomUUID()}`
+    const newSessionId = number === undefined ? undefined : () => `${number}.${randomUUID()}`
     return openGateway({ flags, setup, log, metrics, followers, newSessionId }, lifetime)
   }
   const calls: RelayCalls = {

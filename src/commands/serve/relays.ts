@@ -31,7 +31,7 @@ const connectMs = 4000
  * @throws CustomsError when something of it cannot be opened
  */
 export const openRelays = async (
-  { flags, setup, log, metrics, page, replica }: ServedParts, lifetime: Lifetime,
+  { flags, setup, log, metrics, page }: ServedParts, lifetime: Lifetime,
 ): Promise<Served> => {
   let { configuration } = setup
   const telemetry = await openTelemetry(configuration, log, metrics)
@@ -90,7 +90,6 @@ export const openRelays = async (
           servers: isOffered && refusal === undefined ? [{ server, policy, trusted, lock }] : [],
           isOnly: from.servers.length === 1,
           number: count === 1 ? undefined : number,
-          replica,
           flags: { logLevel: flags.logLevel, capture: fileOf(flags.capture, part) },
         }
       },

@@ -20,7 +20,7 @@ export const sessionKeyFor = async (
   { configuration, servers }: Setup, log: Pick<Log, 'warn'>,
 ): Promise<string | Uint8Array | undefined> => {
   if (!asksForTokens(configuration) || !servers.some(({ server }) => 'url' in server)) return undefined
-  if (configuration.state !== undefined) return configuration.state.secret
+  if (configuration.state !== undefined) return configuration.state.key
   const folder = stateFolder(thisMachine())
   try {
     return await keys.inFolder(folder)

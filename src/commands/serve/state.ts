@@ -2,8 +2,6 @@ import type { Log } from '#audit/log.js'
 import type { StateConfiguration } from '#config/configuration.js'
 import { CustomsError } from '#errors.js'
 import type { Problem } from '#gateway/health.js'
-import { Proofs } from '#state/proofs.js'
-import { Replicas } from '#state/replicas.js'
 import type { RedisOptions, RedisStore } from '#state/redis.js'
 import { SharedSessions } from '#state/sessions.js'
 import type { Metrics } from '#telemetry/metrics.js'
@@ -28,27 +26,11 @@ export const stores = {
 }
 
 /**
- * Publishes the address of this replica, and learns those of the others. Does not report that the store
- * cannot be reached: `openState` does.
- */
-export const openReplicas = async (
-  { url, prefix, secret, advertise }: StateConfiguration & { readonly advertise: string }, lifetime: Lifetime,
-): Promise<Replicas> => {
-  const store = await stores.open({ url, ready: () => replicas.connected() })
-  lifetime.add(() => store.close())
-  const replicas = new Replicas({ store, prefix, proofs: new Proofs(secret), advertise })
-  lifetime.add(() => replicas.close())
-  await store.begun
-  await replicas.say()
-  return replicas
-}
-
-/**
  * Connects to the shared state; a store that cannot be reached is tried again and again.
  * @throws CustomsError BAD_CONFIG where the client for it is not installed
  */
 export const openState = async (
-  { url, prefix, ttlMs, secret }: StateConfiguration, log: Pick<Log, 'warn' | 'info'>, metrics: Metrics,
+  { url, prefix, ttlMs, key }: StateConfiguration, log: Pick<Log, 'warn' | 'info'>, metrics: Metrics,
   lifetime: Lifetime,
 ): Promise<State> => {
   const { host } = new URL(url)
@@ -66,7 +48,7 @@ export const openState = async (
   await store.begun
   return {
     sessions: new SharedSessions({
-      store, prefix, ttlMs, secret, now: () => realTimers.now(),
+      store, prefix, ttlMs, secret: key, now: () => realTimers.now(),
       counted: (operation, outcome) => metrics.stateAsked(operation, outcome),
     }),
     problem: () => store.problem && { kind: 'refusal', reason: said(store.problem.reason), since: store.problem.since },

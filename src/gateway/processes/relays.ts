@@ -97,10 +97,6 @@ export class Relays implements FrontBackend {
     return this.#paths.get(path)?.server.name
   }
 
-  runsProcess(path: string): boolean {
-    return this.#paths.get(path)?.server.kind === 'stdio'
-  }
-
   serve(...[request, response, arrival]: Parameters<FrontBackend['serve']>): void {
     const served = this.#paths.get(arrival.path)
     if (served === undefined) return
@@ -269,6 +265,6 @@ const digestOf = (session: string): string => hash('sha256', session, 'base64')
 
 /** A session id made by a relay process begins with the number of that process, behind its replica's name. */
 const numberIn = (session: string): number | undefined => {
-  const number = /^(?:r[0-9a-f]{16}-)?(\d+)\.[0-9a-f]{8}-[0-9a-f-]{27}$/.exec(session)?.[1]
+  const number = /^(?:[^:]+:)?(\d+)\.[0-9a-f]{8}-[0-9a-f-]{27}$/.exec(session)?.[1]
   return number === undefined ? undefined : Number(number)
 }

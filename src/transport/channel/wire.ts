@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { atEndOfTurn, realTimers } from '../timers.js'
+import { realTimers } from '../timers.js'
 
 /**
  * The channel between the front and a relay process: a socket pair, which the relay process inherits as
@@ -95,7 +95,7 @@ export class Wire {
     if (!urgent) this.#timer ??= realTimers.after(lateMs, () => this.flush())
     else if (!this.#isDue) {
       this.#isDue = true
-      atEndOfTurn(() => this.flush())
+      realTimers.endOfTurn(() => this.flush())
     }
     const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload
     const head = Buffer.allocUnsafe(headBytes)

@@ -22,8 +22,8 @@ const pseudonym = `mcp-customs-${randomBytes(6).toString('hex')}`
 export class Arrival implements Peer {
   /** Of a target in any form (RFC 9112, section 3.2), without its query and a slash at its end. */
   readonly path: string
-  /** Of the client, also where another replica has passed the request on. */
-  address: string
+  /** Of the client. */
+  readonly address: string
   /** These are set once the token was checked. */
   token: number | undefined
   subject: Identity | undefined

@@ -22,8 +22,6 @@ export interface Claims {
   readonly subject: Identity
   /** The `aud`. */
   readonly audience: readonly string[]
-  /** When the token ends, in milliseconds since 1970; undefined: the issuer does not say. */
-  readonly until?: number | undefined
   readonly upstream?: UpstreamToken
 }
 
@@ -41,7 +39,8 @@ export interface Authority {
   /** The resource at an endpoint's path; undefined where tokens of this authority are not accepted. */
   resourceAt(path: string): ProtectedResource | undefined
   /**
-   * Never rejects. A token that was checked a short time ago is answered at once.
+   * Never rejects. A token that was checked a short time ago is answered at once. The tokens of open streams
+   * are checked again and again.
    * @param client equal for clients of one network: made-up tokens cost those of the same network only
    */
   check(token: string, path: string, client: string): Claims | Promise<Claims | Unverified>

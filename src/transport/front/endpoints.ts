@@ -19,8 +19,6 @@ import type { FrontSession } from './sessions/session.js'
 /** Answers the requests that the front has admitted: the endpoints of this process, or relay processes. */
 export interface Backend<Request = FrontRequest, Response = FrontResponse> {
   has(path: string): boolean
-  /** True where the server at the path is a process: its sessions live where the process runs. */
-  runsProcess(path: string): boolean
   /** Answers a request at a path that it has. */
   serve(request: Request, response: Response, arrival: Arrival): void
   /** Ends the streams that would never end by themselves, because the front is stopping. */
@@ -34,6 +32,8 @@ export interface EndpointsSettings {
   readonly ownAuthorization?: boolean
   /** Binds session ids to their clients; the same at all replicas (default: a key of this process). */
   readonly sessionKey?: string | Uint8Array | undefined
+  /** The name of this replica, which the session ids of clients begin with. */
+  readonly replica?: string | undefined
   /** For the scopes of endpoints and tools; undefined: scopes are not checked. */
   readonly resource?: Resource | undefined
   readonly limits: FrameLimits
@@ -100,10 +100,6 @@ export class Endpoints implements Backend {
     return this.#routers.has(path)
   }
 
-  runsProcess(path: string): boolean {
-    return this.#routers.get(path)?.isStdio === true
-  }
-
   /**
    * Replaces the endpoints. The sessions of a path that stays go on; a path that is gone gets no new ones.
    */
@@ -152,10 +148,10 @@ export class Endpoints implements Backend {
 
   #routerSettings(): RouterSettings {
     const {
-      maxSessions = 1000, idleMs = 30 * 60_000, ownAuthorization = false, sessionKey = this.#ownKey,
+      maxSessions = 1000, idleMs = 30 * 60_000, ownAuthorization = false, sessionKey = this.#ownKey, replica,
     } = this.#settings
     const { newSessionId = randomUUID } = this.#options
-    return { maxSessions, idleMs, ownAuthorization, sessionKey, newSessionId }
+    return { maxSessions, idleMs, ownAuthorization, sessionKey, replica, newSessionId }
   }
 
   #sessions(): readonly FrontSession[] {
@@ -269,7 +265,7 @@ export class Endpoints implements Backend {
     const { upstream, path } = arrival
     const isOwn = upstream !== undefined && resource !== undefined
     const change = (head: ResponseHead) =>
-      router.withBoundId(arrival, isOwn ? ownChallenge(resource, path, head) : head)
+      router.withClientId(arrival, isOwn ? ownChallenge(resource, path, head) : head)
     return new Reply(response, expected, !router.isStdio, session.id, change)
   }
 

@@ -47,6 +47,20 @@ export interface HttpFrontOptions extends FrontSettings {
   readonly timers?: Timers
 }
 
+/** How often the clients of open responses are checked again, in milliseconds. */
+const recheckMs = 5000
+/** For so many checks a response stays open while the issuer cannot say whether its token is valid. */
+const maxUnknown = 60
+
+/** An open response to an admitted request. */
+interface Open {
+  readonly arrival: Arrival
+  /** The gate whose issuer has accepted the token. */
+  gate: Gate
+  /** Checks since then that had no outcome. */
+  unknown: number
+}
+
 /** The time for the last responses of sessions that were told to end, in milliseconds. */
 const lastResponsesMs = 1000
 
@@ -58,8 +72,9 @@ export class HttpFront {
   readonly #visits = new Visits()
   readonly #server: Server
   readonly #timers: Timers
-  /** Responses to admitted requests. */
-  readonly #open = new ChurnMap<ServerResponse, Arrival>()
+  readonly #open = new ChurnMap<ServerResponse, Open>()
+  /** Undefined while no response is open that could outlive its token. */
+  #stopRechecks: (() => void) | undefined
   /** Limits the admitted requests of each client. Others do not count. */
   readonly #places: Quota
   readonly #connections: Connections
@@ -77,22 +92,36 @@ export class HttpFront {
     this.#server = this.#createServer()
   }
 
-  /**
-   * Replaces all settings. Clients that the new settings would refuse are cut off: an open stream must not
-   * outlive a revoked token.
-   */
+  /** Replaces all settings. Clients that the new settings would refuse are cut off. */
   reload(settings: FrontSettings): void {
     renewTls(this.#server, settings.tls)
-    const { authority } = this.#gate
     this.#gate = gateOf(this.#options.address, settings)
     this.#site = settings.site
-    for (const [response, arrival] of this.#open.entries()) {
-      const { req } = response
-      // A token of an issuer is not checked again while the issuer stays: it was checked when the request
-      // arrived, a short time ago or at the beginning of a stream.
-      const isKnown = arrival.subject?.issuer !== undefined && this.#gate.authority === authority
-      const access = isKnown ? {} : this.#gate.checkToken(req.headers, arrival.path, clientOf(arrival))
-      if (this.#gate.checkNames(req) || access instanceof Promise || 'status' in access) response.destroy()
+    this.#recheck()
+  }
+
+  /**
+   * Cuts off every client that would not be let in now. No stream and no long call outlives its token, no
+   * matter what ended the token: its time, a revocation, the issuer's word, or a reload.
+   */
+  #recheck(): void {
+    const gate = this.#gate
+    for (const [response, open] of this.#open.entries()) {
+      const { arrival } = open
+      const checked = gate.checkNames(response.req)
+        ?? gate.checkToken(response.req.headers, arrival.path, clientOf(arrival))
+      if (checked instanceof Promise) void checked.then(found => this.#rechecked(response, open, gate, found))
+      else this.#rechecked(response, open, gate, checked)
+    }
+  }
+
+  #rechecked(response: ServerResponse, open: Open, gate: Gate, checked: Checked): void {
+    // A reload has checked it meanwhile.
+    if (this.#gate !== gate) return
+    if (!('status' in checked)) Object.assign(open, { gate, unknown: 0 })
+    // An issuer that is away for a while ends nothing that it has let in itself.
+    else if (checked.status !== 503 || open.gate.authority !== gate.authority || ++open.unknown > maxUnknown) {
+      response.destroy()
     }
   }
 
@@ -199,7 +228,8 @@ export class HttpFront {
     if (this.#stopping) return this.#refuse(request, response, arrival, refusals.stopping)
     const client = clientOf(arrival)
     if (!this.#places.reserve(client)) return this.#refuse(request, response, arrival, refusals.manyRequests)
-    this.#open.set(response, arrival)
+    this.#open.set(response, { arrival, gate: this.#gate, unknown: 0 })
+    if (this.#gate.authority) this.#stopRechecks ??= this.#timers.every(recheckMs, () => this.#recheck())
     response.once('close', () => {
       this.#places.release(client)
       this.#answered(response)
@@ -265,6 +295,10 @@ export class HttpFront {
 
   #answered(response: ServerResponse): void {
     this.#open.delete(response)
+    if (this.#open.size === 0) {
+      this.#stopRechecks?.()
+      this.#stopRechecks = undefined
+    }
     if (!this.#stopping) return
     if (this.#open.size === 0) this.#allAnswered()
     // A connection that was in use when we stopped accepting becomes idle only now.

@@ -59,6 +59,10 @@ export const refusals = {
   },
   retired: refusal(404, 'There is no endpoint at this path any more'),
   noSession: refusal(404, 'There is no such session: begin a new one with initialize'),
+  otherReplica: refusal(
+    404, 'There is no such session here: it began at another replica, which has ended, or to which the load ' +
+      'balancer does not route its id. Begin a new one with initialize',
+  ),
   badMethod: refusal(405, 'This method is not allowed', { allow: 'GET, POST, DELETE' }),
   onlyPost: refusal(405, 'This revision has no streams of GET, and no sessions', { allow: 'POST' }),
   notJson: refusal(
@@ -71,7 +75,6 @@ export const refusals = {
   manySessions: refusal(503, 'There are too many sessions', retry),
   manyBytes: refusal(503, 'There is no room for this body: too much of others is waiting', retry),
   noState: refusal(503, 'The state that the replicas share cannot be reached', retry),
-  noReplica: refusal(503, 'The replica that runs this session cannot be reached', retry),
   loop: refusal(508, 'The request has been here before: a server leads back to this relay'),
 } satisfies Record<string, Refusal>
 

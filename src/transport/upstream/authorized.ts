@@ -64,7 +64,9 @@ export class AuthorizedUpstream implements HttpRequests {
       try {
         again = await unlessAborted(ask.signal, this.#authorizer.refused(reply, given, tries))
       } catch (error) {
-        if (this.#passesRefusals && error instanceof NoLogin) return reply
+        // A refusal without a challenge may be about something else than credentials, such as the session.
+        const isChallenge = reply.headers.has('www-authenticate')
+        if (error instanceof NoLogin && (this.#passesRefusals || !isChallenge)) return reply
         discard(reply)
         throw error
       }

@@ -18,10 +18,9 @@ export interface Cursor {
   retryMs: number | undefined
   /** Events so far, with or without a message. */
   events: number
-  messages: number
 }
 
-export const cursor = (): Cursor => ({ lastEventId: undefined, retryMs: undefined, events: 0, messages: 0 })
+export const cursor = (): Cursor => ({ lastEventId: undefined, retryMs: undefined, events: 0 })
 
 interface EventReading {
   readonly limits: FrameLimits
@@ -78,7 +77,6 @@ const advance = (cursor: Cursor, event: SseEvent): void => {
   const { kind, id, retry } = event
   // An event with `retry` alone is no progress.
   if (kind !== 'fields' || id !== undefined) cursor.events += 1
-  if (kind !== 'fields') cursor.messages += 1
   // An empty id resets the last one (WHATWG HTML, 9.2.4).
   if (id !== undefined) cursor.lastEventId = id === '' ? undefined : id
   if (retry !== undefined) cursor.retryMs = retry

@@ -221,9 +221,15 @@ const discardMs = 1000
 export const failureOf = (error: unknown): string => {
   if (error instanceof HttpFailure) return error.message
   if (error instanceof errors.HTTPParserError) return 'the server does not speak HTTP as it should'
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const code = codeOf(error)
   return reasons.get(code) ?? `the request to the server failed${code === '' ? '' : ` (${code})`}`
 }
+
+/** Whether no connection was made, so that nothing was sent. */
+export const isRefused = (error: unknown): boolean => codeOf(error) === 'ECONNREFUSED'
+
+const codeOf = (error: unknown): string =>
+  (error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '')
 
 const cut = 'the connection to the server was cut'
 const reasons: ReadonlyMap<string, string> = new Map([

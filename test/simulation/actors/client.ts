@@ -5,6 +5,8 @@ import type { Action, Actor } from '../world.js'
 import { garbled, type Message } from './server.js'
 
 interface Open {
+  /** Of a stream: the server sees it too. */
+  readonly name: string
   readonly http: HttpAsk
   readonly asked: Asked | undefined
   readonly kind: 'initialize' | 'request' | 'stream' | 'notification'
@@ -16,6 +18,8 @@ interface Open {
 const prefix = 'io.modelcontextprotocol/'
 const accept = 'application/json, text/event-stream'
 const idlePart = 0.9
+/** Names a stream to the server. */
+export const streamHeader = 'x-stream'
 
 export interface ClientKind {
   readonly isModern: boolean
@@ -31,8 +35,8 @@ export class ClientActor implements Actor {
   #id = 0
   readonly open: Open[] = []
   session: { readonly id: string; readonly begun: string; usedAt: number } | undefined
-  /** Requests for a session whose responses were on their way when this client left. */
-  readonly doubtful = new Set<string>()
+  /** Requests for a session that this client has left. */
+  readonly #left: Open[] = []
   #isBeginning = false
   /** Ids of sessions that ended by its own doing. */
   isStopped = false
@@ -48,6 +52,14 @@ export class ClientActor implements Actor {
 
   get hasStream(): boolean {
     return this.open.some(({ kind }) => kind === 'stream')
+  }
+
+  /** It knows the session that this request has begun, or nobody can know whether it does. */
+  mayKnow(begun: string | undefined): boolean {
+    if (this.session?.begun === begun || this.open.some(({ asked }) => asked?.marker === begun)) return true
+    // What is written after it left counts as sent, until the program sees that the connection is broken.
+    return this.#left.some(({ asked, http: { near } }) =>
+      asked?.marker === begun && (near.hadUnread || near.peer?.isWrittenInVain === true))
   }
 
   actions(): readonly Action[] {
@@ -180,9 +192,10 @@ export class ClientActor implements Actor {
   }
 
   #bare(method: 'GET' | 'DELETE'): void {
-    this.#send(method === 'GET' ? 'stream' : 'notification', {
-      method, path: this.#path, headers: { ...this.#headers(), accept: 'text/event-stream' },
-    }, undefined)
+    const name = `${this.name}.${this.#id += 1}`
+    const headers = { ...this.#headers(), accept: 'text/event-stream', [streamHeader]: name }
+    const kind = method === 'GET' ? 'stream' : 'notification'
+    this.#send(kind, { method, path: this.#path, headers }, undefined, name)
     if (method === 'GET' || this.session === undefined) return
     this.#forgetSession()
   }
@@ -195,21 +208,20 @@ export class ClientActor implements Actor {
     for (const { asked } of this.open) if (asked) this.book.dismiss(asked.marker)
   }
 
-  #send(kind: Open['kind'], question: HttpQuestion, asked: Asked | undefined): void {
-    const name = `${this.name}:${asked?.id ?? kind}`
+  #send(kind: Open['kind'], question: HttpQuestion, asked: Asked | undefined, name = asked?.marker ?? ''): void {
+    const label = `${this.name}:${asked?.id ?? kind}`
     const http: HttpAsk = new HttpAsk(
-      this.world, this.world.listener(), name, question, this.address, text => this.#hear(text, one),
+      this.world, this.world.listener(), label, question, this.address, text => this.#hear(text, one),
     )
     const one: Open = {
-      http, asked, kind, begun: this.world.steps.length, at: this.world.clock.time,
+      name, http, asked, kind, begun: this.world.steps.length, at: this.world.clock.time,
       token: this.kind.authorization,
     }
     this.open.push(one)
   }
 
   #leave(one: Open): void {
-    // Nobody can know whether what was sent was read.
-    if (one.kind === 'initialize' && one.http.near.unread > 0) this.doubtful.add(one.asked?.marker ?? '')
+    if (one.kind === 'initialize') this.#left.push(one)
     one.http.leave()
     // What was sent to a connection that breaks is lost.
     this.book.dismiss(`/${this.name}`)
@@ -220,16 +232,11 @@ export class ClientActor implements Actor {
     }
     if (one.kind === 'initialize') this.#isBeginning = false
     if (one.kind === 'stream') {
-      this.#dismissStream()
+      this.book.dismiss(`/${this.name}`)
       // Answers may have been on it.
       for (const { asked } of this.open) if (asked) asked.isLoose = asked.isForgotten = true
     }
     this.open.splice(this.open.indexOf(one), 1)
-  }
-
-  #dismissStream(): void {
-    this.book.dismiss(`/${this.name}`)
-    if (this.session) this.book.dismiss(`stream ${this.session.id}`)
   }
 
   /** Looks at the responses that are over. */
@@ -270,7 +277,7 @@ export class ClientActor implements Actor {
       this.book.dismiss(asked.marker)
     }
     if (kind === 'stream') {
-      this.#dismissStream()
+      this.book.dismiss(`/${this.name}`)
       if (asked) this.book.dismiss(asked.marker)
     }
     if (http.isCut && asked?.isLoose === false && this.world.isWhole)

@@ -27,12 +27,6 @@ export class RelayProcesses implements Actor {
     this.#fails = world.setting.is(0.25)
   }
 
-  /** The process that does what is being done: code that goes on after a promise has no owner of its own. */
-  get acting(): Owner {
-    const { owner } = this.#world.clock
-    return owner === this.#world.main ? (this.#all.findLast(({ isOver }) => !isOver)?.owner ?? owner) : owner
-  }
-
   start(): RelayChild {
     this.#last += 1
     const name = `relay${this.#last}`
@@ -62,9 +56,10 @@ export class RelayProcesses implements Actor {
       for (const upstream of this.#world.upstreams.values()) upstream.cut(relay.owner)
       for (const asked of this.#world.book.asked.values()) if (!asked.isAnswered) asked.isLoose = true
     }
-    this.#world.clock.owner = this.#world.main
-    relay.near.destroy()
-    for (const gone of relay.told) gone(signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`)
+    this.#world.clock.as(this.#world.main, () => {
+      relay.near.destroy()
+      for (const gone of relay.told) gone(signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`)
+    })
   }
 
   actions(): readonly Action[] {

@@ -73,9 +73,10 @@ export class StdioActor extends ServerActor {
     this.child.signalCode = signal
     this.#out.end()
     this.#in.destroy()
-    this.world.clock.owner = this.child.stdin.owner
-    this.child.emit('exit', code, signal)
-    this.child.emit('close', code, signal)
+    this.world.clock.as(this.child.stdin.owner, () => {
+      this.child.emit('exit', code, signal)
+      this.child.emit('close', code, signal)
+    })
   }
 
   /** Its open requests will not be answered. */
@@ -203,11 +204,15 @@ export class Processes {
 
   constructor(readonly world: World, readonly book: Book, readonly manners: (name: string) => Manners) {}
 
-  start(name: string, parent: Owner): StdioActor {
+  start(name: string): StdioActor {
+    const parent = this.world.clock.owner
     this.#last += 1
     const actor = new StdioActor(name, this.#last, parent, this.world, this.book, this.manners(name))
-    this.all.push(actor)
-    this.world.actors.push(actor)
+    if (parent.isDead) actor.isRunning = false
+    else {
+      this.all.push(actor)
+      this.world.actors.push(actor)
+    }
     return actor
   }
 

@@ -52,19 +52,10 @@ export class SlowStore implements Store, Actor {
   }
 
   #do<Value>(act: () => Value): Promise<Value> {
-    const { clock } = this.#world
-    const { owner } = clock
     return new Promise((resolve, reject) => {
       const one = {
-        answer: () => {
-          clock.owner = owner
-          resolve(act())
-        },
-        fail: () => {
-          clock.owner = owner
-          reject(new Error('no answer'))
-        },
-        until: clock.time + limitMs,
+        answer: () => resolve(act()), fail: () => reject(new Error('no answer')),
+        until: this.#world.clock.time + limitMs,
       }
       if (this.#isDown) return one.fail()
       if (!this.#isSlow) return one.answer()

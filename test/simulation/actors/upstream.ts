@@ -5,6 +5,7 @@ import { Tools, type Book } from '../book.js'
 import type { Chance } from '../chance.js'
 import type { Owner } from '../clock.js'
 import type { Action, World } from '../world.js'
+import { streamHeader } from './client.js'
 import { type Manners, type Message, type Received, ServerActor } from './server.js'
 
 /** One HTTP request to the server, and its response. */
@@ -16,6 +17,7 @@ class Exchange {
   readonly session: string | undefined
   readonly authorization: string
   readonly isListing: boolean
+  readonly stream: string
 
   constructor(
     ask: HttpAsk, readonly owner: Owner, readonly resolve: (reply: HttpReply) => void,
@@ -23,6 +25,7 @@ class Exchange {
   ) {
     this.method = ask.method
     this.session = ask.headers.get('mcp-session-id')
+    this.stream = ask.headers.get(streamHeader) ?? ''
     this.authorization = ask.headers.get('authorization') ?? ''
     this.isListing = ask.body?.includes('subscriptions/listen') === true
   }
@@ -37,7 +40,7 @@ class Exchange {
     return body
   }
 
-  stream(): void {
+  openStream(): void {
     if (this.body !== undefined) return
     this.begin(200, { 'content-type': 'text/event-stream' })
     this.isStream = true
@@ -74,10 +77,10 @@ export class HttpActor extends ServerActor {
   }
 
   /** The program's connections to it. */
-  upstream(url: URL, acting: () => Owner): Pick<HttpUpstream, keyof HttpUpstream> {
+  upstream(url: URL): Pick<HttpUpstream, keyof HttpUpstream> {
     const pool = new Set<Exchange>()
     return {
-      url, request: ask => this.#request(ask, pool, acting()), reachable: () => Promise.resolve(true),
+      url, request: ask => this.#request(ask, pool), reachable: () => Promise.resolve(true),
       close: () => Promise.resolve(pool.forEach(exchange => exchange.cut(new Error('closed')))),
     }
   }
@@ -98,8 +101,10 @@ export class HttpActor extends ServerActor {
     return [...this.exchanges].filter(one => !one.isOver && one.method === method).length
   }
 
-  #request(ask: HttpAsk, pool: Set<Exchange>, owner: Owner): Promise<HttpReply> {
+  #request(ask: HttpAsk, pool: Set<Exchange>): Promise<HttpReply> {
     return new Promise((resolve, reject) => {
+      const { owner } = this.world.clock
+      if (owner.isDead) return
       const exchange = new Exchange(ask, owner, resolve, reject)
       const abort = () => exchange.cut(Object.assign(new Error('aborted'), { code: 'UND_ERR_ABORTED' }))
       if (ask.signal.aborted) return abort()
@@ -116,7 +121,7 @@ export class HttpActor extends ServerActor {
     const { method, session } = exchange
     if (exchange.isOver) return
     if (session !== undefined && !this.sessions.has(session)) return this.#reply(exchange, 404)
-    if (method === 'GET') return exchange.stream()
+    if (method === 'GET') return exchange.openStream()
     if (method === 'DELETE') {
       if (session !== undefined) this.sessions.delete(session)
       return this.#reply(exchange, 200)
@@ -169,7 +174,7 @@ export class HttpActor extends ServerActor {
     }
     const isJson = exchange.body === undefined && !this.manners.eventIds && chance.is(0.5)
     if (isJson) return this.#reply(exchange, 200, text)
-    exchange.stream()
+    exchange.openStream()
     this.#event(exchange, text)
     exchange.end()
   }
@@ -190,15 +195,14 @@ export class HttpActor extends ServerActor {
   }
 
   #event(exchange: Exchange, text: string): void {
-    this.world.clock.owner = exchange.owner
     const id = this.manners.eventIds ? `id: ${(this.#lastEvent += 1)}\n` : ''
-    exchange.body?.push(ownBuffer(`${id}data: ${text}\n\n`))
+    this.world.clock.as(exchange.owner, () => exchange.body?.push(ownBuffer(`${id}data: ${text}\n\n`)))
   }
 
   protected tell(to: Received, message: object): boolean {
     const { exchange } = to as HttpReceived
     if (exchange.isOver) return false
-    exchange.stream()
+    exchange.openStream()
     this.#event(exchange, JSON.stringify({ jsonrpc: '2.0', ...message }))
     return true
   }
@@ -211,7 +215,7 @@ export class HttpActor extends ServerActor {
       if (session === undefined || told.has(session)) continue
       told.add(session)
       this.tools.told.set(session, this.book.step)
-      this.#changed(exchange, `stream ${session}`, undefined)
+      this.#changed(exchange, exchange.stream, undefined)
     }
     for (const one of this.open as HttpReceived[]) {
       const { exchange, message, answers } = one

@@ -38,7 +38,7 @@ export const setupOf = (settings: Settings): Setup & { readonly servers: never }
     sessions: { ...usual.sessions, max: 20, maxProcesses, idleMs, graceMs: 2000 },
     audit: { ...usual.audit, file: 'none', payloads: 'none', keepDays: 0, keepBytes: 0 },
     state: hasState
-      ? { url: 'redis://state', prefix: 'p', ttlMs: 3_600_000, secret: 'secret', advertise: undefined }
+      ? { url: 'redis://state', prefix: 'p', ttlMs: 3_600_000, key: 'secret' }
       : undefined,
   }
   const resolved = presetPolicy(policy, { purpose: 'relay', locked: false })

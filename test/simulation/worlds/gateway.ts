@@ -102,10 +102,10 @@ export class Gateway extends World {
         return 'http://simulation'
       },
       spawnGroup: ({ command }: { command: readonly string[] }) =>
-        this.processes.start(command[1] ?? '', this.relays.acting).process,
+        this.processes.start(command[1] ?? '').process,
       signalGroup: (pid: number, signal: NodeJS.Signals | 0) => this.processes.signal(pid, signal),
       spawnRelay: () => this.relays.start(),
-      httpServer: (url: URL) => this.upstreamOf(url.hostname.split('.')[0] ?? '').upstream(url, () => this.relays.acting),
+      httpServer: (url: URL) => this.upstreamOf(url.hostname.split('.')[0] ?? '').upstream(url),
     })
     Object.assign(keys, { inFolder: () => Promise.resolve('key of sessions') })
     Object.assign(stores, { open: () => Promise.resolve(this.store) })
@@ -115,7 +115,7 @@ export class Gateway extends World {
     this.say(Object.entries(this.manners).filter(([, is]) => is).map(([name]) => name).join(' '))
     const parts = {
       flags: { logLevel: 'silent' as const, capture: undefined }, setup, log, metrics: noMetrics, page: undefined,
-      replica: undefined, followers: [],
+      followers: [],
     }
     const served = this.hasRelays
       ? await openRelays(parts as never, this.#lifetime)
@@ -253,8 +253,7 @@ export class Gateway extends World {
   #hears(to: string): boolean {
     const asked = this.book.asked.get(to)
     const open = this.clients.flatMap(client => client.open)
-    if (asked !== undefined) return !asked.isLoose && open.some(one => one.asked === asked)
-    if (to.startsWith('stream ')) return this.clients.some(({ session, hasStream }) => hasStream && to === `stream ${session?.id}`)
+    if (open.some(({ name }) => name === to)) return asked?.isLoose !== true
     const process = this.processes.running.find(({ name }) => to.startsWith(`${name}/`))
     return this.clients.some(({ session }) => session !== undefined && session.begun === process?.begun)
   }
@@ -270,9 +269,7 @@ export class Gateway extends World {
   #checkOwners(): void {
     const own = this.processes.running.filter(({ client }) => client !== undefined)
     for (const process of own) {
-      const isKnown = this.clients.some(({ session, open, doubtful }) => session?.begun === process.begun ||
-        doubtful.has(process.begun ?? '') || open.some(({ asked }) => asked?.marker === process.begun))
-      if (!isKnown)
+      if (!this.clients.some(client => client.mayKnow(process.begun)))
         this.violate('owned sessions', `${process.name} runs for ${process.client}, which does not know its session`)
     }
     const streams = this.clients.filter(client => client.hasStream && this.settings.servers.get(client.kind.server) === 'http')

@@ -23,7 +23,8 @@ class LateChecker implements SchemaChecker {
   check(subject: Subject): Checked | Promise<Checked> {
     const checked = engine.check(subject)
     if (!this.isLate || this.world.setting.is(0.5)) return checked
-    return new Promise(resolve => this.world.soon('the schema engine answers', this.world.main, () => resolve(checked)))
+    return new Promise(resolve => 
+      this.world.soon('the schema engine answers', this.world.main, () => resolve(checked), true))
   }
 
   close(): Promise<void> {
@@ -119,7 +120,7 @@ export class SessionWorld extends World {
       listMs, requestMs: 0, maxTools: 5000, intent: false, checker: new LateChecker(this, chance.is(0.5)),
       audit: (entry: Entry) => this.#record(entry),
       prepare: () => (this.#recordsLate && this.setting.is(0.3)
-        ? new Promise<void>(resolve => this.soon('a record is prepared', this.main, resolve))
+        ? new Promise<void>(resolve => this.soon('a record is prepared', this.main, resolve, true))
         : undefined),
       failed: (cause: unknown) => this.violate('no exception', String(cause instanceof Error ? cause.stack : cause)),
     }

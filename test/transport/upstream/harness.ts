@@ -43,7 +43,7 @@ interface Teardown {
 }
 
 /** A loopback HTTP server that answers as it is told, and remembers what it was asked. */
-export const serve = async (t: Teardown, handle: Handler) => {
+export const serve = async (t: Teardown, handle: Handler, port = 0) => {
   const seen: Seen[] = []
   const sockets = new Set<Socket>()
   const { wake, until } = waiter()
@@ -72,17 +72,17 @@ export const serve = async (t: Teardown, handle: Handler) => {
     handle(one, response)
     wake()
   }
-  server.listen(0, '127.0.0.1')
+  server.listen(port, '127.0.0.1')
   await once(server, 'listening')
   const stop = async () => {
     server.closeAllConnections()
     await new Promise(resolve => server.close(resolve))
   }
   t.teardown(stop)
-  const { port } = server.address() as AddressInfo
+  const at = server.address() as AddressInfo
   return {
-    url: new URL(`http://127.0.0.1:${port}/mcp`),
-    origin: `http://127.0.0.1:${port}`,
+    url: new URL(`http://127.0.0.1:${at.port}/mcp`),
+    origin: `http://127.0.0.1:${at.port}`,
     seen,
     sockets,
     stop,

@@ -1,5 +1,15 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
+/** The id that a client gets. It begins with the name of a replica, by which load balancers route. */
+export const namedId = (replica: string | undefined, id: string): string =>
+  (replica === undefined ? id : `${replica}:${id}`)
+
+/** @returns the name of the replica where the id was given, and the rest of the id */
+export const readNamedId = (id: string): { readonly replica: string | undefined; readonly rest: string } => {
+  const [, replica, rest = id] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,62}):(.*)$/s.exec(id) ?? []
+  return { replica, rest }
+}
+
 /**
  * Binds the session ids of an HTTP server to the client that began the session. The relay forgets sessions
  * (when it restarts, or nobody uses them), and another replica never saw them; the server knows them still.

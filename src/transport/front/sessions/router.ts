@@ -9,7 +9,7 @@ import type { ContextSource } from '../credentials.js'
 import { calledTools, checkModern, isInitialize, isUnknownRevision } from '../message.js'
 import { clientOf, type Quota } from '../quota.js'
 import { refusals, type Refusal } from '../refusal.js'
-import { BoundIds } from './ids.js'
+import { BoundIds, namedId, readNamedId } from './ids.js'
 import { Sessions } from './registry.js'
 import { FrontSession, type SessionKind } from './session.js'
 
@@ -77,6 +77,7 @@ export interface RouterSettings {
   readonly idleMs: number
   /** See `EndpointsSettings`. */
   readonly sessionKey: string | Uint8Array
+  readonly replica: string | undefined
   /** Creates the `Mcp-Session-Id` of a session of a stdio server. It cannot be guessed. */
   readonly newSessionId: () => string
 }
@@ -133,6 +134,8 @@ export class SessionRouter {
     const other = endpoint.server !== this.#endpoint.server
     for (const session of this.#sessions.all()) {
       if (other || (session.kind === 'stateless' && session.idle)) session.end('the server was replaced')
+      // Later requests of these clients belong to another session, which would not learn of changed lists.
+      else if (session.kind === 'stateless') session.endStreams()
     }
     this.#endpoint = endpoint
     this.#emptied = undefined
@@ -154,26 +157,27 @@ export class SessionRouter {
   }
 
   /**
-   * Reads the id of a request to an HTTP server, where this relay knows its clients. That holds for every
-   * revision: a server of several could take the id of any request.
+   * Reads the id of a request to an HTTP server: takes the replica's name from it, and the client that it is
+   * bound to where this relay knows its clients. That holds for every revision: a server of several could
+   * take the id of any request.
    */
   readSessionId(arrival: Arrival): Refusal | undefined {
     const { sessionId } = arrival
-    if (sessionId === undefined || !this.#bindsIds) return undefined
-    arrival.sessionId = this.#ids.read(sessionId, this.#ownerOf(arrival))
+    const { replica, ownAuthorization } = this.#settings()
+    if (sessionId === undefined || this.isStdio) return undefined
+    const id = replica === undefined ? sessionId : readNamedId(sessionId).rest
+    arrival.sessionId = ownAuthorization ? this.#ids.read(id, this.#ownerOf(arrival)) : id
     return arrival.sessionId === undefined ? refusals.noSession : undefined
   }
 
-  /** The head of a server's response, with session ids as the client of this request may use them. */
-  withBoundId(arrival: Arrival, { status, headers }: ResponseHead): ResponseHead {
-    const ids = this.#bindsIds ? headers.get('mcp-session-id') : undefined
+  /** The head of an HTTP server's response, with session ids as the client of this request gets them. */
+  withClientId(arrival: Arrival, { status, headers }: ResponseHead): ResponseHead {
+    const { replica, ownAuthorization } = this.#settings()
+    const ids = this.isStdio ? undefined : headers.get('mcp-session-id')
     if (ids === undefined) return { status, headers }
     const owner = this.#ownerOf(arrival)
-    return { status, headers: new Map([...headers, ['mcp-session-id', ids.map(id => this.#ids.bind(id, owner))]]) }
-  }
-
-  get #bindsIds(): boolean {
-    return !this.isStdio && this.#settings().ownAuthorization
+    const idOf = (id: string) => namedId(replica, ownAuthorization ? this.#ids.bind(id, owner) : id)
+    return { status, headers: new Map([...headers, ['mcp-session-id', ids.map(idOf)]]) }
   }
 
   get #ids(): BoundIds {
@@ -190,8 +194,16 @@ export class SessionRouter {
 
   /** Refuses a request by its headers alone, before the client is asked for the body. */
   checkHead(arrival: Arrival): Refusal | undefined {
-    const isUnknown = arrival.sessionId !== undefined && !this.sessionOf(arrival)
-    return this.isStdio && !arrival.modern && isUnknown ? refusals.noSession : undefined
+    const { sessionId, modern } = arrival
+    if (!this.isStdio || modern || sessionId === undefined || this.sessionOf(arrival)) return undefined
+    return this.#unknownToProcess(sessionId)
+  }
+
+  /** Why an unknown id is refused in front of a process: a session is only where its process runs. */
+  #unknownToProcess(sessionId: string): Refusal {
+    const home = readNamedId(sessionId).replica
+    const isOwn = home === undefined || home === this.#settings().replica
+    return isOwn ? refusals.noSession : refusals.otherReplica
   }
 
   /** The scopes that a token needs for a request. @param frame its message, once it was read */
@@ -257,7 +269,7 @@ export class SessionRouter {
     if (isUnknownRevision(arrival.version)) return refusals.unknownVersion
     if (arrival.sessionId !== undefined) {
       const session = this.sessionOf(arrival)
-      if (!session) return refusals.noSession
+      if (!session) return this.#unknownToProcess(arrival.sessionId)
       return begins ? refusals.initialized : { session, isUnverified: false }
     }
     if (!begins) return refusals.noSessionId
@@ -301,7 +313,8 @@ export class SessionRouter {
     const endpoint = this.#endpoint
     if (this.#emptied !== undefined) return undefined
     const client = clientOf(arrival)
-    const id = kind === 'own' ? this.#settings().newSessionId() : undefined
+    const { replica, newSessionId } = this.#settings()
+    const id = kind === 'own' ? namedId(replica, newSessionId()) : undefined
     const generation = this.#generation
     const owner = this.#ownerOf(arrival)
     const shared = kind === 'own' ? undefined : kind === 'stateless'

@@ -2,6 +2,7 @@ import type { Frame } from '#protocol/frame.js'
 import { isString, member } from '#protocol/json.js'
 import { isModernRequest, metadataOf, only, type InputSchemaOf } from '#transport/http/headers.js'
 import { bodyKind, type Received, type MaybeStop } from '../messages.js'
+import type { Patience } from './patience.js'
 import { discard, HttpFailure, type HttpAsk, type HttpReply, type HttpRequests } from '../pool.js'
 
 /** A session with the server, from the response to `initialize` on. */
@@ -144,6 +145,7 @@ interface Renewal {
   readonly handshake: HttpHandshake
   readonly lost: Agreed
   readonly closing: AbortSignal
+  readonly patience: (frame: Frame, signal: AbortSignal) => Patience
   readonly read: (reply: HttpReply, onMessage: (received: Received) => MaybeStop) => Promise<void>
   /** Gets the notifications and requests that come with the answer. */
   readonly onMessage: (frame: Frame) => void
@@ -154,10 +156,17 @@ interface Renewal {
  * (2025-11-25, session management). The client does not get this second answer.
  * @returns false when there is no new session, or the client could not continue in it
  */
-export const renew = async ({ handshake, lost, closing, read, onMessage }: Renewal): Promise<boolean> => {
+export const renew = async (
+  { handshake, lost, closing, patience, read, onMessage }: Renewal,
+): Promise<boolean> => {
   const { initialize, initialized, version } = lost
   const signal = AbortSignal.any([closing, AbortSignal.timeout(renewMs)])
-  const reply = await handshake.post(initialize, signal)
+  const waiting = patience(initialize, signal)
+  let reply = await waiting.send(() => handshake.post(initialize, signal))
+  while (await waiting.after(reply)) {
+    discard(reply)
+    reply = await waiting.send(() => handshake.post(initialize, signal))
+  }
   if (reply.status >= 300 || bodyKind(reply) === 'other') {
     discard(reply)
     return false

@@ -3,6 +3,7 @@ import { type Exchange, exchangeNamed, stdioExchange } from '#core/event.js'
 import type { Frame } from '#protocol/frame.js'
 import { isString } from '#protocol/json.js'
 import { isModernRequest } from '#transport/http/headers.js'
+import { realTimers } from '#transport/timers.js'
 import type { Call } from '../calls.js'
 import { errorBody, withId } from '../error-body.js'
 import {
@@ -10,6 +11,7 @@ import {
 } from '../messages.js'
 import { discard, failureOf, type HttpReply } from '../pool.js'
 import type { Agreed, HttpHandshake } from './handshake.js'
+import { losesSession, type Refusal } from './lost-session.js'
 
 interface ResponseOptions extends Pick<Reading, 'limits' | 'latch'> {
   readonly backoff: Backoff
@@ -41,15 +43,14 @@ export class HttpResponses {
     this.#options = options
   }
 
-  /** Reads the response to a POST. @returns why the requests that are still unanswered get no answer */
-  async answer(call: Call, reply: HttpReply): Promise<string> {
+  /**
+   * Reads the response to a POST.
+   * @param isLost whether an error says that the server has lost the session: it is not reported
+   * @returns that error, or why the requests that are still unanswered get no answer
+   */
+  async answer(call: Call, reply: HttpReply, isLost: (frame: Frame) => boolean): Promise<Frame | string> {
     const { exchange, frame, unanswered } = call
     const kind = bodyKind(reply)
-    if (kind === 'error') {
-      const error = await this.error(call, reply)
-      if (error !== undefined) this.#options.onMessage(exchangeFor(call, error), error)
-      return refusedWith(reply)
-    }
     if (kind === 'other') {
       discard(reply)
       const faultOrReason = unanswered.size > 0 ? unexpectedBody(reply, [...unanswered]) : ''
@@ -60,21 +61,29 @@ export class HttpResponses {
     }
     const position = cursor()
     let cut: string | undefined
+    let lost: Frame | undefined
     try {
-      await this.read(reply, position, call)
+      await this.readWith(reply, received => {
+        if (!('bytes' in received)) return undefined
+        if (isLost(received)) lost = received
+        else this.#options.onMessage(exchangeFor(call, received), received)
+        return lost && 'enough'
+      }, position, call)
     } catch (error) {
       cut = failureOf(error)
     }
+    if (lost !== undefined) return lost
     const resumable = kind === 'sse' && position.lastEventId !== undefined && !isModernRequest(frame)
     if (resumable && unanswered.size > 0) return this.#resumed(call, position)
     return cut ?? this.#options.elsewhere(call, 'the response ended before the answer')
   }
 
-  /** The JSON-RPC error in an HTTP error; undefined for a page, which a stdio client cannot get. */
-  async error({ unanswered }: Call, reply: HttpReply): Promise<Frame | undefined> {
+  /** The body of an HTTP error. A stdio client cannot get a page. */
+  async refusal(reply: HttpReply, call?: Call): Promise<Refused> {
     const { limits, latch } = this.#options
-    const body = await errorBody(reply, { limits, latch, asked: () => [...unanswered] })
-    return body === undefined || body.message.kind === 'page' ? undefined : withId(body)
+    const body = await errorBody(reply, { limits, latch, asked: () => [...(call?.unanswered ?? [])] })
+    const frame = body === undefined || body.message.kind === 'page' ? undefined : withId(body)
+    return { ...reply, frame, ...saidBy(body) }
   }
 
   /** Reports every message of a body to `onMessage` of the options. @throws what the connection fails with */
@@ -109,6 +118,18 @@ export class HttpResponses {
   }
 }
 
+/** An HTTP error, and the JSON-RPC message in it. */
+interface Refused extends Refusal {
+  readonly frame: Frame | undefined
+}
+
+export const saidBy = (frame: Frame | undefined): Pick<Refusal, 'code' | 'text'> => {
+  const message = frame?.message
+  if (message?.kind === 'error')
+    return { code: message.error.code, text: `${message.error.message}\n${frame?.bytes.toString() ?? ''}` }
+  return { text: message?.kind === 'page' ? message.text : (frame?.bytes.toString() ?? '') }
+}
+
 /** How often and how soon resuming a cut stream is tried. */
 export interface Backoff {
   /** Before the first attempt, in milliseconds; doubled before each further one. */
@@ -124,6 +145,8 @@ export const backoff: Backoff = { firstMs: 500, maxMs: 30_000, attempts: 6 }
 interface Resumable {
   readonly cursor: Cursor
   readonly backoff: Backoff
+  /** The stream of unsolicited messages is opened at once; a client waits for the other ones. */
+  readonly isUnsolicited?: boolean
   readonly signal: AbortSignal
   /** Requests the rest: resolves with a stream, or an error response. */
   readonly open: () => Promise<HttpReply>
@@ -137,20 +160,28 @@ interface Resumable {
 const maxRetryMs = 300_000
 const minRetryMs = 10
 
+/** A stream that ends sooner than this, in milliseconds, is asked for less often. */
+const briefMs = 2000
+
 /**
  * Requests the rest of a stream until it is not needed any more, or the server refuses it.
  * @returns the response that refused it, or the reason for giving up; undefined when it is done
  */
 export const resume = async (stream: Resumable): Promise<HttpReply | string | undefined> => {
-  const { cursor, backoff, signal } = stream
+  const { cursor, backoff, signal, isUnsolicited = false } = stream
   let reason = ''
-  let silent = 0
+  let isFirst = isUnsolicited
+  let brief = 0
   for (let failures = 0; failures < backoff.attempts; failures++) {
     if (stream.done() || signal.aborted) return undefined
-    const { events, messages } = cursor
+    const { events } = cursor
+    let openedAt = Infinity
     try {
-      await delay(waitMs(cursor.retryMs, silent, failures, backoff), undefined, { signal })
+      const ms = isFirst ? 0 : waitMs({ retryMs: cursor.retryMs, brief, failures, isUnsolicited }, backoff)
+      isFirst = false
+      if (ms > 0) await delay(ms, undefined, { signal })
       const reply = await stream.open()
+      openedAt = realTimers.now()
       if (reply.status >= 400 && reply.status < 500 && reply.status !== 429) return reply
       reason = `HTTP ${reply.status}`
       if (reply.status >= 400) discard(reply)
@@ -159,34 +190,43 @@ export const resume = async (stream: Resumable): Promise<HttpReply | string | un
       reason = failureOf(error)
     }
     if (cursor.events > events) failures = -1
-    silent = cursor.messages > messages ? 0 : silent + 1
+    brief = realTimers.now() - openedAt >= briefMs ? 0 : brief + 1
   }
   return `the stream was cut and could not be resumed: ${reason}`
 }
 
-/** The longest wait for a stream that brings event ids but no messages, in times of the first wait. */
-const maxSilent = 4
+interface Attempts {
+  /** The server's `retry:`. */
+  readonly retryMs: number | undefined
+  /** Streams in a row that ended soon. */
+  readonly brief: number
+  /** Attempts in a row without an event. */
+  readonly failures: number
+  readonly isUnsolicited: boolean
+}
+
+/** The longest wait for a stream that a client waits for, in times of the first wait. */
+const maxAwaited = 4
 
 /**
- * How long to wait before a stream is asked for again: longer after each attempt that brought no message. The
- * server's `retry:` alone decides only after a message.
- * @param retryMs the server's `retry:`
- * @param silent attempts in a row without a message @param failures attempts in a row without an event
+ * How long to wait before a stream is asked for again: longer after each one that ended soon. The server's
+ * `retry:` decides where it asks for a pause, and the stream brings events.
  */
 export const waitMs = (
-  retryMs: number | undefined, silent: number, failures: number, { firstMs, maxMs }: Backoff,
+  { retryMs, brief, failures, isUnsolicited }: Attempts, { firstMs, maxMs }: Backoff,
 ): number => {
   const asked = retryMs === undefined ? undefined : Math.min(Math.max(retryMs, minRetryMs), maxRetryMs)
-  if (silent === 0) return asked ?? firstMs
-  return Math.max(asked ?? 0, Math.min(firstMs * 2 ** silent, failures === 0 ? maxSilent * firstMs : maxMs))
+  if (brief === 0) return asked ?? firstMs
+  if (asked !== undefined && asked >= firstMs && failures === 0) return asked
+  const longest = failures === 0 && !isUnsolicited ? maxAwaited * firstMs : maxMs
+  return Math.max(asked ?? 0, Math.min(firstMs * 2 ** brief, longest))
 }
 
 interface Listening {
   readonly handshake: HttpHandshake
   readonly agreed: Agreed
   readonly backoff: Backoff
-  /** Reads a stream to its end; rejects when it is cut. */
-  readonly read: (reply: HttpReply, position: Cursor) => Promise<void>
+  readonly responses: HttpResponses
 }
 
 /**
@@ -194,34 +234,28 @@ interface Listening {
  * listening for messages), and keeps `agreed.stream` up to date.
  * @returns true when the server has lost the session
  */
-export const listen = async ({ handshake, agreed, backoff, read }: Listening): Promise<boolean> => {
+export const listen = async ({ handshake, agreed, backoff, responses }: Listening): Promise<boolean> => {
   const { signal } = agreed.over
   const position = cursor()
+  let isOffered = false
   agreed.stream = 'open'
-  try {
-    const first = await handshake.get(undefined, signal)
-    if (first.status >= 400) {
-      discard(first)
-      if (first.status < 500 && first.status !== 429) {
-        agreed.stream = 'refused'
-        return false
-      }
-    } else await read(first, position)
-  } catch {
-    // The stream was cut: it is resumed below.
-  }
   const outcome = await resume({
     cursor: position,
     backoff,
+    isUnsolicited: true,
     signal,
     open: () => handshake.get(position.lastEventId, signal),
-    read: reply => read(reply, position),
+    read: reply => {
+      isOffered = true
+      return responses.read(reply, position)
+    },
     done: () => false,
   })
   // Opened again when the server answers another request.
   agreed.stream = 'closed'
-  if (outcome === undefined || typeof outcome === 'string') return false
-  discard(outcome)
-  if (outcome.status !== 404 || agreed.id === undefined) agreed.stream = 'refused'
-  return agreed.stream === 'closed'
+  if (outcome === undefined || isString(outcome)) return false
+  const refusal = await responses.refusal(outcome).catch(() => undefined)
+  const isLost = isOffered && agreed.id !== undefined && refusal !== undefined && losesSession(refusal)
+  if (!isLost) agreed.stream = 'refused'
+  return isLost
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { stdioExchange, type Exchange } from '#core/event.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
 import { parseFrame } from '#protocol/parse.js'
@@ -8,13 +9,17 @@ import { Latch } from '#transport/timers.js'
 import type { Expected, Transport, TransportEvent } from '#transport/transport.js'
 import { AuthorizedUpstream, type Authorizer } from '../authorized.js'
 import { HttpSide, type Call } from '../calls.js'
-import { bodyKind, type Cursor } from '../messages.js'
+import { bodyKind } from '../messages.js'
 import { failureOf, HttpUpstream, type HttpReply, type HttpRequests, type HttpTls } from '../pool.js'
 import {
   agreedBy, HttpHandshake, isInitialize, isInitialized, renew, versionBy, type Agreed,
 } from './handshake.js'
 import { LegacySse, mayBeLegacy } from './legacy.js'
-import { backoff, exchangeFor, HttpResponses, listen, refusedWith, type Backoff } from './responses.js'
+import { losesSession } from './lost-session.js'
+import { Patience, patienceMs } from './patience.js'
+import {
+  backoff, exchangeFor, HttpResponses, listen, refusedWith, saidBy, type Backoff,
+} from './responses.js'
 
 export interface HttpSessionOptions {
   readonly url: URL
@@ -26,6 +31,8 @@ export interface HttpSessionOptions {
   readonly limits: FrameLimits
   readonly inputSchemaOf: InputSchemaOf
   readonly backoff?: Backoff
+  /** How long a request waits for a server that is restarting, in milliseconds. */
+  readonly patienceMs?: number
   /** How long `close` waits for pending answers, and again for the end of the session, in milliseconds. */
   readonly stopMs?: number
   /** How long a stream is read after its last response, in milliseconds: some servers never end it. */
@@ -160,24 +167,45 @@ class UpstreamSession extends HttpSide {
     for (const key of unanswered) this.#report({ type: 'lost', exchange, key, reason })
   }
 
-  /** @returns why the requests that are still unanswered get no answer */
+  /**
+   * @param first false after the server has lost the session once
+   * @returns why the requests that are still unanswered get no answer
+   */
   async #post(call: Call, first: boolean): Promise<string> {
     const { frame } = call
     const { agreed } = this.#handshake
-    const reply = await this.#handshake.post(frame, call)
-    if (reply.status >= 400 && (bodyKind(reply) === 'error' || isInitialize(frame))) {
-      const error = await this.#responses.error(call, reply)
+    const lost = first && agreed?.id !== undefined && !isModernRequest(frame) && !isInitialize(frame)
+      ? agreed : undefined
+    const patience = this.#patience(frame, call.signal)
+    for (;;) {
+      const reply = await patience.send(() => this.#handshake.post(frame, call))
+      if (reply.status < 400 || (bodyKind(reply) !== 'error' && !isInitialize(frame)))
+        return this.#answered(call, reply, lost)
+      const refusal = await this.#responses.refusal(reply, call)
+      const error = refusal.frame
+      if (lost !== undefined && losesSession(refusal)) return this.#sessionLost(call, lost, error)
+      if (await patience.after(reply)) continue
       if (isInitialize(frame)) return this.#refused(call, reply, error)
-      if (agreed?.id !== undefined && !isModernRequest(frame) && hasLostSession(reply, error)) {
-        return this.#sessionLost(call, agreed, first)
-      }
       if (error !== undefined) this.#onMessage(exchangeFor(call, error), error)
       return refusedWith(reply)
     }
+  }
+
+  async #answered(call: Call, reply: HttpReply, lost: Agreed | undefined): Promise<string> {
+    const { frame, unanswered } = call
     if (isInitialize(frame)) this.#handshake.enter(agreedBy(frame, reply))
     if (reply.status < 300) this.#accepted(frame)
-    if (call.unanswered.size === 0) call.settle()
-    return this.#responses.answer(call, reply)
+    if (unanswered.size === 0) call.settle()
+    const outcome = await this.#responses.answer(call, reply, received =>
+      lost !== undefined && received.message.kind === 'error' && unanswered.has(received.message.key)
+      && losesSession({ ...reply, ...saidBy(received) }) && (reply.status !== 200 || !namesSession(frame)))
+    if (isString(outcome)) return outcome
+    return lost === undefined ? '' : this.#sessionLost(call, lost, outcome)
+  }
+
+  #patience(frame: Frame, signal: AbortSignal): Patience {
+    const ping = () => this.#handshake.post(pingOf(this.#limits), signal)
+    return new Patience({ frame, signal, ping, ms: this.#options.patienceMs ?? patienceMs })
   }
 
   /** The server has accepted a frame: opens the stream of unsolicited messages after the handshake. */
@@ -188,9 +216,9 @@ class UpstreamSession extends HttpSide {
   }
 
   async #listen(agreed: Agreed): Promise<void> {
-    const read = (reply: HttpReply, position: Cursor) => this.#responses.read(reply, position)
     const retry = this.#options.backoff ?? backoff
-    const lost = await listen({ handshake: this.#handshake, agreed, backoff: retry, read })
+    const lost =
+      await listen({ handshake: this.#handshake, agreed, backoff: retry, responses: this.#responses })
     for (const call of this.#awaited) call.settle()
     if (lost) await this.#renewed(agreed)
   }
@@ -206,13 +234,13 @@ class UpstreamSession extends HttpSide {
     return reason
   }
 
-  async #sessionLost(call: Call, lost: Agreed, first: boolean): Promise<string> {
-    if (!(await this.#renewed(lost))) {
-      return 'the server has ended the session, and a new one could not be begun'
-    }
+  /** @param error that says so: for the client, where no new session helps */
+  async #sessionLost(call: Call, lost: Agreed, error: Frame | undefined): Promise<string> {
+    const renewed = await this.#renewed(lost)
     // A server that does not know the session has not executed the request: it can be sent again.
-    if (first && call.frame.message.kind === 'request') return this.#post(call, false)
-    return 'the server has ended the session, and the new one as well'
+    if (renewed && call.hasRequests) return this.#post(call, false)
+    if (error !== undefined) this.#onMessage(exchangeFor(call, error), error)
+    return `the server has ended the session${renewed ? '' : ', and a new one could not be begun'}`
   }
 
   /**
@@ -226,6 +254,7 @@ class UpstreamSession extends HttpSide {
       handshake: this.#handshake,
       lost,
       closing: this.#closing.signal,
+      patience: (frame, signal) => this.#patience(frame, signal),
       read: (reply, onMessage) => this.#responses.readWith(reply, onMessage),
       onMessage: frame => this.#onMessage(stdioExchange, frame),
     }).catch(() => false).then(renewed => {
@@ -271,9 +300,8 @@ class UpstreamSession extends HttpSide {
 
 const secondsPerProgress = 5
 
-/** 404 (2025-11-25, session management); restarted servers on the official SDK answer 400 with an error. */
-const hasLostSession = ({ status }: HttpReply, error: Frame | undefined): boolean => {
-  if (status !== 400 || error?.message.kind !== 'error') return status === 404
-  const { code, message } = error.message.error
-  return code === -32000 && /\bsession\b|not initialized/i.test(message)
-}
+/** A call that is itself about a session: the error may be the tool's own. */
+const namesSession = ({ bytes }: Frame): boolean => /session/i.test(bytes.toString('latin1'))
+
+const pingOf = (limits: FrameLimits): Frame =>
+  parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: randomUUID(), method: 'ping' })), limits)

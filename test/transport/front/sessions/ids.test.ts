@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { BoundIds } from '#transport/front/sessions/ids.js'
 import { ManualTimers } from '../../timers.js'
-import { ask, frameOf, initialize, post, start, type StartOptions } from '../harness.js'
+import { ask, echo, frameOf, handshake, initialize, post, start, type StartOptions } from '../harness.js'
 
 t.test('an id is read by the server, key and owner that it was bound with, and by no others', t => {
   const text = fc.string({ minLength: 1, maxLength: 40 })
@@ -107,4 +107,40 @@ t.test('without a key ids are bound until the process ends; without tokens they 
   t.equal(await begun(open.port), 'its.own')
   t.equal((await ask(open.port, { headers: as('bob', 'its.own'), body: ping })).status, 200)
   t.strictSame(open.seen, [undefined, 'its.own'])
+})
+
+t.test('a replica with a name puts it before the ids of an HTTP server, and any other one reads them', async t => {
+  const [first, second] = await Promise.all(['a', 'b-2.c'].map(replica => relay(t, { replica })))
+  if (first === undefined || second === undefined) return
+  const id = await begun(first.port)
+  t.match(id, /^a:its\.own\.[\w-]{43}$/)
+  t.match(
+    await ask(second.port, { headers: as('alice', id), body: ping }),
+    { status: 200, headers: { 'mcp-session-id': id.replace('a:', 'b-2.c:') } }, 'the next request goes there at once',
+  )
+  t.equal((await ask(second.port, { headers: as('bob', id), body: ping })).status, 404)
+  t.equal((await ask(second.port, { headers: as('alice', id.replace('a:', '')), body: ping })).status, 200)
+  const open = await relay(t, { tokens: [], replica: 'a' })
+  t.equal(await begun(open.port), 'a:its.own')
+  t.equal((await ask(open.port, { headers: as('alice', 'gone:its:own'), body: ping })).status, 200)
+  t.strictSame([second.seen, open.seen], [['its.own', 'its.own'], [undefined, 'its:own']])
+})
+
+t.test('a session in front of a process is 404 at every other replica, which says why', async t => {
+  const [home, other, nameless] = await Promise.all(['a', 'b', undefined].map(replica => start(t, { replica, act: echo })))
+  if (home === undefined || other === undefined || nameless === undefined) return
+  const id = await handshake(home.port)
+  t.match(id, /^a:[\w-]{36}$/)
+  const at = async (port: number, session: string, method = 'POST') => {
+    const headers = { ...post, 'mcp-session-id': session }
+    const got = await ask(port, { method, headers, body: method === 'POST' ? ping : '' })
+    return [got.status, /at another replica/.test(got.body)]
+  }
+  t.strictSame(await at(home.port, id), [200, false])
+  for (const { port } of [other, nameless]) {
+    for (const method of ['POST', 'GET', 'DELETE']) t.strictSame(await at(port, id, method), [404, true], method)
+    t.strictSame(await at(port, 'b c:d'), [404, false], 'no name of a replica')
+  }
+  t.strictSame(await at(home.port, `${id}0`), [404, false], 'its own, which is not there any more')
+  t.strictSame(await at(other.port, 'b:0'), [404, false])
 })

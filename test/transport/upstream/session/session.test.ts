@@ -13,7 +13,8 @@ const quick = { firstMs: 1, maxMs: 5, attempts: 3 }
 /** A session with the server, closed when the test is over. */
 const connect = (t: Test, url: URL, options: Partial<HttpSessionOptions> = {}) => {
   const transport = httpSession({
-    url, headers: new Map(), limits, inputSchemaOf: () => undefined, backoff: quick, stopMs: 50, ...options,
+    url, headers: new Map(), limits, inputSchemaOf: () => undefined, backoff: quick, patienceMs: 20, stopMs: 50,
+    ...options,
   })
   const events = listen(transport)
   t.teardown(() => transport.close())
@@ -195,19 +196,25 @@ t.test('an answer that comes by another stream of the session is no loss', async
   t.same(client.all('lost'), [])
 })
 
-t.test('a stream is asked for less often while it brings no message, whatever its retry says', t => {
+t.test('a stream that ends soon is asked for less and less often, unless its retry asks for a pause', t => {
   const cases = [
-    ['after a message, as the server asks', 0, 0, 0, 10],
-    ['after a message, without retry', undefined, 0, 0, 500],
-    ['a new event id, but no message', 0, 1, 0, 1000],
-    ['event ids for ever, but no message', 0, 90, 0, 2000],
-    ['nothing at all', 0, 3, 3, 4000],
-    ['nothing at all, for long', undefined, 90, 5, 30_000],
-    ['retry raises it', 60_000, 3, 3, 60_000],
-    ['retry has a bound', 1e9, 3, 3, 300_000],
+    ['after one that lasted, as the server asks', 0, 0, 0, 10, 10],
+    ['after one that lasted, without retry', undefined, 0, 0, 500, 500],
+    ['after one that ended soon', 0, 1, 0, 1000, 1000],
+    ['events for ever, and no retry', undefined, 90, 0, 30_000, 2000],
+    ['events for ever, and retry: 0', 0, 90, 0, 30_000, 2000],
+    ['events for ever, and a pause', 3000, 90, 0, 3000, 3000],
+    ['nothing at all', 0, 3, 3, 4000, 4000],
+    ['nothing at all, for long', undefined, 90, 5, 30_000, 30_000],
+    ['nothing at all, and a short pause', 3000, 4, 4, 8000, 8000],
+    ['retry raises it', 60_000, 3, 3, 60_000, 60_000],
+    ['retry has a bound', 1e9, 3, 3, 300_000, 300_000],
   ] as const
-  for (const [name, retryMs, silent, failures, ms] of cases)
-    t.equal(waitMs(retryMs, silent, failures, backoff), ms, name)
+  for (const [name, retryMs, brief, failures, unsolicited, awaited] of cases) {
+    const attempts = { retryMs, brief, failures }
+    t.equal(waitMs({ ...attempts, isUnsolicited: true }, backoff), unsolicited, name)
+    t.equal(waitMs({ ...attempts, isUnsolicited: false }, backoff), awaited, `${name}, and a client waits`)
+  }
   t.end()
 })
 
