@@ -31,10 +31,21 @@ const applicationData = (machine: Machine): string =>
       ? posix.join(machine.home, 'Library', 'Application Support')
       : folder(machine, 'XDG_CONFIG_HOME', '.config')
 
-/** Both editions, because a machine may have both. */
-const inVisualStudioCode = (...parts: string[]) => (machine: Machine) =>
-  ['Code', 'Code - Insiders'].map(program =>
-    pathsOf(machine).join(applicationData(machine), program, 'User', ...parts))
+/** On Linux, a program of Flatpak has its files in a folder of its own (Flatpak, Sandbox Permissions). */
+const inFlatpak = (machine: Machine, id: string, ...parts: string[]): readonly string[] =>
+  (machine.platform === 'linux' ? [posix.join(machine.home, '.var', 'app', id, 'config', ...parts)] : [])
+
+/** Both editions, because a machine may have both; and the portable one where its terminal runs us. */
+const inVisualStudioCode = (...parts: string[]) => (machine: Machine) => {
+  const paths = pathsOf(machine)
+  const { VSCODE_PORTABLE: portable = '' } = machine.environment
+  return [
+    ...['Code', 'Code - Insiders'].map(program =>
+      paths.join(applicationData(machine), program, 'User', ...parts)),
+    ...inFlatpak(machine, 'com.visualstudio.code', 'Code', 'User', ...parts),
+    ...(portable === '' ? [] : [paths.join(portable, 'user-data', 'User', ...parts)]),
+  ]
+}
 
 const claudeDesktop = (machine: Machine): readonly string[] => {
   const paths = pathsOf(machine)
@@ -53,7 +64,9 @@ const zed = (machine: Machine): readonly string[] => {
   if (windows(machine)) return [win32.join(roaming(machine), 'Zed', 'settings.json')]
   const configuration =
     isMac(machine.platform) ? posix.join(machine.home, '.config') : applicationData(machine)
-  return [posix.join(configuration, 'zed', 'settings.json')]
+  return [
+    posix.join(configuration, 'zed', 'settings.json'), ...inFlatpak(machine, 'dev.zed.Zed', 'zed', 'settings.json'),
+  ]
 }
 
 const usual = { servers: ['mcpServers'] }
