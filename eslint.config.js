@@ -24,6 +24,28 @@ export default tseslint.config(
       'no-restricted-exports': ['error', { restrictDefaultExports: { direct: true } }],
     },
   },
+  // What depends on the system is a function of the platform, in one room.
+  {
+    files: ['src/**/*.{ts,tsx}'],
+    ignores: ['src/platform/**'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'MemberExpression[object.name="process"][property.name="platform"]',
+          message: 'Ask src/platform.',
+        },
+        {
+          selector: 'CallExpression[callee.name=/^(?:spawn|spawnSync|execFile|exec)$/][arguments.0.type="Literal"]',
+          message: 'Windows looks a bare name up in the working folder first: see src/platform/programs.ts.',
+        },
+        {
+          selector: 'ImportSpecifier[imported.name="rename"]',
+          message: 'replaceFile (src/platform/files.ts) renames where another process has the file open.',
+        },
+      ],
+    },
+  },
   // A stranger's text may reach any expression (test/linear.test.ts measures them).
   {
     files: ['src/**/*.{ts,tsx}'],

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { lstatSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sha256 } from '#canonical.js'
 import { codeOf } from '#errors.js'
+import { isHeldOpen } from '#platform/files.js'
+import { isWindows } from '#platform/machine.js'
 import { clip } from '#protocol/quote.js'
 import { isObject, isString, member, parseJson } from '#protocol/unmetered.js'
 
@@ -29,6 +31,11 @@ export const attemptMs = 100
  * the time, because a process that was suspended would take every owner for dead.
  */
 const patience = 50
+/**
+ * As `patience`, on Windows, for an owner whose process runs on this host: its event loop may stand still
+ * there, while a pipe or `taskkill` makes it wait, and nothing stops processes for longer.
+ */
+const patienceWithBusy = 600
 /** Longest claim, in bytes. */
 const longest = 4096
 
@@ -81,13 +88,13 @@ export class Contest {
     const found = read(lock)
     if (found === undefined) return undefined
     if (found.stamp !== this.#seen) {
-      if (this.#seen !== undefined) this.rival = ownerIn(found.text)
+      if (this.#seen !== undefined) this.rival = nameOf(found.text)
       this.#seen = found.stamp
       this.#quiet = 0
       this.#burial = undefined
     }
     this.#quiet += 1
-    if (this.#quiet < patience) return undefined
+    if (this.#quiet < patienceWith(found.text)) return undefined
     // The right to remove this dead claim is claimed too, so that its successor is not removed by mistake.
     this.#burial ??= new Contest(`${lock}.${sha256(found.text).slice(0, 16)}`)
     const right = this.#burial.attempt()
@@ -132,7 +139,8 @@ const create = (lock: string, text: string): boolean => {
     writeFileSync(lock, text, { flag: 'wx', mode: 0o600 })
     return true
   } catch (cause) {
-    if (codeOf(cause) === 'EEXIST') return false
+    // Windows refuses the name of a removed file that somebody still reads.
+    if (codeOf(cause) === 'EEXIST' || (isHeldOpen(cause) && existsSync(lock))) return false
     throw cause
   }
 }
@@ -148,15 +156,25 @@ const read = (lock: string): { readonly text: string; readonly stamp: string } |
     const text = readFileSync(lock, 'utf8')
     return { text, stamp: `${text} ${state.mtimeMs}` }
   } catch (cause) {
-    if (codeOf(cause) === 'ENOENT') return undefined
+    if (codeOf(cause) === 'ENOENT' || isHeldOpen(cause)) return undefined
     throw cause
   }
 }
 
-const ownerIn = (text: string): string => {
+const ownerIn = (text: string): { readonly pid: number; readonly host: string } | undefined => {
   const value = parseJson(text)
   const [pid, host] = isObject(value) ? [member(value, 'pid'), member(value, 'host')] : []
-  return typeof pid === 'number' && isString(host) ? `process ${pid} on ${clip(host)}` : 'another relay'
+  return typeof pid === 'number' && isString(host) ? { pid, host } : undefined
+}
+
+const nameOf = (text: string): string => {
+  const owner = ownerIn(text)
+  return owner === undefined ? 'another relay' : `process ${owner.pid} on ${clip(owner.host)}`
+}
+
+const patienceWith = (text: string): number => {
+  const owner = isWindows() ? ownerIn(text) : undefined
+  return owner?.host === hostname() && isRunning(owner.pid) ? patienceWithBusy : patience
 }
 
 export const isRunning = (pid: number): boolean => {

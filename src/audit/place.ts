@@ -1,36 +1,26 @@
-import { existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { basename, dirname, isAbsolute, join, parse, resolve } from 'node:path'
+import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs'
+import { basename, dirname, join, parse, resolve } from 'node:path'
 import { sha256 } from '#canonical.js'
 import { CustomsError } from '#errors.js'
-
-export type Environment = Readonly<Record<string, string | undefined>>
-
-/**
- * The folder for logs without a name of the operator's: `$XDG_STATE_HOME/mcp-customs`, or below
- * `~/.local/state` (XDG Base Directory Specification); on Windows below `%LOCALAPPDATA%`.
- */
-export const stateFolder = (environment: Environment, platform = process.platform): string => {
-  const { XDG_STATE_HOME: state = '', LOCALAPPDATA: local = '' } = environment
-  const home = homedir()
-  // The XDG specification: a relative path in the variable is ignored.
-  if (isAbsolute(state)) return join(state, 'mcp-customs')
-  if (platform !== 'win32') return join(home, '.local', 'state', 'mcp-customs')
-  return join(isAbsolute(local) ? local : join(home, 'AppData', 'Local'), 'mcp-customs')
-}
+import { expand, makeFolder } from '#platform/files.js'
+import { formerStateFolders, stateFolder, type Machine } from '#platform/machine.js'
 
 /**
- * The folder where this user's relays write.
+ * The folders where this user's relays write, and wrote.
  * @throws CustomsError CANNOT_AUDIT when none has written yet
  */
-export const ownLogs = (environment: Environment): string => {
-  const folder = stateFolder(environment)
-  if (existsSync(folder)) return folder
+export const ownLogs = (machine: Machine): readonly string[] => {
+  const folders = logFolders(machine).filter(folder => existsSync(folder))
+  if (folders.length > 0) return folders
   throw new CustomsError(
-    'CANNOT_AUDIT', `${folder}: no relay of yours has written a log yet: put one in front of a client's ` +
-      'servers with mcp-customs install, or name a log',
+    'CANNOT_AUDIT', `${stateFolder(machine)}: no relay of yours has written a log yet: put one in front of a ` +
+      "client's servers with mcp-customs install, or name a log",
   )
 }
+
+/** Former folders only where they exist. */
+export const logFolders = (machine: Machine): readonly string[] =>
+  [stateFolder(machine), ...formerStateFolders(machine).flatMap(pattern => expand(pattern, machine))]
 
 /** A file name for a server's name. A digest is added where characters were replaced: names stay unique. */
 export const fileName = (server: string): string => {
@@ -47,18 +37,6 @@ export const settle = (file: string): string => {
   } catch {
     // The file does not exist yet.
     return join(realpathSync(folder), basename(file))
-  }
-}
-
-/** One folder at a time: in `/proc`, which takes no folders, Node's own recursion does not end. */
-const makeFolder = (folder: string): void => {
-  if (existsSync(folder)) return
-  makeFolder(dirname(folder))
-  try {
-    mkdirSync(folder, { mode: 0o700 })
-  } catch (error) {
-    // Another relay may have created it meanwhile.
-    if (!existsSync(folder)) throw error
   }
 }
 

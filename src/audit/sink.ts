@@ -9,7 +9,8 @@ import { LogFile, type Rotation, type Usage } from './log-file.js'
 import { type Opened, openNamed } from './named-file.js'
 import { cannotAudit, Nowhere, Output } from './output.js'
 import { OwnFile } from './own-file.js'
-import { type Environment, fileName, settle, stateFolder } from './place.js'
+import { type Environment, stateFolder, thisMachine } from '#platform/machine.js'
+import { fileName, settle } from './place.js'
 import { noEnds } from './read/ends.js'
 import type { Payloads } from './payloads.js'
 
@@ -112,7 +113,7 @@ const openOutput = async (
 ): Promise<Opened> => {
   if (file === 'none') return { output: new Nowhere(), ends: noEnds }
   if (file === '-') return { output: new Output(undefined, stream), ends: noEnds }
-  const wanted = file ?? join(stateFolder(environment), `${fileName(server)}.ndjson`)
+  const wanted = file ?? join(stateFolder(thisMachine(environment)), `${fileName(server)}.ndjson`)
   try {
     if (file !== undefined) return await openNamed(file, rotation)
     return { output: new OwnFile(settle(wanted), now(), rotation), ends: noEnds }

@@ -1,5 +1,5 @@
+import { pathsOf, type Machine } from '#platform/machine.js'
 import type { ServerEntry } from './entry.js'
-import { pathsOf, type Machine } from './known.js'
 import { innermost, isPassing, optionOf, optionsOf } from './own-command.js'
 import { isTable, memberOf } from './tree.js'
 import { isWrapped, type WrappedServer } from './unwrap.js'

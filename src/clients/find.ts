@@ -1,6 +1,8 @@
-import { readdir, realpath, stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { badUsage } from '#errors.js'
-import { clients, pathsOf, type Client, type Machine } from './known.js'
+import { expand } from '#platform/files.js'
+import { isSamePath, pathsOf, type Machine } from '#platform/machine.js'
+import { clients, type Client } from './known.js'
 
 /** A configuration file: a client's known file, or a file that the user named by its path. */
 export interface Found {
@@ -17,8 +19,8 @@ export interface Found {
 
 /** The files that a client on this machine may read, whether they exist or not. */
 export const filesOf = async (client: Client, machine: Machine): Promise<readonly Found[]> => {
-  const files = await Promise.all(client.files(machine).map(pattern => expand(pattern, machine)))
-  return Promise.all(files.flat().map(async file => ({ client, file, exists: await exists(file) })))
+  const files = client.files(machine).flatMap(pattern => expand(pattern, machine))
+  return Promise.all(files.map(async file => ({ client, file, exists: await exists(file) })))
 }
 
 /** Every existing file of every client. */
@@ -83,24 +85,11 @@ export const projectFileAt = (file: string, machine: Machine): Found | undefined
   const paths = pathsOf(machine)
   for (const client of clients) {
     const ending = client.projectFile && paths.sep + paths.normalize(client.projectFile)
-    if (ending !== undefined && file.endsWith(ending)) {
+    if (ending !== undefined && isSamePath(file.slice(-ending.length), ending, machine.platform)) {
       return { client, file, exists: true, project: { folder: file.slice(0, -ending.length), shared: true } }
     }
   }
   return undefined
-}
-
-/** Expands a `*` in the name of one folder. */
-const expand = async (pattern: string, machine: Machine): Promise<readonly string[]> => {
-  const { sep } = pathsOf(machine)
-  const parts = pattern.split(sep)
-  const star = parts.findIndex(part => part.includes('*'))
-  if (star < 0) return [pattern]
-  const folder = parts.slice(0, star).join(sep)
-  const [before = '', after = ''] = (parts[star] ?? '').split('*')
-  const names = await readdir(folder).catch((): string[] => [])
-  const fitting = names.filter(name => name.startsWith(before) && name.endsWith(after))
-  return fitting.map(name => [folder, name, ...parts.slice(star + 1)].join(sep))
 }
 
 const exists = (file: string): Promise<boolean> => stat(file).then(found => found.isFile(), () => false)

@@ -1,11 +1,5 @@
-import { posix, win32, type PlatformPath } from 'node:path'
-
-/** The facts about a machine on which the paths of clients' files depend. */
-export interface Machine {
-  readonly platform: NodeJS.Platform
-  readonly environment: Readonly<Record<string, string | undefined>>
-  readonly home: string
-}
+import { posix, win32 } from 'node:path'
+import { folderNamed as folder, isMac, isWindows, pathsOf, type Machine } from '#platform/machine.js'
 
 export interface Client {
   readonly name: string
@@ -21,20 +15,9 @@ export interface Client {
   readonly profile?: string
 }
 
-const windows = ({ platform }: Machine): boolean => platform === 'win32'
-
-export const pathsOf = (machine: Machine): PlatformPath => (windows(machine) ? win32 : posix)
+const windows = ({ platform }: Machine): boolean => isWindows(platform)
 
 const inHome = (...parts: string[]) => (machine: Machine) => [pathsOf(machine).join(machine.home, ...parts)]
-
-/**
- * The folder that an environment variable names, or the default below the home folder. A relative path in the
- * variable is ignored (XDG Base Directory Specification).
- */
-const folder = (machine: Machine, variable: string, ...otherwise: string[]): string => {
-  const named = machine.environment[variable] ?? ''
-  return pathsOf(machine).isAbsolute(named) ? named : pathsOf(machine).join(machine.home, ...otherwise)
-}
 
 const roaming = (machine: Machine): string => folder(machine, 'APPDATA', 'AppData', 'Roaming')
 
@@ -42,14 +25,25 @@ const roaming = (machine: Machine): string => folder(machine, 'APPDATA', 'AppDat
 const applicationData = (machine: Machine): string =>
   windows(machine)
     ? roaming(machine)
-    : machine.platform === 'darwin'
+    : isMac(machine.platform)
       ? posix.join(machine.home, 'Library', 'Application Support')
       : folder(machine, 'XDG_CONFIG_HOME', '.config')
 
-/** Both editions, because a machine may have both. */
-const inVisualStudioCode = (...parts: string[]) => (machine: Machine) =>
-  ['Code', 'Code - Insiders'].map(program =>
-    pathsOf(machine).join(applicationData(machine), program, 'User', ...parts))
+/** On Linux, a program of Flatpak has its files in a folder of its own (Flatpak, Sandbox Permissions). */
+const inFlatpak = (machine: Machine, id: string, ...parts: string[]): readonly string[] =>
+  (machine.platform === 'linux' ? [posix.join(machine.home, '.var', 'app', id, 'config', ...parts)] : [])
+
+/** Both editions, because a machine may have both; and the portable one where its terminal runs us. */
+const inVisualStudioCode = (...parts: string[]) => (machine: Machine) => {
+  const paths = pathsOf(machine)
+  const { VSCODE_PORTABLE: portable = '' } = machine.environment
+  return [
+    ...['Code', 'Code - Insiders'].map(program =>
+      paths.join(applicationData(machine), program, 'User', ...parts)),
+    ...inFlatpak(machine, 'com.visualstudio.code', 'Code', 'User', ...parts),
+    ...(portable === '' ? [] : [paths.join(portable, 'user-data', 'User', ...parts)]),
+  ]
+}
 
 const claudeDesktop = (machine: Machine): readonly string[] => {
   const paths = pathsOf(machine)
@@ -67,8 +61,10 @@ const inFolder = (variable: string, otherwise: string, file: string) => (machine
 const zed = (machine: Machine): readonly string[] => {
   if (windows(machine)) return [win32.join(roaming(machine), 'Zed', 'settings.json')]
   const configuration =
-    machine.platform === 'darwin' ? posix.join(machine.home, '.config') : applicationData(machine)
-  return [posix.join(configuration, 'zed', 'settings.json')]
+    isMac(machine.platform) ? posix.join(machine.home, '.config') : applicationData(machine)
+  return [
+    posix.join(configuration, 'zed', 'settings.json'), ...inFlatpak(machine, 'dev.zed.Zed', 'zed', 'settings.json'),
+  ]
 }
 
 const usual = { servers: ['mcpServers'] }

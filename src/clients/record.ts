@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises'
-import { dirname, isAbsolute, join } from 'node:path'
+import { dirname } from 'node:path'
 import { CustomsError } from '#errors.js'
+import { isSamePath, pathsOf, stateFolder, type Machine } from '#platform/machine.js'
 import { isArray, isObject, isString, member, parseJson, type Json } from '#protocol/unmetered.js'
-import type { Machine } from './known.js'
 import { readText, replace } from './save.js'
 
 /** What `install` wrote into an entry, and what stood there before: with its secrets, so the mode is 600. */
@@ -18,10 +18,7 @@ export interface Note {
 }
 
 /** In the state folder, beside the audit logs. */
-export const recordFile = ({ environment, home }: Machine): string => {
-  const { XDG_STATE_HOME: state = '' } = environment
-  return join(isAbsolute(state) ? state : join(home, '.local', 'state'), 'mcp-customs', 'installed.json')
-}
+export const recordFile = (machine: Machine): string => pathsOf(machine).join(stateFolder(machine), 'installed.json')
 
 /** The notes, or none if they cannot be read: uninstall needs little that is not in the entry itself. */
 export const readRecord = async (file: string): Promise<readonly Note[]> => {
@@ -69,7 +66,7 @@ const rewrite = async (file: string, out: readonly Note[], added: readonly Note[
 }
 
 const isSame = (a: Pick<Note, 'file' | 'path'>, b: Pick<Note, 'file' | 'path'>): boolean =>
-  a.file === b.file && JSON.stringify(a.path) === JSON.stringify(b.path)
+  isSamePath(a.file, b.file) && JSON.stringify(a.path) === JSON.stringify(b.path)
 
 export const noteFor = (notes: readonly Note[], file: string, path: readonly string[]): Note | undefined =>
   notes.find(note => isSame(note, { file, path }))

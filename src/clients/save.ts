@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { chmod, chown, open, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, open, readdir, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { cannotWrite, codeOf, CustomsError } from '#errors.js'
 import { readBounded } from '#operator-file.js'
+import { replaceFile } from '#platform/files.js'
+import { isMac } from '#platform/machine.js'
 
 /** Longest file that is read, in bytes. Claude Code keeps much besides servers in its file. */
 const maxBytes = 64 * 1024 * 1024
@@ -27,7 +29,7 @@ export const readText = async (file: string): Promise<string | undefined> => {
 }
 
 const remedy = (error: unknown): string =>
-  codeOf(error) === 'EPERM' && process.platform === 'darwin'
+  codeOf(error) === 'EPERM' && isMac()
     ? ': allow this terminal to access data of other apps (System Settings, Privacy & Security)'
     : ''
 
@@ -84,7 +86,7 @@ export const replace = async (
     if (uid !== undefined && gid !== undefined) await chown(temporary, uid, gid).catch(() => undefined)
     if (mode !== undefined) await chmod(temporary, mode)
     await check()
-    await rename(temporary, file)
+    await replaceFile(temporary, file)
   } catch (error) {
     await rm(temporary, { force: true })
     throw error

@@ -1,4 +1,5 @@
 import { CustomsError } from '#errors.js'
+import { isSamePath } from '#platform/machine.js'
 import { parseDocument } from './document.js'
 import { entriesOf, type Server, type ServerEntry } from './entry.js'
 import type { Client } from './known.js'
@@ -66,7 +67,7 @@ const entriesIn = (
   { client, scope }: Source, document: Document, recognizer: Recognizer,
 ): readonly ServerEntry[] =>
   entriesOf(document, client, recognizer).filter(entry =>
-    scope === undefined || (entry.scope !== undefined && slashed(entry.scope) === slashed(scope)))
+    scope === undefined || (entry.scope !== undefined && isSamePath(slashed(entry.scope), slashed(scope))))
 
 // Clients on Windows write folders with either kind of slash.
 const slashed = (path: string): string => path.replaceAll('\\', '/')

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
-import type { Machine } from '#clients/known.js'
 import { isNpxOfUs, sameWords, type Installation, type Recognizer } from '#clients/own-command.js'
 import type { Note } from '#clients/record.js'
 import { type Style, styleFor, widthOf } from '#inspect/terminal.js'
+import { isWindows, thisMachine, type Machine } from '#platform/machine.js'
 import { isObject, member, parseJson } from '#protocol/unmetered.js'
 import type { Flag } from './flag.js'
 import { relayFlags } from './flags.js'
@@ -91,13 +91,10 @@ const terminal: Dialogue = {
   },
 }
 
-const thisMachine = (): Machine =>
-  ({ platform: process.platform, environment: process.env, home: homedir() })
-
 const temporaryFolders = (): readonly string[] => [tmpdir(), realpath(tmpdir())]
 
 export const thisInstallation = (): Installation => ({
-  platform: process.platform,
+  platform: thisMachine().platform,
   version: version(),
   // The path by which we were started.
   file: realpath(process.argv[1] ?? ''),
@@ -112,7 +109,7 @@ export const thisInstallation = (): Installation => ({
  */
 const nodes = (): readonly string[] => {
   const own = realpath(process.execPath)
-  const name = process.platform === 'win32' ? 'node.exe' : 'node'
+  const name = isWindows() ? 'node.exe' : 'node'
   const found = foldersOfPath().map(folder => join(folder, name))
   return [...found.filter(path => realpath(path) === own), process.execPath]
 }

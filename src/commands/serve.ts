@@ -88,7 +88,7 @@ export const serve = async (flags: SharedFlags, target: Target): Promise<number>
   tellOfCapture(flags, setup.configuration)
   for (const doubt of doubtsAbout(setup)) log.warn(doubt)
   const adminListener = admin ? await adminOf(admin, served, page) : undefined
-  endAt({ SIGTERM: 1, SIGINT: 1, ...(config === undefined && { SIGHUP: 1 }) }, lifetime)
+  endAt({ SIGTERM: 1, SIGINT: 1, SIGBREAK: 1, ...(config === undefined && { SIGHUP: 1 }) }, lifetime)
   const inTurn = oneAtATime()
   const renew = async () => front.reload(await frontSettings(current))
   const reload = async () => {

@@ -5,6 +5,7 @@ import { errorFrame } from '#core/refusal.js'
 import { CustomsError } from '#errors.js'
 import { type Guard, openSession } from '#gateway/open.js'
 import type { Session } from '#gateway/session.js'
+import { standardOutput } from '#platform/standard-output.js'
 import type { FrameLimits } from '#protocol/frame.js'
 import { errorCode } from '#protocol/json-rpc.js'
 import { explained } from '#rules/index.js'
@@ -34,7 +35,7 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
   const { configuration, servers: [setup] } = await setUp(flags, target, 'relay').catch(tellClient)
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
   const { limits, sessions: { graceMs } } = configuration
-  const client = stdioClient({ input: process.stdin, output: process.stdout, limits, graceMs })
+  const client = stdioClient({ input: process.stdin, output: standardOutput(), limits, graceMs })
   const log = openLog(flags.logLevel, explained)
   const telemetry = await openTelemetry(configuration, log)
   const { name } = setup.server
@@ -81,7 +82,7 @@ const tellClient = async (reason: unknown): Promise<never> => {
   const isOfLock =
     reason instanceof CustomsError && (reason.code === 'BAD_CONFIG' || reason.code === 'NOT_ACCEPTED')
   if (!isOfLock || process.stdin.isTTY) throw reason
-  const client = stdioClient({ input: process.stdin, output: process.stdout, limits: defaultLimits })
+  const client = stdioClient({ input: process.stdin, output: standardOutput(), limits: defaultLimits })
   const answered = new Promise<void>(resolve => {
     setTimeout(resolve, initializeMs)
     client.start(event => {
@@ -120,7 +121,7 @@ const run = async (session: Session, lifetime: Lifetime): Promise<void> => {
     return session.ended
   })
   // Ctrl-C lets the server end by itself; SIGTERM and SIGHUP terminate it.
-  endAt({ SIGINT: 1, SIGTERM: 2, SIGHUP: 2 }, lifetime)
+  endAt({ SIGINT: 1, SIGTERM: 2, SIGHUP: 2, SIGBREAK: 2 }, lifetime)
   session.start()
   void session.ended.then(({ failure }) => (failure === undefined ? lifetime.end() : lifetime.fail(failure)))
   await lifetime.ended

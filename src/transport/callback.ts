@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { hasProc } from '#platform/machine.js'
 
 /** Where the user's browser comes back to after a login: a listener on loopback (RFC 8252, section 7.3). */
 export interface Callback {
@@ -85,7 +86,7 @@ export const openCallback = (
  */
 const isOfAnotherUser = ({ remotePort = 0, localPort = 0 }: Socket): boolean => {
   const own = process.getuid?.()
-  if (process.platform !== 'linux' || own === undefined) return false
+  if (!hasProc() || own === undefined) return false
   const ends = new RegExp(`^ *\\d+: [0-9A-F]+:${hex(remotePort)} [0-9A-F]+:${hex(localPort)} (?:\\S+ +){4}(\\d+) `, 'm')
   try {
     const users = ['tcp', 'tcp6'].flatMap(name => ends.exec(readFileSync(`/proc/net/${name}`, 'utf8'))?.[1] ?? [])

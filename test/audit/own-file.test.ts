@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { stateFolder } from '#audit/place.js'
 import { verify } from '#audit/read/verify.js'
 import { called, entry } from './entries.js'
 import { clock, open, records, writeSession } from './logs.js'
@@ -28,23 +27,6 @@ for (const [server, name] of names) {
     t.match(audit.file, new RegExp(`/${name}\\.${stamp}\\.ndjson$`))
     t.equal(join(audit.file ?? '', '..'), join(directory, 'mcp-customs'))
     audit.close()
-  })
-}
-
-const folders = [
-  [
-    'the folder that the environment names', { XDG_STATE_HOME: '/var/state' }, 'linux',
-    /^\/var\/state\/mcp-customs$/,
-  ],
-  ['no relative folder', { XDG_STATE_HOME: 'state' }, 'linux', /\.local\/state\/mcp-customs$/],
-  ['the one of a Mac', {}, 'darwin', /\.local\/state\/mcp-customs$/],
-  ['the one of Windows', { LOCALAPPDATA: '/local' }, 'win32', /^\/local\/mcp-customs$/],
-  ['Windows without one', {}, 'win32', /AppData\/Local\/mcp-customs$/],
-] as const
-
-for (const [name, environment, platform, expected] of folders) {
-  t.test(`the state folder: ${name}`, async t => {
-    t.match(stateFolder(environment, platform), expected)
   })
 }
 

@@ -4,7 +4,8 @@ import t from 'tap'
 import {
   fileProblem, everyFile, filesOf, projectFileAt, projectFilesOf, findFile,
 } from '#clients/find.js'
-import { clients, type Client, type Machine } from '#clients/known.js'
+import { clients, type Client } from '#clients/known.js'
+import type { Machine } from '#platform/machine.js'
 
 const clientOf = (name: string): Client => {
   const client = clients.find(one => one.name === name)
@@ -36,8 +37,19 @@ t.test('each client keeps its servers where its documentation says, on each syst
     ]],
     [
       'vscode', linux,
-      ['/home/a/.config/Code/User/mcp.json', '/home/a/.config/Code - Insiders/User/mcp.json'],
+      [
+        '/home/a/.config/Code/User/mcp.json', '/home/a/.config/Code - Insiders/User/mcp.json',
+        '/home/a/.var/app/com.visualstudio.code/config/Code/User/mcp.json',
+      ],
     ],
+    ['vscode', { ...mac, environment: { VSCODE_PORTABLE: '/Volumes/stick/data' } }, [
+      '/Users/a/Library/Application Support/Code/User/mcp.json',
+      '/Users/a/Library/Application Support/Code - Insiders/User/mcp.json',
+      '/Volumes/stick/data/user-data/User/mcp.json',
+    ]],
+    ['zed', linux, [
+      '/home/a/.config/zed/settings.json', '/home/a/.var/app/dev.zed.Zed/config/zed/settings.json',
+    ]],
     ['vscode', windows, [
       'C:\\Users\\a\\AppData\\Roaming\\Code\\User\\mcp.json',
       'C:\\Users\\a\\AppData\\Roaming\\Code - Insiders\\User\\mcp.json',

@@ -1,11 +1,12 @@
 import { hash, randomUUID } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
+import { copyFile, open, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { JWK } from 'jose'
 import { attemptMs, Contest, type Claim } from '#claim.js'
 import { codeOf } from '#errors.js'
+import { isHeldOpen, replaceFile } from '#platform/files.js'
 import {
   isArray, isObject, isString, member, parseJson, type Json, type JsonObject,
 } from '#protocol/unmetered.js'
@@ -95,7 +96,11 @@ export class LoginFile {
       } finally {
         await handle.close()
       }
-      await rename(temporary, this.#path)
+      await replaceFile(temporary, this.#path).catch((error: unknown) => {
+        if (!isHeldOpen(error)) throw error
+        // The issuer has used up the old refresh token: a reader that sees a part reads again.
+        return copyFile(temporary, this.#path).then(() => rm(temporary, { force: true }))
+      })
     } catch (error) {
       await rm(temporary, { force: true })
       throw error

@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { link, mkdir, open, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf } from '#errors.js'
+import { isWindows } from '#platform/machine.js'
 import type { Client } from '../client/registration.js'
 
 // Loaded with the first request.
@@ -33,7 +34,7 @@ const readKey = async (file: string): Promise<Uint8Array | undefined> => {
     const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW)
     try {
       const { mode, size } = await handle.stat()
-      if (process.platform !== 'win32' && (mode & 0o077) !== 0) throw new Error('other users can read it')
+      if (!isWindows() && (mode & 0o077) !== 0) throw new Error('other users can read it')
       if (size !== keyBytes) throw new Error(`it does not have ${keyBytes} bytes`)
       return await handle.readFile()
     } finally {

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { readPublicKey } from '#audit/checkpoint.js'
 import { ownLogs } from '#audit/place.js'
+import { thisMachine } from '#platform/machine.js'
 import { findLogs } from '#audit/read/logs.js'
 import { type Verification, verify } from '#audit/read/verify.js'
 import { badUsage, cannotWrite, CustomsError, pathText } from '#errors.js'
@@ -27,7 +28,7 @@ export const audit = async (given: Given, [action = '', ...paths]: readonly stri
     }
     return auditVerify(paths, readVerifyFlags(given))
   }
-  const places = paths.length > 0 ? paths : [ownLogs(process.env)]
+  const places = paths.length > 0 ? paths : ownLogs(thisMachine())
   const now = Date.now()
   return action === 'show'
     ? (await import('./show.js')).auditShow(places, readShowFlags(given, now))

@@ -1,4 +1,5 @@
 import { ownLogs } from '#audit/place.js'
+import { thisMachine } from '#platform/machine.js'
 import { findLogs } from '#audit/read/logs.js'
 import { CustomsError, pathText } from '#errors.js'
 import { styleFor, widthOf } from '#inspect/terminal.js'
@@ -15,7 +16,7 @@ import type { readToolsFlags } from './flags.js'
 export const tools = async (
   server: string | undefined, { logs, json }: ReturnType<typeof readToolsFlags>,
 ): Promise<number> => {
-  const places = logs.length > 0 ? logs : [ownLogs(process.env)]
+  const places = logs.length > 0 ? logs : ownLogs(thisMachine())
   const last = new LastTools()
   for (const { record } of merge(await findLogs(places), () => undefined)) last.take(record)
   const { servers } = last

@@ -3,7 +3,8 @@ import { stat } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createListener, text } from '#admin/listener.js'
 import { pageRoutes, type PageRoutes } from '#admin/page.js'
-import { stateFolder } from '#audit/place.js'
+import { logFolders } from '#audit/place.js'
+import { thisMachine } from '#platform/machine.js'
 import { Follower } from '#audit/read/follow.js'
 import { CustomsError } from '#errors.js'
 import { livePage } from '#report/html.js'
@@ -24,11 +25,11 @@ const pollMs = 300
  */
 export const ui = async (folder: string | undefined, { port, windowMs }: UiFlags): Promise<number> => {
   // The default folder may not exist yet: the first relay creates it.
-  const place = folder ?? stateFolder(process.env)
+  const places = folder === undefined ? logFolders(thisMachine()) : [folder]
   if (folder !== undefined && (await stat(folder).catch(() => undefined)) === undefined) {
     throw new CustomsError('CANNOT_AUDIT', `${folder}: is not there`)
   }
-  const page = openLivePage(windowMs, [place])
+  const page = openLivePage(windowMs, places)
   const listener = createListener({
     name: 'the page', host: '127.0.0.1', port, allowHosts: () => [],
     answer: (request, response) => page.routes(request, response) ?? Promise.resolve(text(404, 'not found')),
@@ -36,13 +37,13 @@ export const ui = async (folder: string | undefined, { port, windowMs }: UiFlags
   const lifetime = new Lifetime()
   lifetime.add(() => listener.close())
   lifetime.add(() => page.close())
-  endAt({ SIGINT: 1, SIGTERM: 1, SIGHUP: 1 }, lifetime)
+  endAt({ SIGINT: 1, SIGTERM: 1, SIGHUP: 1, SIGBREAK: 1 }, lifetime)
   try {
     const url = await listener.listen()
     process.stdout.write(`mcp-customs ui on ${url}/${page.query}\n`)
     const stop = new AbortController()
     lifetime.add(() => stop.abort())
-    void follow(place, windowMs, page, stop.signal).catch((error: unknown) => lifetime.fail(error))
+    void follow(places, windowMs, page, stop.signal).catch((error: unknown) => lifetime.fail(error))
   } catch (error) {
     lifetime.fail(error)
   }
@@ -54,10 +55,10 @@ export const ui = async (folder: string | undefined, { port, windowMs }: UiFlags
 const longRead = 1_000_000
 
 const follow = async (
-  place: string, windowMs: number, page: LivePage, stop: AbortSignal,
+  places: readonly string[], windowMs: number, page: LivePage, stop: AbortSignal,
 ): Promise<void> => {
   const { take, changed } = page
-  const follower = new Follower([place])
+  const follower = new Follower(places)
   await readFirst(follower, windowMs, page)
   for (;;) {
     const total = await follower.unread()

@@ -11,6 +11,7 @@ import { plain } from '#inspect/plain.js'
 import { type Saved, SavedServer } from '#inspect/saved.js'
 import { spinner } from '#inspect/terminal.js'
 import type { Listed } from '#lock/lock.js'
+import { endingSignals } from '#platform/programs.js'
 import type { FrameLimits } from '#protocol/frame.js'
 import type { Profile } from '#profiles/profile.js'
 import { nearest, traitsOf } from '#protocol/revisions/index.js'
@@ -140,22 +141,21 @@ const serverOpener = async (
 /** Ends the server at a signal. It has a process group of its own: Ctrl-C at the terminal reaches only us. */
 const interruptible = () => {
   const links: Link[] = []
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   const interruption = {
-    signal: undefined as (typeof signals)[number] | undefined,
+    signal: undefined as (typeof endingSignals)[number] | undefined,
     opened: (link: Link) => {
       links.push(link)
     },
-    done: () => signals.forEach(signal => process.off(signal, onSignal)),
+    done: () => endingSignals.forEach(signal => process.off(signal, onSignal)),
   }
   // The first signal terminates the server, the next kills it.
   let urgency = 1
-  const onSignal = (signal: (typeof signals)[number]) => {
+  const onSignal = (signal: (typeof endingSignals)[number]) => {
     interruption.signal ??= signal
     urgency += 1
     for (const { session } of links) session.stop(urgency)
   }
-  signals.forEach(signal => process.on(signal, onSignal))
+  endingSignals.forEach(signal => process.on(signal, onSignal))
   return interruption
 }
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Machine } from '#clients/known.js'
+import type { Machine } from '#platform/machine.js'
 import { isArray, isObject, isString, member, parseJson } from '#protocol/unmetered.js'
 
 /** How long a registry may take to answer, in milliseconds. */

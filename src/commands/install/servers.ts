@@ -9,6 +9,7 @@ import { isWrapped } from '#clients/unwrap.js'
 import { suggestion } from '#config/check.js'
 import { badUsage, CustomsError } from '#errors.js'
 import { plain } from '#inspect/plain.js'
+import { withSlashes } from '#platform/machine.js'
 import { type Context, recognizerOf } from '../context.js'
 import { readFlags, relayFlags, type SharedFlags } from '../flags.js'
 import type { ToLock } from '../lock/command.js'
@@ -70,7 +71,8 @@ export const lockWordOf = ({ server }: ServerEntry): string | undefined =>
  */
 export const lockWord = (lock: string, { shared, folder }: ClientFile): string => {
   const within = shared && folder !== undefined ? relative(folder, lock) : lock
-  return within.startsWith('..') ? lock : within
+  // Colleagues may use another system.
+  return within.startsWith('..') ? lock : withSlashes(within)
 }
 
 /**

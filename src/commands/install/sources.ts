@@ -2,7 +2,8 @@ import { resolve } from 'node:path'
 import {
   fileProblem, everyFile, filesOf, type Found, projectFileAt, projectFilesOf, truePath, findFile,
 } from '#clients/find.js'
-import { clients, type Machine } from '#clients/known.js'
+import { clients } from '#clients/known.js'
+import type { Machine } from '#platform/machine.js'
 import type { Source } from '#clients/steps.js'
 import { readText } from '#clients/save.js'
 import { suggestion } from '#config/check.js'

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
-import { chmod, constants, copyFile, link, readlink, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, constants, copyFile, link, readlink, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseStrictJson, SyntaxProblem } from '#config/text.js'
@@ -8,6 +8,7 @@ import { cannotWrite, codeOf, CustomsError, reasonOf } from '#errors.js'
 import { markLongNumbers } from '#lock/digits.js'
 import { formatLock, type Lock, parseLock } from '#lock/lock.js'
 import { readBounded } from '#operator-file.js'
+import { replaceFile } from '#platform/files.js'
 import { countTokens, stringsIn } from '#protocol/ambiguity.js'
 import { type Json, parseJson } from '#protocol/unmetered.js'
 
@@ -92,10 +93,13 @@ export const writeLock = async (file: string, before: Buffer | undefined, lock: 
     const mode = await stat(real).then(found => found.mode & 0o7777, () => undefined)
     const claim = join(dirname(real), `.${basename(real)}.new`)
     const ino = await takeClaim(claim, formatLock(lock), mode)
-    const isOurs = (await isUnchanged()) && (await rename(claim, real).then(() => true, isGone)) &&
-      (await inoOf(real)) === ino
-    if (isOurs) return
-    if ((await inoOf(claim).catch(() => undefined)) === ino) await rm(claim, { force: true })
+    try {
+      const isOurs = (await isUnchanged()) && (await replaceFile(claim, real).then(() => true, isGone)) &&
+        (await inoOf(real)) === ino
+      if (isOurs) return
+    } finally {
+      if ((await inoOf(claim).catch(() => undefined)) === ino) await rm(claim, { force: true })
+    }
   } catch (cause) {
     if (cause instanceof CustomsError) throw cause
     throw cannotWrite('BAD_CONFIG', file, cause)
@@ -130,7 +134,7 @@ const takeClaim = async (claim: string, text: string, mode: number | undefined):
     })
     while (!(await attempt().then(() => true, isTaken))) {
       const age = await stat(claim).then(({ ctimeMs }) => Date.now() - ctimeMs, () => 0)
-      if (age > patience) await rename(claim, `${temporary}.old`).then(() => rm(`${temporary}.old`), isGone)
+      if (age > patience) await replaceFile(claim, `${temporary}.old`).then(() => rm(`${temporary}.old`), isGone)
       else await pause(20)
     }
     return await inoOf(claim)

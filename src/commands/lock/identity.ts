@@ -5,6 +5,7 @@ import { homedir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { isBroughtAlong } from '#config/trusted-package.js'
 import type { ProcessServer, ServerConfiguration } from '#config/configuration.js'
+import { isWindows } from '#platform/machine.js'
 import {
   equal, isObject, isString, type Json, type JsonObject, member, parseJson,
 } from '#protocol/unmetered.js'
@@ -230,6 +231,6 @@ const prefixOf = async (from: string): Promise<string> => {
 }
 
 const defaultCache = (): string =>
-  process.platform === 'win32'
+  isWindows()
     ? join(process.env['LOCALAPPDATA'] ?? join(homedir(), 'AppData', 'Local'), 'npm-cache')
     : join(homedir(), '.npm')

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { stateFolder } from '#audit/place.js'
+import { stateFolder, thisMachine } from '#platform/machine.js'
 import { IssuerClient } from '#auth/client/requests.js'
 import type { Holder, Purpose } from '#auth/client/settings.js'
 import { LoginFolder, type Stored } from '#auth/client/store.js'
@@ -20,14 +20,14 @@ import { setUp } from '../server/setup.js'
 import { shownUrl, targetOf, tlsOf } from '../server/upstream.js'
 import type { LoginFlags, LogoutFlags } from './flags.js'
 
-const folder = (): LoginFolder => new LoginFolder(stateFolder(process.env))
+const folder = (): LoginFolder => new LoginFolder(stateFolder(thisMachine()))
 
 /** @throws CustomsError for a file that cannot be read */
 const logins = (): ReturnType<LoginFolder['all']> => {
   try {
     return folder().all()
   } catch (cause) {
-    throw cannotRead('BAD_CONFIG', join(stateFolder(process.env), 'logins'), cause)
+    throw cannotRead('BAD_CONFIG', join(stateFolder(thisMachine()), 'logins'), cause)
   }
 }
 

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import type { Log } from '#audit/log.js'
-import { stateFolder } from '#audit/place.js'
+import { stateFolder, thisMachine } from '#platform/machine.js'
 import { nameOf } from '#audit/redaction.js'
 import type { Facade } from '#auth/facade/facade.js'
 import type { Facades } from '#auth/facade/facades.js'
@@ -99,7 +99,7 @@ const facadesFor = (log: Log) => {
 }
 
 const sealKeyFor = async (log: Log): Promise<Uint8Array> => {
-  const folder = stateFolder(process.env)
+  const folder = stateFolder(thisMachine())
   try {
     const { sealKeyIn } = await import('#auth/facade/seals.js')
     return await sealKeyIn(folder)

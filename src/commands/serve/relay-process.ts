@@ -4,6 +4,7 @@ import { openLog } from '#audit/log.js'
 import type { Configuration } from '#config/configuration.js'
 import { type Condition, together } from '#gateway/health.js'
 import type { FrontCalls, RelayCalls } from '#gateway/processes/calls.js'
+import { endingSignals } from '#platform/programs.js'
 import { explained } from '#rules/index.js'
 import { countingMetrics, type Metrics, noMetrics } from '#telemetry/metrics.js'
 import { inBatches } from '#transport/channel/calls.js'
@@ -27,12 +28,10 @@ export interface RelaySetup {
 }
 
 /** Signals to the process group are ignored: the front ends this process, or its exit does. */
-const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
-
 /** Runs a relay process: serves the front's requests until the channel closes. */
 export const serveAsRelay = async (channel: Duplex): Promise<number> => {
   const lifetime = new Lifetime()
-  for (const signal of signals) process.on(signal, () => undefined)
+  for (const signal of endingSignals) process.on(signal, () => undefined)
   let gateway: Gateway | undefined
   let metrics: Metrics = noMetrics
   let tellOpened: (opened: Gateway) => void = () => undefined

@@ -3,6 +3,7 @@ import { basename, dirname, resolve } from 'node:path'
 import type { Log } from '#audit/log.js'
 import type { Configuration } from '#config/configuration.js'
 import { messageOf } from '#errors.js'
+import { isSamePath } from '#platform/machine.js'
 import { type Metrics, noMetrics } from '#telemetry/metrics.js'
 
 /** Editors write a file in several steps: wait for the last of a burst. */
@@ -74,7 +75,7 @@ const watchFile = (path: string, changed: () => void, failed: (error: unknown) =
     // The folder is watched because a file that is replaced (an editor's rename, a mounted ConfigMap's link)
     // is a new file.
     watcher = watch(dirname(path), (_event, name) => {
-      if (name === null || name === basename(path) || name === '..data') changed()
+      if (name === null || isSamePath(name, basename(path)) || name === '..data') changed()
     })
     watcher.on('error', error => {
       watcher?.close()

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Log } from '#audit/log.js'
-import { stateFolder } from '#audit/place.js'
+import { stateFolder, thisMachine } from '#platform/machine.js'
 import { asksForTokens } from '#config/configuration.js'
 import { messageOf } from '#errors.js'
 import type { Setup } from '../server/setup.js'
@@ -21,7 +21,7 @@ export const sessionKeyFor = async (
 ): Promise<string | Uint8Array | undefined> => {
   if (!asksForTokens(configuration) || !servers.some(({ server }) => 'url' in server)) return undefined
   if (configuration.state !== undefined) return configuration.state.key
-  const folder = stateFolder(process.env)
+  const folder = stateFolder(thisMachine())
   try {
     return await keys.inFolder(folder)
   } catch (error) {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { stateFolder } from '#audit/place.js'
+import { stateFolder, thisMachine } from '#platform/machine.js'
 import type { Holder, LoginSettings } from '#auth/client/settings.js'
 import type { Configuration, RemoteServer } from '#config/configuration.js'
 import type { Identity } from '#core/event.js'
@@ -69,7 +69,7 @@ const loginAt = async (
   const [{ Login }, { LoginFolder }] =
     await Promise.all([import('#auth/client/login.js'), import('#auth/client/store.js')])
   const settings = settingsOf(server)
-  const folder = new LoginFolder(stateFolder(process.env))
+  const folder = new LoginFolder(stateFolder(thisMachine()))
   return holder => new Login({
     url, tls: tlsOf(server), settings, holder, warn, folder,
     show: (start, isNew) => {

@@ -3,6 +3,7 @@ import { withoutCredentials } from '#audit/redaction.js'
 import type { ProcessServer, RemoteServer, ServerConfiguration } from '#config/configuration.js'
 import type { Environment } from '#config/source.js'
 import { cannotRead } from '#errors.js'
+import { isWindows } from '#platform/machine.js'
 import type { FrameLimits } from '#protocol/frame.js'
 import type { CommandLine } from '#transport/process/spawn.js'
 import { stdioServer, type StdioServer } from '#transport/stdio/server.js'
@@ -61,7 +62,7 @@ const usual = {
 export const processEnvironment = (
   { env, inheritEnv = true }: Pick<ProcessServer, 'env' | 'inheritEnv'>,
   ours: Environment,
-  windows = process.platform === 'win32',
+  windows = isWindows(),
 ): Record<string, string> => {
   const spelt = (name: string) => (windows ? name.toUpperCase() : name)
   const wanted = inheritEnv === true

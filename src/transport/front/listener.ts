@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { machine } from '../machine.js'
 import { cannotListen, codeOf, CustomsError } from '#errors.js'
+import { isMac, isWindows } from '#platform/machine.js'
 
 /** In PEM. */
 export interface FrontTls {
@@ -113,7 +114,7 @@ const nameOf = (address: ListenAddress): string =>
   'socket' in address ? `unix:${address.socket}` : `${address.host}:${address.port}`
 
 /** The longest path of a Unix socket, in bytes. Node would cut off the rest and listen at another path. */
-const longestPath = process.platform === 'darwin' ? 103 : 107
+const longestPath = isMac() ? 103 : 107
 
 /** Replaces the socket file of a listener that has ended, but no other file and no socket in use. */
 const listenAtSocket = async (server: Server, address: SocketAddress): Promise<void> => {
@@ -128,6 +129,10 @@ const listenAtSocket = async (server: Server, address: SocketAddress): Promise<v
 
 /** Node removes the file when it closes the listener. */
 const bind = async (server: Server, { socket, mode }: SocketAddress): Promise<void> => {
+  if (isWindows()) {
+    const reason = 'on Windows the relay listens on an address only, such as 127.0.0.1:8080'
+    throw new CustomsError('CANNOT_START', `cannot listen on unix:${socket}: ${reason}`)
+  }
   if (Buffer.byteLength(socket) > longestPath) {
     const reason = `the path of a socket has at most ${longestPath} bytes`
     throw new CustomsError('CANNOT_START', `cannot listen on unix:${socket}: ${reason}`)

@@ -1,18 +1,6 @@
 import { spawn } from 'node:child_process'
-
-/** Undefined where there is no browser, or `BROWSER` is empty or `none`. */
-const programOf = (
-  { BROWSER: browser, DISPLAY: x, WAYLAND_DISPLAY: wayland }: Readonly<Record<string, string | undefined>>,
-  platform: NodeJS.Platform,
-): readonly [string, ...string[]] | undefined => {
-  if (browser !== undefined) {
-    const [program = '', ...args] = browser.split(' ')
-    return program === '' || program === 'none' ? undefined : [program, ...args]
-  }
-  if (platform === 'darwin') return ['open']
-  if (platform === 'win32') return ['rundll32', 'url.dll,FileProtocolHandler']
-  return x === undefined && wayland === undefined ? undefined : ['xdg-open']
-}
+import { thisMachine } from '#platform/machine.js'
+import { browserCommand } from '#platform/programs.js'
 
 /**
  * Opens a URL in the user's browser: without a shell, as one argument, and only http and https, because a
@@ -20,10 +8,10 @@ const programOf = (
  * @returns false where there is no browser
  */
 export const openBrowser = (
-  url: string, environment = process.env, platform: NodeJS.Platform = process.platform,
+  url: string, environment = process.env, platform = thisMachine().platform,
 ): boolean => {
   const { protocol, href } = new URL(url)
-  const program = protocol === 'https:' || protocol === 'http:' ? programOf(environment, platform) : undefined
+  const program = protocol === 'https:' || protocol === 'http:' ? browserCommand(environment, platform) : undefined
   if (program === undefined) return false
   const [command, ...args] = program
   const child = spawn(command, [...args, href], { stdio: 'ignore', detached: true })

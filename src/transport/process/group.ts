@@ -1,9 +1,11 @@
 import { spawnSync, type ChildProcess } from 'node:child_process'
 import { codeOf } from '#errors.js'
+import { isWindows } from '#platform/machine.js'
+import { endingSignals, killTreeCommand } from '#platform/programs.js'
 import { machine } from '../machine.js'
 import { realTimers } from '../timers.js'
 
-const windows = process.platform === 'win32'
+const windows = isWindows()
 
 const steps = ['ask', 'terminate', 'kill'] as const
 
@@ -24,13 +26,19 @@ export const reportGroups = (to: typeof report): void => {
 const signalGroup = (pid: number, signal: NodeJS.Signals | 0): boolean =>
   (machine.signalGroup === undefined ? process.kill(-pid, signal) : machine.signalGroup(pid, signal))
 
-const killTree = (pid: number): void =>
-  void spawnSync('taskkill', ['/pid', String(pid), '/T', '/F'], { stdio: 'ignore', windowsHide: true })
+/** Synchronous, because this process may be exiting. @returns whether the tree was ended */
+const killTree = (pid: number): boolean => {
+  const [program, ...args] = killTreeCommand(pid, process.env)
+  return spawnSync(program, args, { stdio: 'ignore', windowsHide: true }).status === 0
+}
 
 /** Kills a group whose owner is gone. Resolves when no process of it is left, or after `reapMs`. */
 export const killGroup = async (pid: number): Promise<void> => {
   try {
-    if (windows) return killTree(pid)
+    if (windows) {
+      if (!killTree(pid)) process.kill(pid)
+      return
+    }
     signalGroup(pid, 'SIGKILL')
     for (let waited = 0; waited < reapMs; waited += pollMs) {
       await new Promise<void>(resolve => realTimers.after(pollMs, resolve))
@@ -49,6 +57,8 @@ export class Stopper {
   readonly #child: ChildProcess
   readonly #stopMs: number
   #taken = 0
+  /** Windows: its tree of processes was ended. */
+  #isTreeEnded = false
   #stopTimer: (() => void) | undefined
   #stopPoll: (() => void) | undefined
   #gone = () => {}
@@ -111,8 +121,10 @@ export class Stopper {
   // Windows has no groups and no signals: the tree of processes is killed while its root lives.
   #signalTree(pid: number, signal: NodeJS.Signals | 0): boolean {
     if (!this.#leads()) return false
-    // Synchronous, because this process may be exiting.
-    if (signal !== 0) killTree(pid)
+    if (signal !== 0 && !this.#isTreeEnded) {
+      this.#isTreeEnded = killTree(pid)
+      if (!this.#isTreeEnded) this.#child.kill('SIGKILL')
+    }
     return true
   }
 
@@ -128,7 +140,7 @@ export class Stopper {
 
 /** Signals that end a process by default. */
 const deadly = [
-  'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGABRT', 'SIGALRM', 'SIGUSR2', 'SIGXCPU', 'SIGBREAK',
+  ...endingSignals, 'SIGQUIT', 'SIGABRT', 'SIGALRM', 'SIGUSR2', 'SIGXCPU',
 ] as const satisfies readonly NodeJS.Signals[]
 
 const acts = new Set<() => void>()
@@ -165,5 +177,7 @@ const die = (signal: NodeJS.Signals): void => {
   if (process.listenerCount(signal) > 1) return
   actNow()
   unlisten()
+  // Windows knows no signals but those that kill: they have codes, and no names, there.
+  if (windows) process.exit(1)
   process.kill(process.pid, signal)
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { totalmem } from 'node:os'
 import type { Duplex } from 'node:stream'
+import { hasProc } from '#platform/machine.js'
 
 /** Marks a relay process; removed there, so that servers do not inherit it. */
 const roleVariable = 'MCP_CUSTOMS_RELAY'
@@ -48,7 +49,8 @@ export const spawnRelay = (): RelayChild => {
   const flags = [`${heapFlag}=${heap}`, oneThreadFlag, ...process.execArgv]
   const child = spawn(process.execPath, [...flags, script, 'serve'], {
     env: { ...process.env, [roleVariable]: '1' },
-    stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
+    // On Windows a plain pipe would let a write wait until a read has ended (nodejs/node#43936).
+    stdio: ['ignore', 'ignore', 'inherit', 'overlapped'],
     windowsHide: true,
   })
   const channel = child.stdio[descriptor]
@@ -78,7 +80,7 @@ export const inheritedChannel = (): Duplex | undefined => {
 
 /** Resident memory of another process, in bytes; known on Linux only. */
 const residentBytes = (pid: number): number | undefined => {
-  if (process.platform !== 'linux') return undefined
+  if (!hasProc()) return undefined
   try {
     return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0) * 1024
   } catch {

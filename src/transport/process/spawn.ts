@@ -4,11 +4,14 @@ import { constants as osConstants } from 'node:os'
 import { delimiter, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { codeOf } from '#errors.js'
+import { isWindows } from '#platform/machine.js'
+import { nameShell, programFor } from '#platform/programs.js'
 import type { Exit } from '../transport.js'
 
-const windows = process.platform === 'win32'
+const windows = isWindows()
 
 // cross-spawn differs from Node's spawn on Windows only (npx is a .cmd file there), and is slow to load.
+if (windows) nameShell(process.env)
 const spawn = windows ? (await import('cross-spawn')).default : nodeSpawn
 
 export interface CommandLine {
@@ -32,7 +35,7 @@ export interface ServerChild extends ChildProcess {
 export const spawnGroup = (
   { command: [program, ...args], env, cwd }: CommandLine, stderr: 'inherit' | 'ignore' | 'pipe',
 ): ServerChild => {
-  const child = spawn(program, args, {
+  const child = spawn(programFor(program, env ?? process.env), args, {
     env: env ?? process.env,
     ...(cwd === undefined ? {} : { cwd }),
     stdio: ['pipe', 'pipe', stderr],
@@ -52,7 +55,7 @@ export const canStart = ({ command: [program], env, cwd = process.cwd() }: Comma
   // Windows searches further folders and file extensions.
   if (windows) return true
   const path = (env ?? process.env)['PATH'] ?? ''
-  const folders = program.includes('/') ? [cwd] : path.split(delimiter).map(folder => resolve(cwd, folder))
+  const folders = isPath(program) ? [cwd] : path.split(delimiter).map(folder => resolve(cwd, folder))
   return folders.some(folder => {
     try {
       accessSync(resolve(folder, program), fsConstants.X_OK)
@@ -63,6 +66,8 @@ export const canStart = ({ command: [program], env, cwd = process.cwd() }: Comma
   })
 }
 
+const isPath = (program: string): boolean => program.includes('/') || (windows && program.includes('\\'))
+
 /** Why a command could not be started, in one line. */
 export const startFailure = ({ command: [program], cwd }: CommandLine, error: Error): string => {
   const because = (reason: string) => `cannot start ${JSON.stringify(program)}: ${reason}`
@@ -71,9 +76,8 @@ export const startFailure = ({ command: [program], cwd }: CommandLine, error: Er
       if (cwd !== undefined && !existsSync(cwd)) {
         return because(`the working directory ${JSON.stringify(cwd)} does not exist`)
       }
-      return because(program.includes('/') && existsSync(program)
-        ? 'the interpreter that its first line names was not found'
-        : 'command not found')
+      if (!isPath(program)) return because('command not found')
+      return because(existsSync(program) ? 'the interpreter that its first line names was not found' : 'there is no such file')
     case 'EACCES':
       return because('permission denied')
     default:

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { stdioExchange, type Exchange } from '#core/event.js'
 import { asError, CustomsError } from '#errors.js'
+import { serverStopMs } from '#platform/programs.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
 import { requestKeys } from '../frames.js'
 import { Stopper } from '../process/group.js'
@@ -18,8 +19,8 @@ export interface StdioServerOptions extends CommandLine {
   /** `inherit`: the server shares the stderr of this process. A function gets the stream, to read it. */
   readonly stderr?: 'inherit' | 'ignore' | ((stream: Readable) => void)
   /**
-   * How long the server may take to end after its stdin is closed, and again after SIGTERM, in milliseconds.
-   * Official clients kill this process 4 s after they close its stdin: twice this time must be less.
+   * How long the server may take to end after its stdin is closed, and again after SIGTERM, in milliseconds;
+   * `serverStopMs` when absent.
    */
   readonly stopMs?: number
   /** Called when the server ended without `close`, or could not be started. */
@@ -112,7 +113,7 @@ class ServerProcess implements StdioServer {
       this.exit = { code, signal }
       this.#endIfOver()
     })
-    if (child.pid !== undefined) this.#stopper = new Stopper(child, this.#options.stopMs ?? 1500)
+    if (child.pid !== undefined) this.#stopper = new Stopper(child, this.#options.stopMs ?? serverStopMs())
     this.#writer = new LineWriter(
       child.stdin, () => this.#report({ type: 'drained', exchange: stdioExchange }),
     )
