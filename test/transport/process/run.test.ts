@@ -17,7 +17,7 @@ t.test('of a command that fails, the first lines say why', async t => {
   const source = 'console.error("npm warn old\\nnpm error code E404\\nnpm error 404\\nmore"); process.exit(3)'
   t.strictSame(await node(source), { failure: 'it exited with code 3; npm error code E404; npm error 404' })
   t.match(
-    await run({ command: ['/no/such/program'] }, 60_000), { failure: /^cannot start .*command not found$/ },
+    await run({ command: ['/no/such/program'] }, 60_000), { failure: /^cannot start .*there is no such file$/ },
   )
   t.match(await run({ command: ['a\0b'] }, 60_000), { failure: /^cannot start / })
 })

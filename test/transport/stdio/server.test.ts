@@ -129,7 +129,7 @@ t.test('a command that cannot be started is an end with a clear reason', async t
   chmodSync(`${dir}/orphan`, 0o755)
   const cases: [string, Partial<StdioServerOptions>, string][] = [
     ['no-such-command', {}, 'cannot start "no-such-command": command not found'],
-    [`${dir}/missing`, {}, `cannot start "${dir}/missing": command not found`],
+    [`${dir}/missing`, {}, `cannot start "${dir}/missing": there is no such file`],
     [`${dir}/plain`, {}, `cannot start "${dir}/plain": permission denied`],
     [
       `${dir}/orphan`, {},
