@@ -55,7 +55,8 @@ t.test('a valid command line is read without yargs, which takes long to load', a
     'Error("yargs was loaded"); return next(name, context) }'
   const hook = `import { register } from 'node:module'; ` +
     `register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(resolve)}`)})`
-  const options = ['--import', `data:text/javascript,${encodeURIComponent(hook)}`]
+  // Node 26 deprecates `register`, and Node 20 has nothing else.
+  const options = ['--no-deprecation', '--import', `data:text/javascript,${encodeURIComponent(hook)}`]
   t.match(
     await run(t, ['wrap', '--audit', 'none', '--', process.execPath, '-e', 'process.exit(7)'], {}, options),
     { code: 7, stderr: '' },
