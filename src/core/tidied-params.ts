@@ -1,8 +1,7 @@
 import { edit, type Edit } from '#protocol/edit.js'
 import type { Frame } from '#protocol/frame.js'
-import { isArray, isObject, type Json, lengthOf, member, parseJson } from '#protocol/json.js'
+import { isArray, isObject, type Json, lengthOf, member, parseJson, pointer } from '#protocol/json.js'
 import { parseFrame } from '#protocol/parse.js'
-import { pointer } from '#protocol/unmetered.js'
 
 const limits = { messageBytes: Infinity, depth: 128 }
 
