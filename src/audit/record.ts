@@ -64,7 +64,9 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
     const held = unmetered(value)
     return wellFormed(cut(JSON.stringify(full ? held : redacted(held, declared))))
   }
-  const found = ({ rule, path: at, message, mended, tool, prompt, resource, ...beside }: Finding): Finding => ({
+  const found = (
+    { rule, path: at, message, mended, tool, prompt, resource, ...beside }: Finding,
+  ): Finding => ({
     ...(beside.declared !== undefined && payloads !== 'none' && { declared: json(beside.declared) }),
     ...(mended !== undefined && { mended: path(mended) }),
     message: said(message), path: path(at), prompt: maybe(prompt), resource: maybe(resource),

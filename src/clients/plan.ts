@@ -8,7 +8,7 @@ import type { Document } from './tree.js'
 import { isWrapped, unwrapEdits, type WrappedServer } from './unwrap.js'
 import { optionWords, pinEdits, rewrapEdits, withOption, wrapEdits, type Pin } from './wrap.js'
 
-/** The policy of what `install` wraps. The people at desktop clients can do nothing about a careless server. */
+/** The policy of what `install` wraps: whoever uses a client can do nothing about a careless server. */
 export const usualPolicy = 'compat'
 
 export interface Wrapped extends Wanted {

@@ -35,10 +35,6 @@ export const sharedFlags = {
       type: 'string', value: 'ID=ACTION', multiple: true,
       describe: 'another action for one rule: off, log, demote, mend or block',
     },
-    relax: {
-      type: 'string', value: 'TOOL', multiple: true,
-      describe: 'let this tool work, however careless its server is; * stands for all (the command relax)',
-    },
     profile: { type: 'string', value: 'NAME', multiple: true, key: 'profile' },
     trust: { type: 'boolean', describe: 'trust the annotations of this server' },
     'trust-list': { type: 'string', value: 'FILE', describe: 'file that lists the trusted servers' },
@@ -58,6 +54,12 @@ export const sharedFlags = {
 /** Flags of the commands that relay: wrap and serve. */
 export const relayFlags = {
   ...sharedFlags,
+  ...about('Rules', {
+    relax: {
+      type: 'string', value: 'TOOL', multiple: true,
+      describe: 'let this tool work, however careless its server is; * stands for all (the command relax)',
+    },
+  }),
   ...about('Log', {
     'audit-keep-days': { type: 'string', value: 'DAYS', unit: 'pieces', key: 'audit.keepDays' },
     'audit-keep-bytes': { type: 'string', value: 'BYTES', unit: 'pieces', key: 'audit.keepBytes' },

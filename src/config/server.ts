@@ -1,4 +1,4 @@
-import { everyTool, type ClientPatterns, type ToolSetting } from '#core/options.js'
+import type { ClientPatterns, ToolSetting } from '#core/options.js'
 import { isObject, type JsonObject } from '#protocol/unmetered.js'
 import { readServerUrl } from './address.js'
 import { checked } from './check.js'
@@ -155,7 +155,7 @@ const readTools = async (
 ) => {
   const read = new Map<string, ToolSetting>()
   for (const [name, tool] of Object.entries(tools)) {
-    if (name !== everyTool && name.includes('*')) {
+    if (name !== '*' && name.includes('*')) {
       // A name must be exact: a pattern would match no tool.
       return fail([...keys, name], 'is a pattern: patterns stand in allow and deny')
     }

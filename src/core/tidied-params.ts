@@ -1,8 +1,7 @@
 import { edit, type Edit } from '#protocol/edit.js'
 import type { Frame } from '#protocol/frame.js'
-import { isArray, isObject, type Json, lengthOf, member, parseJson } from '#protocol/json.js'
+import { isArray, isObject, type Json, lengthOf, member, parseJson, pointer } from '#protocol/json.js'
 import { parseFrame } from '#protocol/parse.js'
-import { pointer } from '#protocol/unmetered.js'
 
 const limits = { messageBytes: Infinity, depth: 128 }
 
@@ -10,13 +9,14 @@ const limits = { messageBytes: Infinity, depth: 128 }
 const withArguments: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
 
 /**
- * The request or notification with the object that PHP writes as `[]`, and without the null that serialisers
+ * A request or notification with the object that PHP writes as `[]`, and without the null that serialisers
  * write for nothing, at `params`, and in them at `arguments` and `_meta`. Its faults say so, and stop nothing.
  */
 export const tidiedParams = (frame: Frame): Frame => {
   const { message, bytes, envelope, faults } = frame
   const isRequest = message.kind === 'request' || message.kind === 'notification'
-  if (!isRequest && (message.kind !== 'unusable' || faults.some(({ kind }) => kind !== 'json-rpc'))) return frame
+  const isReadable = message.kind === 'unusable' && faults.every(({ kind }) => kind === 'json-rpc')
+  if (!isRequest && !isReadable) return frame
   const value = isRequest ? { method: message.method, params: message.params } : parseJson(bytes.toString())
   if (!isObject(value)) return frame
   const [method, params] = [member(value, 'method'), member(value, 'params')]

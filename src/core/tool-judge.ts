@@ -34,7 +34,7 @@ export interface JudgedTool {
   readonly shown: JsonObject | undefined
   /** The JSON text of the accepted definition; undefined when the server's definition is used. */
   readonly text: string | undefined
-  /** The definition whose schemas calls and results are checked by: mended, if the shown one has unusable ones. */
+  /** Calls and results are checked by its schemas: the shown one, mended where its own are broken. */
   readonly checkedBy: JsonObject | undefined
   /** The edits that turn that definition into the client's; undefined when the tool is not shown. */
   readonly changes: readonly Edit[] | undefined

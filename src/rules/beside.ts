@@ -8,8 +8,10 @@ const maxWeight = 2000
 
 const maxReferences = 8
 
-/** The problems of a result's structured content, with the value that stands there and what is declared for it. */
-export const beside = (problems: readonly Problem[], result: CallResult, meter: Meter): readonly Problem[] => {
+/** The problems of structured content, with the value that stands there and what is declared for it. */
+export const beside = (
+  problems: readonly Problem[], result: CallResult, meter: Meter,
+): readonly Problem[] => {
   const [schema] = result.tool?.outputSchemas ?? []
   const at = `${result.path}/structuredContent`
   const structured = member(result.value, 'structuredContent')

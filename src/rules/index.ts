@@ -442,7 +442,8 @@ export const inText = (markdown: string): string => markdown.replaceAll('`', '')
 
 /**
  * What findings of a rule mean, and what to do, as text.
- * @param server its name takes the place of `SERVER` in commands, unless a shell could misread it; so does the tool's
+ * @param server its name takes the place of `SERVER` in commands, unless a shell could misread it
+ * @param tool the same for `TOOL`
  * @returns undefined for a rule of a later version
  */
 export const explained = (

@@ -22,13 +22,13 @@ const objects: ReadonlySet<string> =
 /** Members whose values are not the protocol's. */
 const data: ReadonlySet<string> = new Set(['structuredContent', 'toolResult'])
 
-/** The same as `members` for a schema. A null `type` may mean the type null; for `const` and `default` null is a value. */
+/** The same for a schema. A null `type` may mean the type null; for `const` and `default` null is a value. */
 const keywords: ReadonlySet<string> =
   new Set([...jsonSchemaKeywords.keys()].filter(name => !['type', 'const', 'default'].includes(name)))
 
 const inMeta: ReadonlySet<string> = new Set([`${metaPrefix}serverInfo`])
 
-/** What the members of an object are: the protocol's, keywords of a schema, capabilities, or those of `_meta`. */
+/** Members of an object of the protocol, keywords of a schema, capabilities, or members of `_meta`. */
 type Kind = 'member' | 'keyword' | 'capability' | 'meta'
 
 type Path = readonly (string | number)[]

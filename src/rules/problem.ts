@@ -47,7 +47,8 @@ export const stepsAlong = (
     const at = held
     if (isArray(at)) steps.push(Number(part))
     else if (!isObject(at)) return undefined
-    else steps.push(Object.hasOwn(at, part) ? part : keysOf(at, meter).find(key => step(key) === part) ?? part)
+    else if (Object.hasOwn(at, part)) steps.push(part)
+    else steps.push(keysOf(at, meter).find(key => step(key) === part) ?? part)
     const [last = 0] = steps.slice(-1)
     held = isArray(at) ? at[Number(last)] : member(at, String(last))
   }

@@ -60,12 +60,14 @@ export const shaped: Mend = {
     const structured = structuredOf(result)
     const hasContent = (member(cleared, 'content') ?? member(cleared, 'toolResult') ?? null) !== null
     const value = hasContent ? cleared : withMembers(cleared, { content: [] }, meter)
-    const isMisplaced = structured !== undefined && !isObject(structured) && !traitsOf(result.revision).modern
+    const isMisplaced =
+      structured !== undefined && !isObject(structured) && !traitsOf(result.revision).modern
     if (isMisplaced && structured === null) return omit(value, 'structuredContent')
     if (isMisplaced && !declares(result)) return withoutStructured.onResult?.({ ...result, value }, meter)
     if (isMisplaced && isArray(structured) && lengthOf(structured) === 0)
       return withMembers(value, { structuredContent: {} }, meter)
-    return (structured === undefined || hasContent ? undefined : withText({ ...result, value }, meter)) ?? value
+    if (structured === undefined || hasContent) return value
+    return withText({ ...result, value }, meter) ?? value
   },
   heals: ['result/undeclared', 'result/no-text'],
 }

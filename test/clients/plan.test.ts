@@ -212,7 +212,7 @@ t.test('no secret is shown, none is moved, and none is put into a command line',
       one: {
         command: '/usr/bin/node',
         args: [
-          program, 'wrap', '--server=one', '--profile=cursor', '--header',
+          program, 'wrap', '--server=one', '--policy=compat', '--profile=cursor', '--header',
           'X-Key={env:MCP_CUSTOMS_HEADER_X_KEY}', 'https://a.example/',
         ],
         env: { MCP_CUSTOMS_HEADER_X_KEY: secret },

@@ -3,7 +3,7 @@ import { parse } from 'jsonc-parser'
 import t from 'tap'
 import { getStaticTOMLValue, parseTOML } from 'toml-eslint-parser'
 import { clients } from '#clients/known.js'
-import { planInstall, planUninstall } from '#clients/plan.js'
+import { planInstall, planUninstall, usualPolicy } from '#clients/plan.js'
 import { isChange, type Plan } from '#clients/steps.js'
 import type { Note } from '#clients/record.js'
 import { files, layouts, written, type Generated } from './generate.js'
@@ -59,7 +59,7 @@ t.test('an installed file says what it said, with us in front of the servers tha
       const { text, steps } = planInstall(sourceOf(generated, before), installing())
       const { profile } = clients.find(({ name }) => name === generated.client) ?? {}
       const options = [
-        '--policy=compat',
+        `--policy=${usualPolicy}`,
         ...(profile === undefined ? [] : [`--profile=${profile}`]),
       ]
       const changed =

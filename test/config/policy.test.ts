@@ -123,7 +123,7 @@ t.test('a policy file extends a preset', async t => {
 const wrong = [
   ['result/shema=block', '--rule "result/shema=block": unknown rule; did you mean "result/schema"?'],
   ['nothing/near=block', '--rule "nothing/near=block": unknown rule'],
-  ['result/schema=deny', '--rule "result/schema=deny": unknown action "deny": must be off, log, demote or block'],
+  ['result/schema=deny', '--rule "result/schema=deny": unknown action "deny": must be off, log, demote, mend or block'],
   ['result/text=never', '--rule "result/text=never": unknown action "never": must be off, log, demote, mend or block'],
   ['wire/id=never', '--rule "wire/id=never": unknown action "never": must be off, log or block'],
   ['result/schema', '--rule "result/schema": must be ID=ACTION'],
@@ -131,8 +131,8 @@ const wrong = [
   ['constructor=log', '--rule "constructor=log": unknown rule'],
   ['tool/schema=demote', '--rule "tool/schema=demote": demote is for rules under result/ only'],
   [
-    'result/schema=mend',
-    '--rule "result/schema=mend": mend is for rules that say how, which this one does not',
+    'result/unchecked=mend',
+    '--rule "result/unchecked=mend": mend is for rules that say how, which this one does not',
   ],
   ['content/base64=demote', '--rule "content/base64=demote": demote is for rules under result/ only'],
 ] as const

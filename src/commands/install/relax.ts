@@ -38,7 +38,8 @@ const filesWith = async (server: string, { machine, installation }: Context) => 
   const files = (await readableFiles(machine))
     .map(file => ({ file, names: readEntries(file, recognizer).map(({ name }) => name) }))
   const found = files.filter(({ names }) => names.includes(server))
-  return found.length > 0 ? found.map(({ file }) => file) : noSuchServer(server, files.flatMap(({ names }) => names))
+  return found.length > 0
+    ? found.map(({ file }) => file) : noSuchServer(server, files.flatMap(({ names }) => names))
 }
 
 const relaxInFile = async (
@@ -55,7 +56,9 @@ const relaxInFile = async (
   const path = ['servers', server, 'tools', tool, 'relaxed']
   const { changed } = await import('./yaml-change.js')
   const after = changed(before, path, undo)
-  if (after === undefined) return badUsage(`${file}: has no ${path.slice(0, -1).join('.')} that can be changed: write it by hand`)
+  if (after === undefined) {
+    return badUsage(`${file}: ${path.slice(0, -1).join('.')} cannot be changed: write relaxed: true by hand`)
+  }
   for (const { added, removed, value } of diffLines(before, after)) {
     for (const line of added || removed ? plainLines(value.replace(/\n$/, ''), 200, 2000) : [])
       await print(added ? style.good(`  + ${line}\n`) : style.bad(`  - ${line}\n`))

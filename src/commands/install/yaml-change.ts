@@ -9,11 +9,11 @@ import { isObject } from '#protocol/unmetered.js'
  */
 export const changed = (text: string, path: readonly string[], isRemoved: boolean): string | undefined => {
   const document = parseDocument(text)
-  let [holder, depth] = [document.contents as Node | null, 0]
+  let [holder, depth]: [Node | null, number] = [document.contents, 0]
   const maps: YAMLMap[] = []
   while (isMap(holder)) {
     maps.push(holder)
-    holder = (holder.get(path[depth++] ?? '', true) ?? null) as Node | null
+    holder = holder.get(path[depth++] ?? '', true) ?? null
   }
   const at = maps.length - 1
   // A map that holds nothing else goes with its member.
