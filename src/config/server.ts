@@ -108,13 +108,19 @@ export const readHeaders = (headers: Written.Headers, keys: Keys): ReadonlyMap<s
   return read
 }
 
-/** The values of `--header NAME=VALUE`; the last one of a name wins. @throws Problem at the name */
+/**
+ * The values of `--header NAME=VALUE`, or `Name: value` as curl has it; the last one of a name wins.
+ * @throws Problem at the name
+ */
 export const parseHeaders = (
   pairs: readonly string[], environment: Environment,
 ): ReadonlyMap<string, string> => {
-  const written = Object.fromEntries(pairs.map(pair => split(pair, /^[^\s:]+$/)))
+  const written = Object.fromEntries(pairs.map(pair => split(asPair(pair), /^[^\s:]+$/)))
   return readHeaders(checked(isHeaders, expand(written, environment), written), [])
 }
+
+/** A name has no colon and no equals sign (RFC 9110, section 5.1): the first of them ends it. */
+const asPair = (header: string): string => header.replace(/^([^\s:=]+):[ \t]*/, '$1=')
 
 /** The values of `--env NAME=VALUE`; the last one of a name wins. @throws Problem at the name */
 export const parseVariables = (

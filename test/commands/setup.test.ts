@@ -81,7 +81,7 @@ t.test('a wrong value is reported at its flag, in one line, without possible sec
   })
   const file = (name: string) => join(directory, name)
   const cases: readonly (readonly [readonly string[], string])[] = [
-    [['wrap', '--header', 'Authorization: Bearer hunter2=', 'https://a/'], '--header: must be NAME=VALUE'],
+    [['wrap', '--header', 'Authorization : Bearer hunter2=', 'https://a/'], '--header: must be NAME=VALUE'],
     [['wrap', '--header', 'hunter2', 'https://a/'], '--header: must be NAME=VALUE'],
     [['wrap', '--header', 'A(B)=hunter2', 'https://a/'], '--header "A(B)": no name for a header'],
     [

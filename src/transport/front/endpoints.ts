@@ -8,7 +8,7 @@ import { realTimers, type Timers } from '../timers.js'
 import type { Arrival } from './arrival.js'
 import { checkBody, readBody } from './body.js'
 import { lacking, ownChallenge, type Resource } from './authority.js'
-import { checkAccept, checkContentType } from './gate.js'
+import { checkAccept, checkContentType, onlyForm } from './gate.js'
 import { expectedIn, isInitialize, isModern, received, statusOf } from './message.js'
 import { clientOf, Quota, Share } from './quota.js'
 import { refusals, refuse, type Refusal } from './refusal.js'
@@ -205,13 +205,15 @@ export class Endpoints implements Backend {
       return undefined
     }
     const { session, isUnverified } = found
+    const form = router.isStdio ? onlyForm(headers) : undefined
     const reply = this.#reply(router, session, response, arrival, {
       keys: expected,
+      form,
       statusOf: answers => statusOf(answers, frame, modern),
       emptyStatus: frame.message.kind === 'unusable' ? 400 : 202,
       challenge: scopes => this.#refusalFor(router, arrival, scopes),
     })
-    const carries = expected.length > 0 && !isInitialize(frame)
+    const carries = expected.length > 0 && !isInitialize(frame) && form !== 'json'
     session.post(reply, frame, { arrival, isUnverified, carries })
     // A stdio server sends nothing for a message without requests.
     if (router.isStdio && expected.length === 0) reply.finish()

@@ -173,19 +173,29 @@ export const checkContentType = ({ 'content-type': header }: IncomingHttpHeaders
   return type !== json || !isUtf8 || isRepeated ? refusals.notJson : undefined
 }
 
-/** A POST is answered with JSON or with a stream, which is not known beforehand; a GET only with a stream. */
-export const checkAccept = (method: 'POST' | 'GET', { accept }: IncomingHttpHeaders): Refusal | undefined => {
-  // Without the header any type is acceptable (RFC 9110, section 12.5.1).
-  if (accept === undefined || accept === usual) return undefined
-  const needed = method === 'POST' ? [json, eventStream] : [eventStream]
-  if (needed.every(type => accepts(accept, type))) return undefined
-  return refusal(406, `The Accept header must allow ${needed.join(' and ')}`)
+/**
+ * A POST is answered with JSON or with a stream. The client must accept both (2025-11-25, sending messages),
+ * but some accept one of them only. A GET is answered with a stream.
+ */
+export const checkAccept = (method: 'POST' | 'GET', headers: IncomingHttpHeaders): Refusal | undefined => {
+  const types = method === 'POST' ? [json, eventStream] : [eventStream]
+  return types.some(type => accepts(headers, type))
+    ? undefined
+    : refusal(406, `The Accept header must allow ${types.join(' or ')}`)
+}
+
+/** The one form of a response to a POST that the client accepts; undefined where it accepts both. */
+export const onlyForm = (headers: IncomingHttpHeaders): 'json' | 'stream' | undefined => {
+  if (!accepts(headers, json)) return 'stream'
+  return accepts(headers, eventStream) ? undefined : 'json'
 }
 
 /** The header as clients send it that follow the specification literally. */
 const usual = `${json}, ${eventStream}`
 
-const accepts = (accept: string, type: string): boolean => {
+const accepts = ({ accept }: IncomingHttpHeaders, type: string): boolean => {
+  // Without the header any type is acceptable (RFC 9110, section 12.5.1).
+  if (accept === undefined || accept === usual) return true
   const ranges = ['*/*', `${type.slice(0, type.indexOf('/'))}/*`, type]
   return accept.split(',').some(entry => {
     const [range = '', ...parameters] = entry.split(';').map(part => part.trim().toLowerCase())

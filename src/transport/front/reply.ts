@@ -12,6 +12,8 @@ import { onceOver, type FrontResponse } from './request.js'
 export interface Expected {
   /** The ids of the JSON-RPC requests in the client's message. */
   readonly keys: readonly IdKey[]
+  /** The one form that the client accepts; undefined: both. */
+  readonly form?: 'json' | 'stream' | undefined
   /** The HTTP status of responses for which the server has chosen none. */
   readonly statusOf: (responses: readonly Frame[]) => number
   /** The status when the message has no requests, and the server has sent nothing. */
@@ -155,6 +157,8 @@ export class Reply {
         if (this.#pending <= 0) this.#endCollected()
         return
       }
+      // A client that reads JSON only gets its responses and nothing before them.
+      if (this.#expected.form === 'json') return
       this.stream()
     }
     this.#writeEvent(frame)
@@ -202,6 +206,10 @@ export class Reply {
 
   #endCollected(): void {
     const status = this.#statusOf(this.#collected)
+    if (this.#expected.form === 'stream' && status < 300) {
+      this.stream()
+      return this.finish()
+    }
     const [first, ...more] = this.#collected
     if (first === undefined || more.length > 0) return this.#end(status, joined(this.#collected))
     this.#whole = first
@@ -273,7 +281,8 @@ export class Reply {
   keepAlive(checks: number): void {
     if (++this.#silence < checks) return
     this.#silence = 0
-    if (this.#state === 'waiting' && !this.#follows && this.#pending > 0) this.stream()
+    const mayStream = !this.#follows && this.#expected.form !== 'json'
+    if (this.#state === 'waiting' && mayStream && this.#pending > 0) this.stream()
     if (this.#state === 'streaming' && !this.#response.writableNeedDrain) this.#response.write(keepAlive)
   }
 

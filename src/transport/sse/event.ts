@@ -175,6 +175,9 @@ export const encodeBetween = (
 
 export const keepAlive = ': keep-alive\n\n'
 
+/** The first bytes of a stream that may be silent: some proxies hold its head back until then. */
+export const opening = ': open\n\n'
+
 const dataField = Buffer.from('data: ')
 const lineEnd = Buffer.from('\n')
 

@@ -40,7 +40,7 @@ t.test('a request that is refused for its head gets a JSON-RPC error', async t =
       'a header that goes to the server, in Connection',
       { headers: { ...good, connection: 'close, Mcp-Name' } }, 400, {},
     ],
-    ['a client that reads JSON only', { headers: { ...good, accept: 'application/json' } }, 406, {}],
+    ['a client that reads HTML only', { headers: { ...good, accept: 'text/html' } }, 406, {}],
     ['a long body', { headers: good, body: `"${'x'.repeat(limits.messageBytes)}"` }, 413, {}],
   ] as const
   for (const [name, what, status, headers] of cases) {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { checkAccept, checkContentType, Gate } from '#transport/front/gate.js'
+import { checkAccept, onlyForm, checkContentType, Gate } from '#transport/front/gate.js'
 
 const gate = (options: Partial<ConstructorParameters<typeof Gate>[0]> = {}) =>
   new Gate({ host: '127.0.0.1', allowHosts: [], allowOrigins: [], tokens: [], ...options })
@@ -138,20 +138,21 @@ t.test('the Accept header must allow the types of the response', t => {
     ['POST', 'application/*, text/*', undefined],
     ['POST', 'Application/JSON, */*;q=0.1', undefined],
     ['POST', undefined, undefined],
-    ['POST', 'application/json', 406],
-    ['POST', 'text/event-stream', 406],
+    ['POST', 'application/json', undefined, 'json'],
+    ['POST', 'text/event-stream', undefined, 'stream'],
     ['POST', 'text/html', 406],
-    ['POST', 'application/json, text/event-stream;q=0', 406],
-    ['POST', 'application/json, text/event-stream; q=0.000', 406],
+    ['POST', 'application/json, text/event-stream;q=0', undefined, 'json'],
+    ['POST', 'application/*;q=0, text/event-stream; q=0.001', undefined, 'stream'],
+    ['POST', 'application/json;q=0, text/event-stream; q=0.000', 406],
     ['POST', '', 406],
     ['GET', 'text/event-stream', undefined],
     ['GET', '*/*', undefined],
     ['GET', 'application/json', 406],
   ] as const
-  for (const [method, accept, status] of cases) {
-    t.equal(
-      checkAccept(method, accept === undefined ? {} : { accept })?.status, status, `${method} ${accept}`,
-    )
+  for (const [method, accept, status, form] of cases) {
+    const headers = accept === undefined ? {} : { accept }
+    t.equal(checkAccept(method, headers)?.status, status, `${method} ${accept}`)
+    if (method === 'POST' && status === undefined) t.equal(onlyForm(headers), form, `${accept}`)
   }
   t.end()
 })

@@ -6,6 +6,7 @@ import type { EndpointsOptions } from '#transport/front/endpoints.js'
 import {
   Endpoints, HttpFront, type EndpointsSettings, type FrontSettings, type HttpFrontOptions, type NewSession,
 } from '#transport/front/front.js'
+import { opening } from '#transport/sse/event.js'
 import type { TransportEvent } from '#transport/transport.js'
 import { parseFrame } from '#protocol/parse.js'
 import type { Frame } from '#protocol/frame.js'
@@ -168,7 +169,7 @@ export const begin =
 export const textOf = async (response: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = []
   for await (const chunk of response) if (Buffer.isBuffer(chunk)) chunks.push(chunk)
-  return Buffer.concat(chunks).toString()
+  return Buffer.concat(chunks).toString().replace(opening, '')
 }
 
 export const ask = async (port: number, what: Ask): Promise<Got> => {
@@ -185,7 +186,7 @@ export class Reader {
 
   constructor(source: IncomingMessage | Socket) {
     source.on('data', (chunk: Buffer) => {
-      this.#text += chunk.toString()
+      this.#text = (this.#text + chunk.toString()).replace(opening, '')
       this.#woken()
     })
     const end = () => {

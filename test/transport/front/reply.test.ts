@@ -603,3 +603,31 @@ t.test('a call that lacks a scope is answered with a challenge', async t => {
     },
   })
 })
+
+for (const accept of ['application/json', 'text/event-stream'])
+  t.test(`a client that accepts ${accept} alone gets its response in that form, and nothing else`, async t => {
+    const timers = new ManualTimers()
+    const { port, session } = await start(t, { timers, keepAliveMs: 15_000 })
+    const response = begin(port, { headers: { ...post, accept }, body: initialize() })
+    const opened = await session(0)
+    const { exchange } = await opened.until('frame')
+    for (let turn = 0; turn < 5; turn += 1) timers.fire(15_000)
+    const isJson = accept === 'application/json'
+    if (isJson) opened.transport.send(exchange, frameOf(progress))
+    opened.transport.send(exchange, result('1'))
+    const got = await response
+    t.equal(got.headers['content-type'], accept)
+    const text = (await textOf(got)).replaceAll(': keep-alive\n\n', '')
+    const answer = '{"jsonrpc":"2.0","id":1,"result":{}}'
+    t.equal(text, isJson ? answer : `data: ${answer}\n\n`)
+  })
+
+t.test('the first bytes of a GET stream come at once', async t => {
+  const { port, session } = await start(t, { act: echo, timers: new ManualTimers() })
+  const headers = { ...post, 'mcp-session-id': await handshake(port) }
+  const response = await begin(port, { method: 'GET', headers })
+  const [chunk] = (await once(response, 'data')) as [Buffer]
+  t.equal(chunk.toString(), ': open\n\n')
+  response.destroy()
+  await session(0)
+})

@@ -1,6 +1,7 @@
 import type { Exchange, HttpEvent } from '#core/event.js'
 import type { Frame, ResponseHead } from '#protocol/frame.js'
 import { only } from '#transport/http/headers.js'
+import { opening } from '#transport/sse/event.js'
 import { Latch } from '#transport/timers.js'
 import type { Transport, TransportEvent } from '#transport/transport.js'
 import type { Arrival } from '../arrival.js'
@@ -92,6 +93,7 @@ export class FrontSession implements Transport {
   /** Begins an exchange for a GET to a stdio server: a stream of the server's notifications and requests. */
   listen(reply: Reply, arrival: Arrival): void {
     reply.stream()
+    reply.between(opening)
     this.#opened(reply, { request: 'GET', isUnverified: false, carries: false, arrival })
   }
 
@@ -129,6 +131,7 @@ export class FrontSession implements Transport {
       case 'head':
         this.#learn(event, open)
         open.reply.head(event)
+        if (open.facts.request === 'GET') open.reply.between(opening)
         break
       case 'between':
         open.reply.between(event.lines)

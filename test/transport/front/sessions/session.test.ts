@@ -437,12 +437,15 @@ t.test('a session id counts only in the response to initialize', async t => {
   t.match(sessions[2]?.opening, { kind: 'upstream', joined: true })
 })
 
-t.test('in front of an HTTP server the Accept header need not allow streams', async t => {
+t.test('the Accept header need not allow streams', async t => {
   const { port } = await start(t, upstream(() => ({})))
   t.equal((await ask(port, { headers: { ...post, accept: 'application/json' }, body: ping() })).status, 200)
-  const process = await start(t)
+  const process = await start(t, { act: echo })
   t.equal((await ask(
     process.port, { headers: { ...post, accept: 'application/json' }, body: initialize() },
+  )).status, 200)
+  t.equal((await ask(
+    process.port, { headers: { ...post, accept: 'text/html' }, body: initialize() },
   )).status, 406)
 })
 
