@@ -65,11 +65,19 @@ export class HeadlessProvider {
     if (scope === 'all' || scope === 'discovery') this.#discovery = undefined
   }
 
+  /** Follows redirects, and consents where a page asks for it, until it is sent back to us. */
   async redirectToAuthorization(url) {
-    const response = await fetch(url, { redirect: 'manual' })
-    const location = response.headers.get('location')
-    if (location === null) throw new Error(`the authorization server answers ${response.status} without a redirect`)
-    this.#callback = new URL(location).searchParams
+    let form
+    for (let step = 0; step < 10; step++) {
+      const response = await fetch(url, { redirect: 'manual', ...(form && { method: 'POST', body: form, headers: { origin: url.origin } }) })
+      const [text, location] = [await response.text(), response.headers.get('location')]
+      const request = /name="request" value="([^"]*)"/.exec(text)?.[1]
+      if (location === null && request === undefined) throw new Error(`the authorization server answers ${response.status} without a redirect`)
+      form = location === null ? new URLSearchParams({ request, answer: 'allow' }) : undefined
+      url = new URL(location ?? /action="([^"]*)"/.exec(text)[1], url)
+      if (url.href.startsWith(this.redirectUrl)) return void (this.#callback = url.searchParams)
+    }
+    throw new Error('the browser is sent round and round')
   }
 
   /** The parameters of the last redirect back to us. */

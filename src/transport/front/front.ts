@@ -11,6 +11,7 @@ import type { Backend, EndpointsOptions } from './endpoints.js'
 import { checkFraming, Gate, type Checked, type GateOptions } from './gate.js'
 import { isPreflight, preflight, shareWith } from './head.js'
 import { createListener, listen, renewTls, requests, type FrontTls, type ListenAddress } from './listener.js'
+import { Pace } from './pace.js'
 import { clientOf, Quota } from './quota.js'
 import { hasLeft } from './request.js'
 import { answerUnreadable, refusals, refuse, type Refusal } from './refusal.js'
@@ -70,6 +71,7 @@ export class HttpFront {
   #gate: Gate
   #site: Site | undefined
   readonly #visits = new Visits()
+  readonly #pace = new Pace()
   readonly #server: Server
   readonly #timers: Timers
   readonly #open = new ChurnMap<ServerResponse, Open>()
@@ -203,8 +205,22 @@ export class HttpFront {
     if (this.#options.served) logAccess(request, response, arrival, this.#options.served)
     const refused = this.#admit(request, response, arrival)
     if (refused === 'answered') return
-    if (refused) return this.#refuse(request, response, arrival, refused)
+    if (refused) return this.#refuseInTurn(request, response, arrival, refused)
     this.#checkToken(request, response, arrival)
+  }
+
+  #refuseInTurn(request: IncomingMessage, response: ServerResponse, arrival: Arrival, reason: Refusal): void {
+    this.#inTurn(response, arrival, () => this.#refuse(request, response, arrival, reason))
+  }
+
+  /** Answers a client that is not known. */
+  #inTurn(response: ServerResponse, arrival: Arrival, answer: () => void): void {
+    const wait = this.#stopping ? 0 : this.#pace.wait(clientOf(arrival))
+    if (wait === 0) return answer()
+    if (wait === undefined) return void response.destroy()
+    response.once('close', this.#timers.after(wait, () => {
+      if (!hasLeft(response)) answer()
+    }))
   }
 
   #checkToken(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
@@ -223,7 +239,7 @@ export class HttpFront {
 
   /** @param access the outcome of the check of the token */
   #enter(request: IncomingMessage, response: ServerResponse, arrival: Arrival, access: Checked): void {
-    if ('status' in access) return this.#refuse(request, response, arrival, access)
+    if ('status' in access) return this.#refuseInTurn(request, response, arrival, access)
     arrival.letIn(access)
     if (this.#stopping) return this.#refuse(request, response, arrival, refusals.stopping)
     const client = clientOf(arrival)
@@ -251,15 +267,19 @@ export class HttpFront {
     if (this.#gate.sharesWith(headers.origin)) {
       shareWith(headers.origin, response)
       if (isPreflight(request)) {
-        preflight(request, response)
+        this.#inTurn(response, arrival, () => preflight(request, response))
         return 'answered'
       }
     }
     const { backend } = this.#options
     const endpoint = this.#gate.authority && metadataOf(arrival.path)
-    if (endpoint !== undefined && backend.has(endpoint)) return this.#metadata(request, response, endpoint)
+    if (endpoint !== undefined && backend.has(endpoint)) {
+      this.#inTurn(response, arrival, () => this.#metadata(request, response, arrival, endpoint))
+      return 'answered'
+    }
     if (isPage && this.#site !== undefined) {
-      this.#visit(this.#site, request, response, arrival)
+      const site = this.#site
+      this.#inTurn(response, arrival, () => this.#visit(site, request, response, arrival))
       return 'answered'
     }
     if (isOfLogins(arrival.path)) return refusals.noEndpoint
@@ -275,15 +295,15 @@ export class HttpFront {
   }
 
   /** Answers with the metadata of an endpoint (RFC 9728, section 3.2). Pages of any origin may read it. */
-  #metadata(request: IncomingMessage, response: ServerResponse, endpoint: string): Refusal | 'answered' {
-    if (request.method !== 'GET' && request.method !== 'HEAD') return refusals.badMethod
+  #metadata(request: IncomingMessage, response: ServerResponse, arrival: Arrival, endpoint: string): void {
+    const refused = (reason: Refusal) => this.#refuse(request, response, arrival, reason)
+    if (request.method !== 'GET' && request.method !== 'HEAD') return refused(refusals.badMethod)
     const resource = this.#gate.resourceAt(endpoint)
-    if (resource === undefined) return refusals.noEndpoint
+    if (resource === undefined) return refused(refusals.noEndpoint)
     response.setHeader('access-control-allow-origin', '*')
     response.setHeader('cache-control', 'max-age=300')
     response.writeHead(200, { 'content-type': 'application/json' })
     response.end(request.method === 'HEAD' ? undefined : metadataText(resource, endpoint))
-    return 'answered'
   }
 
   #refuse(
