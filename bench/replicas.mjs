@@ -197,7 +197,7 @@ class Client {
 }
 
 const findingsIn = (at, count) => Array.from({ length: count }, (_, index) => readFileSync(join(at, `${index}.ndjson`), 'utf8').split('\n').filter(Boolean))
-  .flat().map(line => JSON.parse(line)).flatMap(({ event, findings: found }) => found.map(({ rule }) => `${event} ${rule}`))
+  .flat().map(line => JSON.parse(line)).flatMap(({ event, findings: found = [] }) => found.map(({ rule }) => `${event} ${rule}`))
   .filter(one => !/tool\/(annotations|dialect)/.test(one))
 const tally = list => Object.fromEntries([...new Set(list)].map(one => [one, list.filter(other => other === one).length]))
 const say = value => console.log(JSON.stringify(value))
