@@ -1,4 +1,5 @@
-// Replicas of `serve` behind nginx without stickiness, their state in Redis or Valkey. Needs nginx and redis-server.
+// Replicas of `serve` behind nginx, their state in Redis or Valkey. Needs nginx and redis-server. nginx sends each request to the
+// next replica; with ROUTED=1 to the one that its session id names (docs/scale.md).
 //
 //   node bench/replicas.mjs rounds [N]            sampling, elicitation, roots, progress, cancellation, subscription, resumption, N times each
 //   node bench/replicas.mjs kills [SECONDS] [RATE]  calls at a rate; a replica is killed every 5 s, the engine restarted twice
@@ -53,22 +54,28 @@ const startEngine = async port => {
 }
 const startReplica = async ({ at, url, state, port, index, words = [] }) => {
   const file = join(at, `${index}.json`)
-  writeFileSync(file, JSON.stringify({ servers: { guarded: { url } }, ...(state && { state }) }))
+  writeFileSync(file, JSON.stringify({
+    servers: { guarded: { url } }, ...(isRouted && { sessions: { replica: `relay-${index}` } }), ...(state && { state }),
+  }))
   const child = run(process.execPath, [
     cli, 'serve', '--config', file, '--listen', `127.0.0.1:${port}`, '--audit', join(at, `${index}.ndjson`), ...words,
   ])
   await listens(port)
   return child
 }
+const isRouted = process.env.ROUTED === '1'
 const startNginx = async (folder, port, replicas) => {
   const file = join(folder, 'nginx.conf')
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `${name}_temp_path ${folder}/${name};`).join(' ')
   writeFileSync(file, `daemon off; master_process off; pid ${folder}/nginx.pid; error_log ${folder}/nginx.log;
 events { worker_connections 4096; }
 http { access_log off; ${temporary}
-  upstream replicas { ${replicas.map(one => `server 127.0.0.1:${one} max_fails=1 fail_timeout=1s;`).join(' ')} keepalive 64; }
+  map $http_mcp_session_id $replicas { default any; ${isRouted ? replicas.map((_, index) => `~^relay-${index}: only-${index};`).join(' ') : ''} }
+  upstream any { ${replicas.map(one => `server 127.0.0.1:${one} max_fails=1 fail_timeout=1s;`).join(' ')} keepalive 64; }
+  ${replicas.map((own, index) => `upstream only-${index} { server 127.0.0.1:${own} max_fails=1 fail_timeout=1s; ${
+    replicas.filter(one => one !== own).map(one => `server 127.0.0.1:${one} backup;`).join(' ')} keepalive 64; }`).join(' ')}
   server { listen 127.0.0.1:${port}; client_max_body_size 32m;
-    location / { proxy_pass http://replicas; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $http_host;
+    location / { proxy_pass http://$replicas; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $http_host;
       proxy_buffering off; proxy_request_buffering off; proxy_read_timeout 1h; proxy_send_timeout 1h; } } }
 `)
   run('nginx', ['-c', file, '-p', folder])
@@ -190,7 +197,7 @@ class Client {
 }
 
 const findingsIn = (at, count) => Array.from({ length: count }, (_, index) => readFileSync(join(at, `${index}.ndjson`), 'utf8').split('\n').filter(Boolean))
-  .flat().map(line => JSON.parse(line)).flatMap(({ event, findings: found }) => found.map(({ rule }) => `${event} ${rule}`))
+  .flat().map(line => JSON.parse(line)).flatMap(({ event, findings: found = [] }) => found.map(({ rule }) => `${event} ${rule}`))
   .filter(one => !/tool\/(annotations|dialect)/.test(one))
 const tally = list => Object.fromEntries([...new Set(list)].map(one => [one, list.filter(other => other === one).length]))
 const say = value => console.log(JSON.stringify(value))

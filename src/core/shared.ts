@@ -40,8 +40,8 @@ export type SharedReply = JsonObject | 'none' | 'used' | 'unreachable'
 export interface SharedSession {
   /** The server has chosen the session's id. Nothing is kept before. */
   named(id: string): void
-  /** Never rejects. `others`: another client began the session. */
-  ask(ask: SharedAsk): Promise<SharedReply | 'others'>
+  /** Never rejects. */
+  ask(ask: SharedAsk): Promise<SharedReply>
   /** The session is in use: its state is kept longer. */
   touch(): void
 }

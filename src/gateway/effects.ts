@@ -59,9 +59,7 @@ export class Effects {
         const { share, ask } = effect
         const reply = (ask.kind === 'count' ? count?.(ask) : shared?.ask(ask)) ?? Promise.resolve('none' as const)
         if (share === undefined) return
-        // Another client's session has this session id now: nothing is kept for this session any more.
-        return void reply.then(found =>
-          dispatch({ type: 'shared', share, reply: found === 'others' ? 'none' : found }))
+        return void reply.then(found => dispatch({ type: 'shared', share, reply: found }))
       }
       case 'start-timer':
         return this.#startTimer(effect.timer, effect.ms)

@@ -1,5 +1,5 @@
 import type { SharedAsk, SharedPart, SharedReply, SharedSession } from '#core/shared.js'
-import { isObject, member, parseJson } from '#protocol/json.js'
+import { isObject, parseJson } from '#protocol/json.js'
 import { keyedHash, type Store, usedUp } from './store.js'
 
 export interface SharedSessionsOptions {
@@ -45,10 +45,9 @@ export class SharedSessions {
   /**
    * @param id the `Mcp-Session-Id`, or the authorization context of a group; undefined: the server has yet to
    *   choose it
-   * @param owner the context of the token that began the session
    */
-  session(server: string, id: string | undefined, owner: string, kind: SharedKind = 'session'): SharedSession {
-    return new KeptSession(this.#options, server, kind, id, owner)
+  session(server: string, id: string | undefined, kind: SharedKind = 'session'): SharedSession {
+    return new KeptSession(this.#options, server, kind, id)
   }
 }
 
@@ -56,7 +55,6 @@ class KeptSession implements SharedSession {
   readonly #options: SharedSessionsOptions
   readonly #server: string
   readonly #kind: SharedKind
-  readonly #owner: string
   readonly #now: () => number
   #id: string | undefined
   /** The hash of the id. */
@@ -71,7 +69,7 @@ class KeptSession implements SharedSession {
   #generation: number
 
   constructor(
-    options: SharedSessionsOptions, server: string, kind: SharedKind, id: string | undefined, owner: string,
+    options: SharedSessionsOptions, server: string, kind: SharedKind, id: string | undefined,
   ) {
     this.#options = options
     this.#server = server
@@ -79,7 +77,6 @@ class KeptSession implements SharedSession {
     this.#now = options.now ?? (() => performance.now())
     this.#touchedAt = this.#now()
     this.#generation = options.store.generation
-    this.#owner = this.#hash('owner', owner)
     if (id !== undefined) this.named(id)
   }
 
@@ -90,7 +87,7 @@ class KeptSession implements SharedSession {
     this.#forgetAll()
   }
 
-  async ask(ask: SharedAsk): Promise<SharedReply | 'others'> {
+  async ask(ask: SharedAsk): Promise<SharedReply> {
     const { store, counted } = this.#options
     if (this.#key === undefined) return 'none'
     const key = this.#keyOf(this.#key, ask.part, ask.name)
@@ -123,13 +120,12 @@ class KeptSession implements SharedSession {
       .then(() => counted?.('touch', 'ok'), () => counted?.('touch', 'failed'))
   }
 
-  async #do(store: Store, key: string, ask: SharedAsk): Promise<SharedReply | 'others'> {
+  async #do(store: Store, key: string, ask: SharedAsk): Promise<SharedReply> {
     const { ttlMs } = this.#options
     const isRequest = ask.part === 'asked' || ask.part === 'request'
     switch (ask.kind) {
       case 'keep': {
-        const value = ask.part === 'session' ? { agreed: ask.value, owner: this.#owner } : ask.value
-        const text = JSON.stringify(value)
+        const text = JSON.stringify(ask.value)
         if (text.length > longest) throw new Error('the value is too long to be kept')
         this.#learn(ask.part, key, text)
         if (isRequest) this.#open.add(key)
@@ -138,13 +134,13 @@ class KeptSession implements SharedSession {
       }
       case 'find': {
         const text = await store.get(key)
-        const reply = this.#read(ask.part, text)
+        const reply = replyOf(text)
         if (text !== undefined && isObject(reply)) this.#learn(ask.part, key, text)
         return reply
       }
       case 'take':
         this.#open.delete(key)
-        return this.#read(ask.part, await store.take(key, agedMs))
+        return replyOf(await store.take(key, agedMs))
       case 'age':
         this.#open.delete(key)
         await store.expire(key, agedMs)
@@ -176,17 +172,6 @@ class KeptSession implements SharedSession {
     for (const known of [this.#known, this.#open, this.#unkept]) known.clear()
   }
 
-  #read(part: SharedPart, text: string | undefined): SharedReply | 'others' {
-    if (text === undefined) return 'none'
-    if (text === usedUp) return 'used'
-    const value = parseJson(text)
-    if (!isObject(value)) return 'none'
-    if (part !== 'session') return value
-    if (member(value, 'owner') !== this.#owner) return 'others'
-    const agreed = member(value, 'agreed')
-    return isObject(agreed) ? agreed : 'none'
-  }
-
   /** The session's hash leads: in a cluster its keys are in one slot. */
   #keyOf(session: string, part: SharedPart, name: string): string {
     const end = name === '' ? '' : `:${this.#hash('name', session, name)}`
@@ -196,4 +181,11 @@ class KeptSession implements SharedSession {
   #hash(...parts: readonly string[]): string {
     return keyedHash(this.#options.secret, parts)
   }
+}
+
+const replyOf = (text: string | undefined): SharedReply => {
+  if (text === undefined) return 'none'
+  if (text === usedUp) return 'used'
+  const value = parseJson(text)
+  return isObject(value) ? value : 'none'
 }

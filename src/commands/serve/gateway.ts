@@ -181,7 +181,7 @@ const upstreamOf = async (
     guard: openGuard(setup, configuration, witnesses, currentRuling(parts, setup, configuration)),
     connector,
     scopes: server.scopes,
-    shared: 'url' in server ? state && ((id, owner, kind) => state.sessions.session(name, id, owner, kind)) : undefined,
+    shared: 'url' in server ? state && ((id, kind) => state.sessions.session(name, id, kind)) : undefined,
     ...('url' in server && {
       passesAuthorization: (server.upstream ?? 'passthrough') === 'passthrough' && !asksForTokens(configuration),
     }),

@@ -78,7 +78,6 @@ export const refusals = {
   manyRequests: refusal(503, 'Too many requests are open', retry),
   manySessions: refusal(503, 'There are too many sessions', retry),
   manyBytes: refusal(503, 'There is no room for this body: too much of others is waiting', retry),
-  noState: refusal(503, 'The state that the replicas share cannot be reached', retry),
   loop: refusal(508, 'The request has been here before: a server leads back to this relay'),
 } satisfies Record<string, Refusal>
 

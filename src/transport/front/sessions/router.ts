@@ -34,7 +34,7 @@ export interface Endpoint {
    * @param kind `group`: `id` is the authorization context of clients that send no session id
    */
   shared?:
-    ((id: string | undefined, owner: string, kind: 'session' | 'group') => SharedSession) | undefined
+    ((id: string | undefined, kind: 'session' | 'group') => SharedSession) | undefined
   /**
    * Called for each new session, before its first event. It starts the session's transport, now or later.
    * @returns resolves when the session's process has ended; nothing where it has none
@@ -227,18 +227,12 @@ export class SessionRouter {
   /**
    * Asks the shared state for a session that this relay does not know; undefined: there is nothing to ask.
    */
-  askReplicas(arrival: Arrival): Promise<Refusal | AgreedElsewhere> | undefined {
+  askReplicas(arrival: Arrival): Promise<AgreedElsewhere> | undefined {
     const { sessionId, modern } = arrival
     if (this.isStdio || modern || sessionId === undefined || this.sessionOf(arrival)) return undefined
     if (this.#emptied !== undefined) return undefined
-    const owner = this.#ownerOf(arrival)
-    return this.#endpoint.shared?.(sessionId, owner, 'session')
-      .ask({ kind: 'find', part: 'session', name: '' }).then(agreed => {
-        if (agreed === 'others') return refusals.noSession
-        // The owner of the session is unknown, so the request is refused.
-        if (agreed === 'unreachable' && owner !== '') return refusals.noState
-        return { agreed: isObject(agreed) ? agreed : undefined }
-      })
+    return this.#endpoint.shared?.(sessionId, 'session').ask({ kind: 'find', part: 'session', name: '' })
+      .then(agreed => ({ agreed: isObject(agreed) ? agreed : undefined }))
   }
 
   /** The request's headers as the server may see them. */
@@ -254,9 +248,8 @@ export class SessionRouter {
    */
   find(
     arrival: Arrival, modern: boolean, frame?: Frame,
-    elsewhere: Refusal | AgreedElsewhere = { agreed: undefined },
+    elsewhere: AgreedElsewhere = { agreed: undefined },
   ): Destination | Refusal {
-    if ('status' in elsewhere) return elsewhere
     if (modern) {
       const refused = this.isStdio && frame ? checkModern(arrival.version, frame) : undefined
       return refused ?? this.#groupSession('modern', arrival)
@@ -329,9 +322,9 @@ export class SessionRouter {
     const generation = this.#generation
     const owner = this.#ownerOf(arrival)
     const shared = kind === 'own' ? undefined : kind === 'stateless'
-      ? endpoint.shared?.(arrival.context(this.#contextSource), owner, 'group')
+      ? endpoint.shared?.(arrival.context(this.#contextSource), 'group')
       // A session that begins here has no id until the server chooses one.
-      : endpoint.shared?.(joined && arrival.sessionId, owner, 'session')
+      : endpoint.shared?.(joined && arrival.sessionId, 'session')
     const session: FrontSession = new FrontSession(kind, id, owner, {
       idle: idle => {
         const isOld = generation < this.#generation

@@ -536,7 +536,7 @@ t.test('while a session is paused, the bodies of its requests are not read', asy
 
 t.test('what replicas share of a session has the id that the server gives it', async t => {
   const names: (readonly [id: string | undefined, kind: string])[] = []
-  const shared = (id: string | undefined, _: string, kind: string) => {
+  const shared = (id: string | undefined, kind: string) => {
     names.push([id, kind])
     return { named: () => undefined, touch: () => undefined, ask: () => Promise.resolve('none' as const) }
   }
