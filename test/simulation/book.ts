@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { Message } from './actors/server.js'
 import type { World } from './world.js'
 
 /** The longest time of a listing by the relay, in milliseconds. */
@@ -91,7 +92,7 @@ interface Response {
 /** A notification of a server, and whether its client got it. */
 export interface Notice {
   readonly marker: string
-  readonly kind: 'changed' | 'log' | 'progress'
+  readonly kind: 'changed' | 'log' | 'progress' | 'question'
   /** The request or stream that it was sent for. */
   readonly to: string
   readonly order: number
@@ -100,14 +101,40 @@ export interface Notice {
   isOff: boolean
 }
 
+/** A request of a server to a client, in its session, and what became of it. */
+export interface Question {
+  readonly id: string
+  readonly marker: string
+  /** The server. */
+  readonly of: string
+  readonly client: string
+  /** The JSON text of the client's answer; undefined: it gave none. */
+  given: string | undefined
+  /** The answer need not arrive: the client has left. */
+  isOff: boolean
+  /** How often the server got an answer. */
+  answers: number
+}
+
 /** Everything that was asked and said, to compare with what arrives. */
 export class Book {
   readonly asked = new Map<string, Asked>()
   readonly notices: Notice[] = []
+  readonly questions = new Map<string, Question>()
+  /** The clients that have declared that servers may ask them. */
+  readonly declaring = new Set<string>()
+  /** The relay may have forgotten what was declared and asked. */
+  isForgetful = (): boolean => false
   readonly #world: World
+  #last = 0
 
   constructor(world: World) {
     this.#world = world
+  }
+
+  /** A number that no other message has. */
+  next(): number {
+    return (this.#last += 1)
   }
 
   get step(): number {
@@ -174,6 +201,50 @@ export class Book {
     for (const { marker, kind, to, isGot, isOff } of this.notices) {
       if (isGot || isOff || (kind === 'changed' ? !hears(to) : this.asked.get(to)?.isLoose !== false)) continue
       this.#world.violate(`${kind} reaches`, `${marker} to ${to} has not arrived`)
+    }
+  }
+
+  /** A server has sent a request to the client of a call. Undeclared ones are answered by the relay. */
+  asks(id: string, marker: string, of: string, { marker: to, client }: Asked): void {
+    this.questions.set(id, { id, marker, of, client, given: undefined, isOff: false, answers: 0 })
+    if (this.declaring.has(client) && !this.isForgetful())
+      this.notices.push({ marker, kind: 'question', to, order: 0, isGot: false, isOff: false })
+  }
+
+  /** A client has got a request of a server. */
+  asksClient(id: string, client: string): void {
+    const question = this.questions.get(id)
+    if (question?.client !== client) this.#world.violate('own bytes', `${client} gets the request ${id} of another`)
+    if (this.isStrict && !this.declaring.has(client) && !this.isForgetful())
+      this.#world.violate('declared', `${client} is asked ${id}, and has not declared that it may be`)
+  }
+
+  /** A server has got an answer. */
+  questionAnswered({ id, result, error }: Message): void {
+    const question = this.questions.get(String(id))
+    if (question === undefined)
+      return this.#world.violate('one answer of clients', `a server gets an answer to ${id}, which it has not asked`)
+    question.answers += 1
+    if (!this.isStrict || this.isForgetful()) return
+    if (question.answers > 1) this.#world.violate('one answer of clients', `${question.marker} is answered twice`)
+    if (error === undefined && JSON.stringify(result) !== question.given)
+      this.#world.violate('own bytes', `${question.marker} gets what its client has not said: ${JSON.stringify(result)}`)
+    if (error !== undefined && this.declaring.has(question.client))
+      this.#world.violate('answer of clients reaches', `${question.marker} gets an error: ${JSON.stringify(error)}`)
+  }
+
+  /** Its answers may be lost. */
+  dismissQuestions(client: string): void {
+    for (const question of this.questions.values()) if (question.client === client) question.isOff = true
+  }
+
+  /** Each answer of a client has reached the server, and the relay's that of each undeclared request. */
+  checkQuestions(isRunning: (server: string) => boolean): void {
+    if (this.isForgetful()) return
+    for (const { marker, of, client, given, isOff, answers } of this.questions.values()) {
+      const isDue = given !== undefined || (this.isStrict && !this.declaring.has(client))
+      if (isDue && !isOff && answers === 0 && isRunning(of))
+        this.#world.violate('answer of clients reaches', `${marker} of ${of} has no answer`)
     }
   }
 

@@ -40,7 +40,8 @@ const found = (folder: string, world: WorldName): Promise<string | undefined> =>
       if (isFound || (await play(world, seed)).violations.length > 0) return
       isFound = true
       resolve(`${invariant}, seed ${seed}`)
-      child.kill()
+      // Relay processes ignore the signals that would end them politely.
+      child.kill('SIGKILL')
     })
   })
   child.on('exit', code => void before.then(() => resolve(code === 0 || code === null ? undefined : `${broken}: ${said.slice(0, 200)}`)))

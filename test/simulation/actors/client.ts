@@ -1,4 +1,4 @@
-import type { Asked, Book } from '../book.js'
+import type { Asked, Book, Question } from '../book.js'
 import { HttpAsk, type HttpQuestion } from '../http.js'
 import type { Gateway } from '../worlds/gateway.js'
 import type { Action, Actor } from '../world.js'
@@ -29,6 +29,8 @@ export interface ClientKind {
   readonly isImpatient: boolean
   readonly isLong: boolean
   readonly logs: boolean
+  /** Servers may ask it. */
+  readonly declares: boolean
 }
 
 /** A client over HTTP: one request on each connection. */
@@ -47,7 +49,9 @@ export class ClientActor implements Actor {
   constructor(
     readonly name: string, readonly world: Gateway, readonly book: Book, readonly kind: ClientKind,
     readonly address: string,
-  ) {}
+  ) {
+    if (kind.declares) book.declaring.add(name)
+  }
 
   get #path(): string {
     return `/${this.kind.server}/mcp`
@@ -93,6 +97,12 @@ export class ClientActor implements Actor {
       for (const { asked } of pending) {
         if (asked?.method === 'tools/call' && !asked.isCancelled)
           add(`cancels ${asked.marker}`, 0.15, () => this.#cancel(asked))
+      }
+      for (const question of this.book.questions.values()) {
+        const { id, marker, client, given } = question
+        const isOwn = client === this.name && this.#questions.has(id)
+        if (isOwn && given === undefined) add(`answers ${marker}`, 1, () => this.#reply(question))
+        else if (isOwn || client !== this.name) add(`answers ${marker} too`, 0.05, () => this.#reply(question))
       }
     }
     for (const one of this.open) {
@@ -160,7 +170,7 @@ export class ClientActor implements Actor {
     const pad = this.kind.isLong && chance > 0.6 ? 'x'.repeat(150_000) : ''
     const params = {
       ...(method === 'initialize' && {
-        protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: this.name, version: '1' },
+        protocolVersion: '2025-11-25', capabilities: this.kind.declares ? { roots: {}, elicitation: {} } : {}, clientInfo: { name: this.name, version: '1' },
       }),
       ...(method === 'subscriptions/listen' && { notifications: { toolsListChanged: true } }),
       ...(tool !== undefined && { name: tool, arguments: { m: marker, ...(pad !== '' && { pad }) } }),
@@ -168,6 +178,16 @@ export class ClientActor implements Actor {
     }
     const kind = method === 'initialize' ? 'initialize' : method === 'subscriptions/listen' ? 'stream' : 'request'
     this.#post(kind, JSON.stringify({ jsonrpc: '2.0', id, method, params }), asked, method, tool)
+  }
+
+  /** The requests of servers that it has got. */
+  readonly #questions = new Set<string>()
+
+  #reply(question: Question): void {
+    const { id, client } = question
+    const result = { roots: [], _meta: { m: `<<${this.name}-${id}>>` } }
+    if (client === this.name) question.given = JSON.stringify(result)
+    this.#post('notification', JSON.stringify({ jsonrpc: '2.0', id, result }), undefined)
   }
 
   #cancel(asked: Asked): void {
@@ -212,6 +232,7 @@ export class ClientActor implements Actor {
     this.#isBeginning = false
     for (const { asked } of this.open) if (asked) asked.isLoose = true
     this.book.dismiss(`/${this.name}`)
+    this.book.dismissQuestions(this.name)
     for (const { asked } of this.open) if (asked) this.book.dismiss(asked.marker)
   }
 
@@ -231,6 +252,7 @@ export class ClientActor implements Actor {
   #leave(one: Open): void {
     if (one.kind === 'initialize') this.#left.push(one)
     one.http.leave()
+    this.book.dismissQuestions(this.name)
     // What was sent to a connection that breaks is lost.
     this.book.dismiss(`/${this.name}`)
     this.#broken.push(one.http)
@@ -271,6 +293,7 @@ export class ClientActor implements Actor {
 
   #status({ asked, token, begun, http }: Open, status: number): void {
     if (status >= 400 && asked) asked.isLoose = true
+    if (status === 401 || status === 404 || status === 503) this.book.dismissQuestions(this.name)
     if (status === 404 && this.session !== undefined && http.session === this.session.id) {
       const age = this.world.clock.time - this.session.usedAt
       if (age < this.world.idleMs * idlePart && this.world.sessionsLast(this))
@@ -302,7 +325,10 @@ export class ClientActor implements Actor {
       return
     }
     this.#markers(text, one)
-    if (message.method !== undefined) return this.book.noticed(message.method, message.params)
+    if (message.method !== undefined) {
+      if (message.id !== undefined) this.#asks(String(message.id))
+      return this.book.noticed(message.method, message.params)
+    }
     const asked = one.asked ?? this.#elsewhere(message)
     if (asked === undefined || (message.id !== asked.id && message.id !== null)) {
       if (asked?.isLoose === false)
@@ -310,6 +336,11 @@ export class ClientActor implements Actor {
       return
     }
     if ((one.http.status ?? 0) < 400) this.book.answered(asked, message as never)
+  }
+
+  #asks(id: string): void {
+    this.#questions.add(id)
+    this.book.asksClient(id, this.name)
   }
 
   /** A response on another stream than its request's. */

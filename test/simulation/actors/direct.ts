@@ -1,6 +1,6 @@
 import { type Exchange, stdioExchange } from '#core/event.js'
 import type { Frame } from '#protocol/frame.js'
-import { type Asked, Tools, type Book } from '../book.js'
+import { type Asked, type Question, Tools, type Book } from '../book.js'
 import type { SessionWorld } from '../worlds/session.js'
 import type { Action, Actor } from '../world.js'
 import { logLevelOf, type Manners, type Message, type Received, ServerActor } from './server.js'
@@ -61,7 +61,7 @@ export class DirectServer extends ServerActor {
   }
 
   #changed(exchange: Exchange, to: string): void {
-    const order = (ServerActor.orders += 1)
+    const order = this.book.next()
     this.book.notices.push({ marker: `changed${order}`, kind: 'changed', to, order, isGot: false, isOff: false })
     this.#direct.serverSide.say(exchange, {
       method: 'notifications/tools/list_changed', params: { _meta: { m: `<<changed${order}>>` } },
@@ -80,7 +80,9 @@ export class DirectClient implements Actor {
 
   constructor(
     readonly name: string, readonly world: SessionWorld, readonly isModern: boolean, readonly leaves: boolean,
+    readonly declares: boolean,
   ) {
+    if (declares) world.book.declaring.add(name)
     this.#isReady = isModern
     this.#id = Number(name.slice(1)) * 1000
   }
@@ -104,6 +106,11 @@ export class DirectClient implements Actor {
     if (this.#waiting.size < 4) {
       add('lists', 0.7, () => this.#ask('tools/list', undefined))
       for (const tool of ['t0', 't1']) add(`calls ${tool}`, 1.5, chance => this.#ask('tools/call', tool, chance.next()))
+    }
+    for (const question of this.#book.questions.values()) {
+      const { id, marker, given } = question
+      if (!this.#questions.has(id)) add(`answers ${marker} before it is asked`, 0.1, () => this.#reply(question, true))
+      else add(`answers ${marker}${given === undefined ? '' : ' again'}`, given === undefined ? 1 : 0.1, () => this.#reply(question))
     }
     const listens = [...this.#open.values()].some(({ method }) => method === 'subscriptions/listen')
     if (this.isModern && !listens) add('subscribes', 1, () => this.#ask('subscriptions/listen', undefined))
@@ -134,7 +141,7 @@ export class DirectClient implements Actor {
     if (this.isModern) this.#open.set(exchange, asked)
     this.world.clientSide.say(exchange, { id, method, params: {
       ...(method === 'initialize' && {
-        protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: this.name, version: '1' },
+        protocolVersion: '2025-11-25', capabilities: this.declares ? { roots: {}, elicitation: {} } : {}, clientInfo: { name: this.name, version: '1' },
       }),
       ...(method === 'subscriptions/listen' && { notifications: { toolsListChanged: true } }),
       ...(tool !== undefined && { name: tool, arguments: { m: marker } }),
@@ -146,6 +153,16 @@ export class DirectClient implements Actor {
         }),
       },
     } })
+  }
+
+  /** The requests of the server that it has got. */
+  readonly #questions = new Set<string>()
+
+  /** @param isGuess it answers something that it was not asked */
+  #reply(question: Question, isGuess = false): void {
+    const result = { roots: [], _meta: { m: `<<${this.name}-${question.id}>>` } }
+    if (!isGuess) question.given = JSON.stringify(result)
+    this.world.clientSide.say(stdioExchange, { id: isGuess ? `${question.id}x` : question.id, result })
   }
 
   #cancel(asked: Asked): void {
@@ -180,7 +197,13 @@ export class DirectClient implements Actor {
     const message = JSON.parse(text) as Message
     this.#book.owned(text, `${this.name} ${on?.marker ?? ''}`, marker =>
       (on === undefined ? marker.startsWith(`${this.name}-`) : marker === on.marker))
-    if (message.method !== undefined) return this.#book.noticed(message.method, message.params)
+    if (message.method !== undefined) {
+      if (message.id !== undefined) {
+        this.#questions.add(String(message.id))
+        this.#book.asksClient(String(message.id), this.name)
+      }
+      return this.#book.noticed(message.method, message.params)
+    }
     const asked = on ?? this.#waiting.get(Number(message.id))
     if (asked === undefined || asked.id !== message.id) {
       // A late answer to what was cancelled passes to nobody.

@@ -55,12 +55,14 @@ export interface Manners {
   /** HTTP: answers on another stream. */
   readonly wanders: boolean
   readonly eventIds: boolean
+  /** Asks its clients. */
+  readonly asks: boolean
 }
 
 export const mannersBy = (chance: Chance): Manners => ({
   isThreaded: chance.is(0.6), changes: chance.is(0.6), lies: chance.is(0.4), isNoisy: chance.is(0.25),
   answersTwice: chance.is(0.15), forgets: chance.is(0.2), isLong: chance.is(0.25), dies: chance.is(0.1),
-  logs: chance.is(0.4), wanders: chance.is(0.3), eventIds: chance.is(0.3),
+  logs: chance.is(0.4), wanders: chance.is(0.3), eventIds: chance.is(0.3), asks: chance.is(0.3),
 })
 
 /** What every server does, over whatever connection. */
@@ -68,7 +70,6 @@ export abstract class ServerActor implements Actor {
   readonly open: Received[] = []
   #answered: Received | undefined
   #number = 0
-  static orders = 0
 
   constructor(
     readonly name: string, readonly world: World, readonly book: Book, readonly tools: Tools,
@@ -94,7 +95,10 @@ export abstract class ServerActor implements Actor {
   abstract readonly isRunning: boolean
 
   receive(message: Message, more: object = {}): Received | undefined {
-    if (message.method === undefined) return undefined
+    if (message.method === undefined) {
+      this.book.questionAnswered(message)
+      return undefined
+    }
     if (message.method === 'notifications/cancelled') {
       const one = this.open.find(({ message: { id } }) => id === message.params?.['requestId'])
       if (one !== undefined) one.isCancelled = true
@@ -152,6 +156,13 @@ export abstract class ServerActor implements Actor {
         actions.push({ label: `${of}: logs`, weight: 0.5, act: () => this.#log(one) })
         if (metaOf(one.message)['progressToken'] !== undefined)
           actions.push({ label: `${of}: progress`, weight: 0.5, act: () => this.#progress(one) })
+      }
+    }
+    if (manners.asks) {
+      for (const one of this.open) {
+        const { asked, message: { method }, name: of, isCancelled } = one
+        if (asked === undefined || method !== 'tools/call' || isCancelled || this.isModern(one)) continue
+        actions.push({ label: `${name} ${method} ${of}: asks`, weight: 0.5, act: chance => this.#ask(one, asked, chance) })
       }
     }
     if (manners.changes) actions.push(...this.#changes())
@@ -237,11 +248,23 @@ export abstract class ServerActor implements Actor {
     if (!isSent) this.#unsend()
   }
 
+  #ask(one: Received, asked: Asked, chance: Chance): void {
+    const id = `q${this.book.next()}`
+    const marker = `${one.marker}.${id}`
+    const _meta = { m: `<<${marker}>>` }
+    const requestedSchema = { type: 'object', properties: {} }
+    const isSent = this.tell(one, { id, ...(chance.is(0.5)
+      ? { method: 'roots/list', params: { _meta } }
+      : { method: 'elicitation/create', params: { message: 'well?', requestedSchema, _meta } }),
+    })
+    if (isSent) this.book.asks(id, marker, this.name, asked)
+  }
+
   #progress(one: Received): void {
     const notice = this.#notice('progress', one)
     const isSent = this.tell(one, {
       method: 'notifications/progress',
-      params: { progressToken: metaOf(one.message)['progressToken'], progress: ServerActor.orders, message: `<<${notice}>>` },
+      params: { progressToken: metaOf(one.message)['progressToken'], progress: this.book.next(), message: `<<${notice}>>` },
     })
     if (!isSent) this.#unsend()
   }
@@ -251,7 +274,7 @@ export abstract class ServerActor implements Actor {
   }
 
   #notice(kind: 'log' | 'progress', one: Received): string {
-    const order = (ServerActor.orders += 1)
+    const order = this.book.next()
     const marker = `${one.marker}.${kind}${order}`
     this.book.notices.push({ marker, kind, to: one.marker ?? '', order, isGot: false, isOff: false })
     return marker

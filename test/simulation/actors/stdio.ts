@@ -179,7 +179,7 @@ export class StdioActor extends ServerActor {
   }
 
   #changed(to: string, subscription: Message['id']): void {
-    const order = (ServerActor.orders += 1)
+    const order = this.book.next()
     const marker = `changed${order}`
     const isOff = this.world.isBreaking?.(this.client ?? '') === true
     this.book.notices.push({ marker, kind: 'changed', to, order, isGot: false, isOff })

@@ -227,7 +227,7 @@ export class HttpActor extends ServerActor {
   }
 
   #changed(exchange: Exchange, to: string, subscription: Message['id']): void {
-    const order = (ServerActor.orders += 1)
+    const order = this.book.next()
     this.book.notices.push({ marker: `changed${order}`, kind: 'changed', to, order, isGot: false, isOff: false })
     this.#event(exchange, JSON.stringify({
       jsonrpc: '2.0', method: 'notifications/tools/list_changed',

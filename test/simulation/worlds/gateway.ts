@@ -76,6 +76,9 @@ export class Gateway extends World {
       maxProcesses: 3, bufferedBytes: 400_000, judgedBytes: chance.is(0.5) ? 3_000_000 : 64_000,
     }
     this.book.isStrict = this.settings.policy === 'standard'
+    // Shared state may be lost, and a session in front of an HTTP server is forgotten when nobody uses it.
+    this.book.isForgetful = () => this.relays.hasFailed || this.settings.hasState ||
+      (this.settings.servers.get('a') === 'http' && this.clock.time >= this.settings.idleMs * 0.9)
     this.processes = new Processes(this, this.book, () => this.manners)
     this.relays = new RelayProcesses(this)
     this.store = new SlowStore(this)
@@ -164,7 +167,7 @@ export class Gateway extends World {
         : hasJwts ? jwt(chance.is(0.5) ? 'real' : 'forged') : undefined
       const client = new ClientActor(`c${number}`, this, this.book, {
         isModern: isMixed ? chance.is(0.5) : isModern, server: 'a', authorization: token, isImpatient, isLong,
-        logs: this.manners.logs,
+        logs: this.manners.logs, declares: chance.is(0.7),
       }, `10.0.0.${number}`)
       this.clients.push(client)
       this.actors.push(client)
@@ -248,7 +251,10 @@ export class Gateway extends World {
       if (!isLoose && !isAnswered && method !== 'subscriptions/listen')
         this.violate('one answer', `${marker} (${method}) has no answer`)
     }
-    if (!this.relays.hasFailed) this.book.checkNotices(to => this.#hears(to))
+    if (this.relays.hasFailed) return
+    this.book.checkNotices(to => this.#hears(to))
+    const isRunning = (server: string) => this.processes.running.some(({ name }) => name === server)
+    this.book.checkQuestions(server => this.upstreams.has(server) || isRunning(server))
   }
 
   /** Whether a client still waits for notifications to here. */
@@ -257,8 +263,9 @@ export class Gateway extends World {
     const open = this.clients.flatMap(client => client.open)
     if (open.some(({ name }) => name === to)) return asked?.isLoose !== true
     const process = this.processes.running.find(({ name }) => to.startsWith(`${name}/`))
-    return this.clients.some(({ session, kind: { authorization } }) =>
-      session !== undefined && session.begun === process?.begun && this.operator?.isRevoked(authorization) !== true)
+    const isRevoked = (client: ClientActor) => this.operator?.isRevoked(client.kind.authorization) === true
+    return this.clients.some(client =>
+      client.session !== undefined && client.session.begun === process?.begun && !isRevoked(client))
   }
 
   /** When everything was answered, sessions held no bytes of results: none are freed by their end. */

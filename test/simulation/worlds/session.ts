@@ -130,7 +130,7 @@ export class SessionWorld extends World {
       Object.entries(this.#manners).filter(([, is]) => is === true).map(([name]) => name).join(' '))
     this.actors.push(this.server)
     for (let number = 1; number <= count; number++) {
-      const client = new DirectClient(`c${number}`, this, this.isGroup, chance.is(0.3))
+      const client = new DirectClient(`c${number}`, this, this.isGroup, chance.is(0.3), chance.is(0.7))
       this.clients.push(client)
       this.actors.push(client)
     }
@@ -165,6 +165,7 @@ export class SessionWorld extends World {
     if (this.seed % 7 > 0) {
       await this.rest(8000)
       for (const client of this.clients) client.checkAnswers()
+      this.book.checkQuestions(() => true)
       this.book.checkNotices(to => this.book.asked.get(to)?.isLoose !== true)
     }
     this.book.isShaky = true
