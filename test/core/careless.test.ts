@@ -161,7 +161,8 @@ t.test('each keyword with each value that it may not have', t => {
   // Named arguments; a reference to the network; another type than object, which is that of an argument.
   t.same(gone.filter(one => !/"properties":\[[^\]]|"\$ref":"[xy]|Ref":"x|^\{"type":(?:null|\[)/.test(one)), [])
   t.ok(broken.length > 900, `${broken.length} broken`)
-  const mended = broken.flatMap(({ name }) => (name === undefined ? [] : compat.get(name) ?? []))
+  const names = new Set(broken.map(({ name }) => name))
+  const mended = [...compat.values()].filter(({ name }) => names.has(name))
   t.equal(listedUnder('standard', mended).size, mended.length, 'what is shown is right')
   t.end()
 })
