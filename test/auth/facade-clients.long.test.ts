@@ -93,7 +93,7 @@ const sdk2 = ({ Client, StreamableHTTPClientTransport }: typeof v2): Sdk => sdk(
   }
 })
 
-/** A folder with more clients: `npm install sdk120@npm:@modelcontextprotocol/sdk@1.20 mcp-remote`. */
+/** A folder with more clients: `npm install sdk120@npm:@modelcontextprotocol/sdk@1.20 mcp-remote @ai-sdk/mcp`. */
 const more = process.env['MCP_CUSTOMS_TEST_CLIENTS']
 
 void t.test('clients log in by the URL of the relay, in front of a server that checks the audience', async t => {
