@@ -1,6 +1,6 @@
 import t from 'tap'
 import { clients } from '#clients/known.js'
-import { planInstall, planUninstall, type Wrapped } from '#clients/plan.js'
+import { planInstall, planRelax, planUninstall, type Wrapped } from '#clients/plan.js'
 import { isChange, type Plan } from '#clients/steps.js'
 import { describePlan } from '#commands/install/command.js'
 import { plainStyle } from '#inspect/terminal.js'
@@ -263,4 +263,19 @@ t.test('what was wrapped by hand, or twice, is taken off too', async t => {
 t.test('a server that is not wrapped is nothing for uninstall', async t => {
   const plan = planUninstall(source(entry({ command: 'a' })), removing([]))
   t.match(stepsOf(plan), [['done', 'does not run under mcp-customs']])
+})
+
+t.test('a tool of a wrapped server is relaxed in its entry, and the entry gets its old bytes back', async t => {
+  const before = installed({ command: 'node', args: ['a.js'] }).text
+  const wanted = removing([])
+  const made = planRelax(source(before), wanted, 'get_price', false)
+  t.match(stepsOf(made), [['rewrap', 'one']])
+  t.match(JSON.parse(made.text), { mcpServers: { one: { args: /--relax=get_price/ } } })
+  const all = planRelax(source(made.text), wanted, '*', false)
+  t.match(all.text, /"--relax=get_price", "--relax=\*"/)
+  t.match(stepsOf(planRelax(source(made.text), wanted, 'get_price', false)), [['done', 'is relaxed already']])
+  const back = planRelax(source(planRelax(source(all.text), wanted, '*', true).text), wanted, 'get_price', true)
+  t.equal(back.text, before)
+  t.match(stepsOf(planRelax(source(before), wanted, 'get_price', true)), [['done', 'is not relaxed']])
+  t.match(stepsOf(planRelax(source(entry({ command: 'node' })), wanted, 'x', false)), [['left', /does not run under/]])
 })

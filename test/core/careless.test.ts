@@ -153,16 +153,52 @@ t.test('each keyword with each value that it may not have', t => {
   const listedUnder = (preset: Preset, tools: readonly JsonObject[]) => {
     const { result } = exchanged(under(preset), { method: 'tools/list' }, { tools })
     const listed = (result as { tools: readonly JsonObject[] }).tools
-    return new Map(listed.map(one => [one['name'], one]))
+    return new Map(listed.map(one => [String(one['name']), one]))
   }
   const [standard, compat] = [listedUnder('standard', sent), listedUnder('compat', sent)]
-  const broken = sent.filter(({ name }) => !standard.has(name))
-  const gone = broken.filter(({ name }) => !compat.has(name)).map(one => JSON.stringify(one['inputSchema']))
+  const broken = sent.filter(({ name }) => !standard.has(String(name)))
+  const gone = broken.filter(({ name }) => !compat.has(String(name))).map(one => JSON.stringify(one['inputSchema']))
   // Named arguments; a reference to the network; another type than object, which is that of an argument.
   t.same(gone.filter(one => !/"properties":\[[^\]]|"\$ref":"[xy]|Ref":"x|^\{"type":(?:null|\[)/.test(one)), [])
   t.ok(broken.length > 900, `${broken.length} broken`)
-  const names = new Set(broken.map(({ name }) => name))
-  const mended = [...compat.values()].filter(({ name }) => names.has(name))
+  const mended = [...compat].flatMap(([name, one]) => (standard.has(name) ? [] : [one]))
   t.equal(listedUnder('standard', mended).size, mended.length, 'what is shown is right')
+  t.end()
+})
+
+t.test('settings of every tool hold for each that has none of its own', t => {
+  const sent = { content: [text('1')], structuredContent: { n: '1' } }
+  const asked = (tools: ReadonlyMap<string, ToolSetting>) =>
+    exchanged(under('strict', { tools }), { method: 'tools/call', params: { name: 'a', arguments: {} } }, sent, [tool(counting)])
+  t.same(asked(new Map([['*', settings({ relaxed: true })]])).result, { content: [text('1')] })
+  t.same(asked(new Map([['*', settings({ outputSchema: true })]])).result, sent)
+  t.match(asked(new Map([['*', settings({ relaxed: true })], ['a', settings({ relaxed: false })]])).result, { isError: true })
+  t.match(asked(new Map([['*', settings({ denied: true })], ['a', settings({ relaxed: true })]])).result, { isError: true })
+  t.end()
+})
+
+t.test('params that PHP and other serialisers write for nothing', t => {
+  const rows = [
+    ['{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}', '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}'],
+    ['{"jsonrpc":"2.0","id":1,"method":"tools/list","params":null}', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'],
+    ['{"jsonrpc":"2.0","method":"notifications/initialized","params":[]}', '{"jsonrpc":"2.0","method":"notifications/initialized","params":{}}'],
+    ['{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"a","arguments":[],"_meta":null}}', '{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"a","arguments":{}}}'],
+  ] as const
+  const sentOn = (setting: Setting, from: 'client' | 'server', line: string) => {
+    const made = new Script(setting).begin([])
+    made[from](line)
+    return made.raw.filter(({ to }) => to !== from).at(-1)?.bytes
+  }
+  for (const [sent, got] of rows) {
+    t.equal(sentOn(under('compat'), 'client', sent), got)
+    t.equal(sentOn(under('observe'), 'client', sent), sent)
+    const isWellFormed = sent.includes('prompts/get')
+    t.equal(sentOn(under('standard'), 'client', sent), isWellFormed ? sent : undefined)
+    const names = { allow: ['a'] }
+    t.equal(sentOn(under('compat', { names }), 'client', sent), isWellFormed ? sent : undefined, 'where access is restricted')
+  }
+  const ping = '{"jsonrpc":"2.0","id":"p","method":"ping","params":[]}'
+  t.equal(sentOn(under('compat'), 'server', ping), ping.replace('[]', '{}'))
+  t.equal(sentOn(under('compat'), 'client', '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":["x"]}'), undefined)
   t.end()
 })
