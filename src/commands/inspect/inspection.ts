@@ -133,7 +133,8 @@ const serverOpener = async (
   const options = { ...commandLineOf(server), limits, stopMs }
   return () => {
     tail.clear()
-    return stdioServer({ ...options, stderr: stream => stream.on('data', tail.add) })
+    const warn = (message: string) => process.stderr.write(`${message}\n`)
+    return stdioServer({ ...options, warn, stderr: stream => stream.on('data', tail.add) })
   }
 }
 
