@@ -270,7 +270,9 @@ t.test('lines of a turn that the stream does not take are each told to be lost',
 t.test('a stream that begins with Content-Length is framed by it, as long as it goes on so', t => {
   const framed = (...messages: readonly string[]) =>
     messages.map(text => `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`).join('')
-, framed('{"a":1}', '{}', '"é😀"'), ['{"a":1}', '{}', '"é😀"']],
+  const [long, odd] = [`"${'x'.repeat(limit)}"`, 'x'.repeat(2000)]
+  const cases = [
+    ['messages', framed('{"a":1}', '{}', '"é😀"'), ['{"a":1}', '{}', '"é😀"']],
     ['line ends in a message', framed('{\n"a":\n1}', '{}'), ['{\n"a":\n1}', '{}']],
     ['further fields', 'Content-Length: 2\r\nContent-Type: text\r\n\r\n{}', ['{}']],
     ['bare line feeds, other letters', 'content-length:2\n\n{}CONTENT-LENGTH: 3\n\n"a"', ['{}', '"a"']],
