@@ -133,8 +133,7 @@ const serverOpener = async (
   const options = { ...commandLineOf(server), limits, stopMs }
   return () => {
     tail.clear()
-    const warn = (message: string) => process.stderr.write(`${message}\n`)
-    return stdioServer({ ...options, warn, stderr: stream => stream.on('data', tail.add) })
+    return stdioServer({ ...options, stderr: stream => stream.on('data', tail.add) })
   }
 }
 

@@ -170,11 +170,12 @@ export class LineSplitter {
       rest = this.#head.length === 0 ? rest : Buffer.concat([this.#head, rest])
       const end = /\r?\n\r?\n/.exec(rest.toString('latin1', 0, maxHead))
       const length = lengthIn(rest)
+      const isHead = length !== undefined || !rest.includes(lineFeed)
       if (end !== null && length !== undefined) {
         this.#head = noBytes
         this.#left = length
         rest = rest.subarray(end.index + end[0].length)
-      } else if (rest.length < maxHead && end === null && (length !== undefined || !rest.includes(lineFeed))) {
+      } else if (isHead && end === null && rest.length < maxHead) {
         this.#head = rest
         return
       } else {

@@ -52,6 +52,10 @@ const byLength =
   'of stdout. Its messages are read all the same. If it answers nothing, it waits for such a head itself: ' +
   'look for an option of the server (often called stdio framing or newline), or tell its author'
 
+const noisy =
+  'the server writes noise to stdout, where only messages belong. It concerns no request and is on record; ' +
+  'logs belong on stderr'
+
 /** Faces an MCP server that is a child process. */
 export const stdioServer = (options: StdioServerOptions): StdioServer => new ServerProcess(options)
 
@@ -68,6 +72,8 @@ class ServerProcess implements StdioServer {
   #isStderrRead = true
   /** The stream has turned out to be framed by Content-Length, and no message has come since. */
   #isByLength = false
+  /** It has written something else than messages to its stdout. */
+  #isNoisy = false
   #linger: (() => void) | undefined
   #ended = false
   #resolveEnded = () => {}
@@ -108,12 +114,18 @@ class ServerProcess implements StdioServer {
   }
 
   #received(frame: Frame): void {
+    const { message, faults } = frame
+    const isText = message.kind === 'unusable' && message.keys.length === 0 && faults[0]?.kind === 'json'
+    if (isText && !this.#isNoisy) {
+      this.#isNoisy = true
+      this.#options.warn?.(noisy)
+    }
     if (!this.#isByLength) return this.#report({ type: 'frame', exchange: stdioExchange, frame })
     // On record once, with the first message.
     this.#isByLength = false
     const fault = { kind: 'json', path: '', message: 'is framed by Content-Length', isMinor: true } as const
-    const faults = [...frame.faults, fault]
-    this.#report({ type: 'frame', exchange: stdioExchange, frame: { ...frame, faults } })
+    const marked = { ...frame, faults: [...faults, fault] }
+    this.#report({ type: 'frame', exchange: stdioExchange, frame: marked })
   }
 
   #read(stream: Readable, reader: (stream: Readable) => void): void {
