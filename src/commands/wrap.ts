@@ -56,8 +56,8 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
   lifetime.add(() => audit.close())
   lifetime.add(() => witness?.close())
   lifetime.add(() => guard.close())
+  const warn = (message: string) => log.warn(`${name}: ${message}`)
   if ('url' in setup.server) {
-    const warn = (message: string) => log.warn(`${name}: ${message}`)
     await run(await remoteSession(guard, client, setup.server, limits, warn), lifetime)
     return 0
   }
@@ -65,7 +65,7 @@ export const wrap = async (flags: SharedFlags, target: Target, watching?: Witnes
     health.ended(reason, server.failure === undefined, lastLines)
     // If the command cannot be started, `wrap` fails with that error: it is not logged here.
     if (server.failure === undefined) log.warn(`${guard.name}: ${reason}`)
-  })
+  }, warn)
   await run(openSession(guard, client, () => server), lifetime)
   return exitOf(server)
 }

@@ -162,6 +162,9 @@ export interface Identity {
   readonly scopes: readonly string[]
 }
 
+/** The reason in the record of a line on stdout that is no message and that concerns no request. */
+export const noise = 'noise on stdout'
+
 /** One decision, for the audit log; `audit/` adds time, sequence, digests and chain (docs/audit.md). */
 export interface Entry {
   /** An MCP method, `method:NAME` for any other, `session/start`, `session/end`, `wire` or `http/refused`. */

@@ -2,7 +2,7 @@ import type { Frame } from '#protocol/frame.js'
 import { idOf, isBadRequest, isCancellation, keyIn, keysOf, membersOf } from '#protocol/message.js'
 import { errorCode, type HttpPage, type Notification } from '#protocol/json-rpc.js'
 import type { Core } from './core.js'
-import type { Exchange } from './event.js'
+import { type Exchange, noise, stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import type { ProgressTokens } from './progress-tokens.js'
@@ -104,8 +104,9 @@ export class ServerFrames {
     const { kind } = frame.message
     const mayAnswer = kind !== 'request' && kind !== 'notification'
     if (mayAnswer && this.#matching.unusable({ exchange, frame }, findings)) return
+    const reason = isNoise(exchange, frame) ? noise : undefined
     this.#core.records.write(
-      { event: 'wire', from: 'server', bytes: { request: frame.bytes.length } }, findings,
+      { event: 'wire', from: 'server', bytes: { request: frame.bytes.length }, reason }, findings,
     )
     for (const one of membersOf(frame)) {
       const { message } = one
@@ -118,3 +119,7 @@ export class ServerFrames {
     }
   }
 }
+
+/** Over HTTP, a body that is no JSON is a response, and an event that is none was meant as one. */
+const isNoise = (exchange: Exchange, { message, faults }: Frame): boolean =>
+  exchange === stdioExchange && message.kind === 'unusable' && faults.some(({ kind }) => kind === 'json')

@@ -1,4 +1,4 @@
-import { type Entry, type Health, healthKinds } from '#core/event.js'
+import { type Entry, type Health, healthKinds, noise } from '#core/event.js'
 import { type Verdict, verdicts } from '#core/findings.js'
 import type { About } from '#core/rule.js'
 import { isArray, isObject, isString, type Json, type JsonObject, parseJson } from '#protocol/unmetered.js'
@@ -103,6 +103,9 @@ export const recordOf = (members: JsonObject): LogRecord | undefined => {
 /** Whether this side sent the request. Logs of earlier versions do not say; then true. */
 export const isFrom = ({ from }: LogRecord, side: Entry['from']): boolean =>
   from === undefined || from === side
+
+/** Noise of the server concerns nobody: it is told apart from what was blocked. */
+export const isNoise = ({ event, reason }: LogRecord): boolean => event === 'wire' && reason === noise
 
 /** The record of an entry that has just been written. @param clean removes secrets from texts */
 export const recordOfEntry = (entry: Entry, time: number, clean: (text: string) => string): LogRecord => {

@@ -2,7 +2,7 @@ import type { Verdict } from '#core/findings.js'
 import { columnsOf as measured, type Style } from '#inspect/terminal.js'
 import { explained } from '#rules/index.js'
 import type { ReadRecord } from './merge.js'
-import type { LogRecord } from './record.js'
+import { isNoise, type LogRecord } from './record.js'
 import { findingText, sentence, shown } from './sentence.js'
 import { clockOf, dayOf, duration, size } from './units.js'
 
@@ -53,7 +53,7 @@ export class Show {
       style.dim(before),
       left(server, this.#server),
       record.tool === undefined ? style.dim(left(subject, this.#subject)) : left(subject, this.#subject),
-      painted(verdict, style)(left(verdict ?? '', 6)),
+      isNoise(record) ? style.dim(left('noise', 6)) : painted(verdict, style)(left(verdict ?? '', 6)),
       style.dim(right(ms === undefined ? '' : duration(ms), 8)),
       style.dim([request, response].map(bytes => right(bytes === undefined ? '' : size(bytes), 8)).join(' ')),
     ]

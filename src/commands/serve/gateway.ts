@@ -174,7 +174,7 @@ const upstreamOf = async (
     : local(server, configuration.limits, (reason, hasStarted, lines) => {
       log.warn(`${name}: ${reason}`)
       health.ended(reason, hasStarted, lines)
-    }))
+    }, message => log.warn(`${name}: ${message}`)))
   const witnesses = { audit, log, metrics, observe: telemetry.observe?.(place), witness: capture, health }
   return new Upstream({
     health: stateful(health, state),
@@ -215,10 +215,12 @@ const asHttpServer = (setup: ServerSetup): ServerSetup =>
  * Each session has its own process, because a handshake binds a process to one client; all stateless clients
  * share one, because a process that was used without a handshake may refuse one later.
  */
-const local = (server: ProcessServer, limits: FrameLimits, ended: ServerHealth['ended']): Connector => {
+const local = (
+  server: ProcessServer, limits: FrameLimits, ended: ServerHealth['ended'], warn: (message: string) => void,
+): Connector => {
   const make = () => {
     const child = processOf(
-      server, limits, (reason, lines) => ended(reason, child.failure === undefined, lines),
+      server, limits, (reason, lines) => ended(reason, child.failure === undefined, lines), warn,
     )
     return child
   }

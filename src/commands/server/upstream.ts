@@ -16,10 +16,11 @@ import type { HttpTls } from '#transport/upstream/pool.js'
  */
 export const processOf = (
   server: ProcessServer, limits: FrameLimits, died: (reason: string, lastLines: readonly string[]) => void,
+  warn?: (message: string) => void,
 ): StdioServer => {
   const lastLines = new LastLines()
   return stdioServer({
-    ...commandLineOf(server), limits,
+    ...commandLineOf(server), limits, warn,
     stderr: process.stderr.isTTY ? 'inherit' : stream => forwardStderr(stream, lastLines),
     died: reason => died(reason, lastLines.lines),
   })

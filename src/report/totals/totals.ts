@@ -1,6 +1,6 @@
 import { type Action, isStop, verdicts } from '#core/findings.js'
 import { ruleNamed } from '#rules/index.js'
-import { isFrom, type LoggedFinding, type LogRecord } from '../record.js'
+import { isFrom, isNoise, type LoggedFinding, type LogRecord } from '../record.js'
 import { removedAnnotations, shown, shownName } from '../sentence.js'
 import type { OfferRow, Periods, Rows, RuleWords, SessionRow, Summary } from '../summary.js'
 import { Group } from './group.js'
@@ -36,8 +36,8 @@ export class Totals {
     const relevant = withoutRemovedAnnotations(record)
     const missing = verdict === 'block' ? relevant.findings.filter(isOfMissing(relevant)) : []
     // Where only elements of a list were blocked, the list itself was sent.
-    const isHeld =
-      isStop(verdict) && missing.length === 0 && (relevant === record || relevant.findings.length > 0)
+    const isHeld = isStop(verdict) && !isNoise(record) && missing.length === 0 &&
+      (relevant === record || relevant.findings.length > 0)
     this.#servers.at(name).take(relevant, verdict, isHeld)
     if (isHeld) this.#held.take(relevant, verdict, decisive(relevant.findings))
     if (session !== '') {

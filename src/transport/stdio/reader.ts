@@ -18,10 +18,16 @@ export class FrameReader {
   /** Set when the stream has ended or failed. */
   #end: { readonly error: Error | undefined } | undefined
 
-  /** @param ended called once, after the last frame, when the stream has ended or failed */
-  constructor(limits: FrameLimits, onFrame: (frame: Frame) => void, ended: (error?: Error) => void) {
+  /**
+   * @param ended called once, after the last frame, when the stream has ended or failed
+   * @param byLength called when the stream is framed by Content-Length; undefined: only lines are read
+   */
+  constructor(
+    limits: FrameLimits, onFrame: (frame: Frame) => void, ended: (error?: Error) => void,
+    byLength?: () => void,
+  ) {
     this.#limits = limits
-    this.#lines = new LineSplitter(limits.messageBytes)
+    this.#lines = new LineSplitter(limits.messageBytes, byLength)
     this.#onFrame = onFrame
     this.#ended = ended
   }
@@ -109,24 +115,77 @@ export type Line = Gathered
 
 const lineFeed = 0x0a
 
+/** Longest head of a message that is framed by Content-Length, in bytes. */
+const maxHead = 1024
+
 /**
  * Splits a byte stream into stdio frames at LF (MCP stdio transport, 2026-07-28). Blank lines are skipped; a
  * last line without LF is a frame too. Lines share memory with the chunks, which must not be modified.
+ * Some servers frame their messages by Content-Length, as language servers do. A stream that begins so is
+ * split so, as long as it goes on so.
  */
 export class LineSplitter {
   readonly #maxBytes: number
   /** The beginning of a line, from earlier chunks. */
   readonly #begun: Gathering
   #hasBegun = false
+  /** Set before the first bytes of a stream that may be framed by Content-Length. */
+  #byLength: (() => void) | undefined
+  /** The head of the next message, as far as it has come; undefined: the stream has lines. */
+  #head: Buffer | undefined
+  /** Bytes of the message that are still to come. */
+  #left = 0
 
   /** @param maxBytes of a line without its LF; of a longer line, head, tail and size are reported */
-  constructor(maxBytes: number) {
+  constructor(maxBytes: number, byLength?: () => void) {
     this.#maxBytes = maxBytes
     this.#begun = new Gathering(maxBytes)
+    this.#byLength = byLength
   }
 
   /** @param lines gets the lines that the chunk completes */
   push(chunk: Buffer, lines: Line[]): void {
+    if (this.#byLength !== undefined && lengthIn(chunk) !== undefined) {
+      this.#byLength()
+      this.#head = noBytes
+    }
+    this.#byLength = undefined
+    if (this.#head === undefined) this.#pushLines(chunk, lines)
+    else this.#pushMessages(chunk, lines, this.#head)
+  }
+
+  #pushMessages(chunk: Buffer, lines: Line[], head: Buffer): void {
+    let rest = chunk
+    this.#head = head
+    while (rest.length > 0) {
+      if (this.#left > 0) {
+        this.#begun.add(rest.subarray(0, this.#left))
+        this.#hasBegun = true
+        const taken = Math.min(this.#left, rest.length)
+        rest = rest.subarray(taken)
+        this.#left -= taken
+        if (this.#left === 0) this.complete(lines)
+        continue
+      }
+      rest = this.#head.length === 0 ? rest : Buffer.concat([this.#head, rest])
+      const end = /\r?\n\r?\n/.exec(rest.toString('latin1', 0, maxHead))
+      const length = lengthIn(rest)
+      const isHead = length !== undefined || !rest.includes(lineFeed)
+      if (end !== null && length !== undefined) {
+        this.#head = noBytes
+        this.#left = length
+        rest = rest.subarray(end.index + end[0].length)
+      } else if (isHead && end === null && rest.length < maxHead) {
+        this.#head = rest
+        return
+      } else {
+        this.#head = undefined
+        return this.#pushLines(rest, lines)
+      }
+    }
+  }
+
+  #pushLines(chunk: Buffer, lines: Line[]): void {
     let from = 0
     for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, from)) {
       if (this.#hasBegun || end - from > this.#maxBytes) {
@@ -143,10 +202,19 @@ export class LineSplitter {
   /** Completes the line that has begun. Called at the end of the stream as well. */
   complete(lines: Line[]): void {
     this.#hasBegun = false
+    if (this.#head !== undefined && this.#head.length > 0) this.#begun.add(this.#head)
     const line = this.#begun.take()
     if (line?.kind === 'whole') addUnlessBlank(line.bytes, lines)
     else if (line !== undefined) lines.push(line)
   }
+}
+
+const noBytes = Buffer.alloc(0)
+
+/** The length that a head at the beginning of these bytes names first. */
+const lengthIn = (bytes: Buffer): number | undefined => {
+  const found = /^content-length: {0,8}(\d{1,10})\r?\n/i.exec(bytes.toString('latin1', 0, 64))
+  return found?.[1] === undefined ? undefined : Number(found[1])
 }
 
 const addUnlessBlank = (bytes: Buffer, lines: Line[]): void => {

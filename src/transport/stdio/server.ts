@@ -25,6 +25,8 @@ export interface StdioServerOptions extends CommandLine {
   readonly stopMs?: number
   /** Called when the server ended without `close`, or could not be started. */
   readonly died?: (reason: string) => void
+  /** Gets what the operator should know of a server that runs. */
+  readonly warn?: ((message: string) => void) | undefined
 }
 
 export interface StdioServer extends Transport {
@@ -46,6 +48,15 @@ export interface StdioServer extends Transport {
  */
 const lingerMs = 500
 
+const byLength =
+  'the server frames its messages by Content-Length, as language servers do; in MCP each message is a line ' +
+  'of stdout. Its messages are read all the same. If it answers nothing, it waits for such a head itself: ' +
+  'look for an option of the server (often called stdio framing or newline), or tell its author'
+
+const noisy =
+  'the server writes noise to stdout, where only messages belong. It concerns no request and is on record; ' +
+  'logs belong on stderr'
+
 /** Faces an MCP server that is a child process. */
 export const stdioServer = (options: StdioServerOptions): StdioServer => new ServerProcess(options)
 
@@ -60,6 +71,10 @@ class ServerProcess implements StdioServer {
   #isStdoutClosed = false
   /** False while its stderr is read and has not ended. */
   #isStderrRead = true
+  /** The stream has turned out to be framed by Content-Length, and no message has come since. */
+  #isByLength = false
+  /** It has written something else than messages to its stdout. */
+  #isNoisy = false
   #linger: (() => void) | undefined
   #ended = false
   #resolveEnded = () => {}
@@ -73,10 +88,14 @@ class ServerProcess implements StdioServer {
     this.#options = options
     this.#reader = new FrameReader(
       { ...options.limits, expected: key => this.#expected?.(stdioExchange, key) },
-      frame => this.#report({ type: 'frame', exchange: stdioExchange, frame }),
+      frame => this.#received(frame),
       () => {
         this.#isStdoutClosed = true
         this.#endIfOver()
+      },
+      () => {
+        options.warn?.(byLength)
+        this.#isByLength = true
       },
     )
   }
@@ -93,6 +112,21 @@ class ServerProcess implements StdioServer {
       const cause = asError(error)
       process.nextTick(() => this.#fail(cause))
     }
+  }
+
+  #received(frame: Frame): void {
+    const { message, faults } = frame
+    const isText = message.kind === 'unusable' && message.keys.length === 0 && faults[0]?.kind === 'json'
+    if (isText && !this.#isNoisy) {
+      this.#isNoisy = true
+      this.#options.warn?.(noisy)
+    }
+    if (!this.#isByLength) return this.#report({ type: 'frame', exchange: stdioExchange, frame })
+    // On record once, with the first message.
+    this.#isByLength = false
+    const fault = { kind: 'json', path: '', message: 'is framed by Content-Length', isMinor: true } as const
+    const marked = { ...frame, faults: [...faults, fault] }
+    this.#report({ type: 'frame', exchange: stdioExchange, frame: marked })
   }
 
   #read(stream: Readable, reader: (stream: Readable) => void): void {

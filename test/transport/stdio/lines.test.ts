@@ -266,3 +266,39 @@ t.test('lines of a turn that the stream does not take are each told to be lost',
   t.strictSame(lost, [1, 2])
   t.equal(broken, 1)
 })
+
+t.test('a stream that begins with Content-Length is framed by it, as long as it goes on so', t => {
+  const framed = (...messages: readonly string[]) =>
+    messages.map(text => `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`).join('')
+  const [long, odd] = [`"${'x'.repeat(limit)}"`, 'x'.repeat(2000)]
+  const cases = [
+    ['messages', framed('{"a":1}', '{}', '"é😀"'), ['{"a":1}', '{}', '"é😀"']],
+    ['line ends in a message', framed('{\n"a":\n1}', '{}'), ['{\n"a":\n1}', '{}']],
+    ['further fields', 'Content-Length: 2\r\nContent-Type: text\r\n\r\n{}', ['{}']],
+    ['bare line feeds, other letters', 'content-length:2\n\n{}CONTENT-LENGTH: 3\n\n"a"', ['{}', '"a"']],
+    ['an empty message', framed('', '{}'), ['{}']],
+    ['a long message', framed(long, '{}'), [`${long.length} bytes`, '{}']],
+    ['a message that is cut', 'Content-Length: 9\r\n\r\n{"a"', ['{"a"']],
+    ['lines again', `${framed('{}')}{"b":2}\n{"c":3}\n`, ['{}', '{"b":2}', '{"c":3}']],
+    ['a head without end', `Content-Length: 9\r\n${odd}\n{}\n`, [/^Content/, odd, '{}']],
+  ] as const
+  for (const [name, text, expected] of cases) for (const size of [30, 31, 64, 4096, 65_536]) {
+    let told = 0
+    const splitter = new LineSplitter(limit, () => (told += 1))
+    const lines: Line[] = []
+    const bytes = Buffer.from(text)
+    for (let at = 0; at < bytes.length; at += size) splitter.push(bytes.subarray(at, at + size), lines)
+    splitter.complete(lines)
+    t.match(texts(lines), expected, `${name}, ${size}`)
+    t.equal(lines.length, expected.length, name)
+    t.equal(told, 1, name)
+  }
+  for (const text of ['{}\nContent-Length: 2\r\n\r\n{}\n', 'Content-Length: none\n{}\n', 'Length: 2\n\n{}']) {
+    const lines: Line[] = []
+    const splitter = new LineSplitter(limit, () => t.fail('it is not framed by Content-Length'))
+    splitter.push(Buffer.from(text), lines)
+    splitter.complete(lines)
+    t.strictSame(texts(lines), texts(split([text])))
+  }
+  t.end()
+})
