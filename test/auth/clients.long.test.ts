@@ -122,7 +122,7 @@ const aiSdk: Sdk = {
     const connected = await ai.createMCPClient(config).catch(async (error: unknown) => {
       if (!/unauthorized/i.test(String(error))) throw error
       const answered = { authorizationCode: provider.answer.get('code') ?? '', callbackState: provider.answer.get('state') ?? '' }
-      await ai.auth(provider as never, { serverUrl: url, ...answered })
+      await ai.auth(provider, { serverUrl: url, ...answered })
       return ai.createMCPClient(config)
     })
     const { tools } = await connected.listTools()
@@ -165,7 +165,8 @@ const more = ((): string | undefined => {
   const folder = join(tmpdir(), 'mcp-customs-test-clients')
   const wanted = ['sdk120@npm:@modelcontextprotocol/sdk@1.20.2', 'mcp-remote@0.15.1']
   if (existsSync(join(folder, 'node_modules', '.package-lock.json'))) return folder
-  const { status } = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', folder, ...wanted], { timeout: 120_000 })
+  const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefix', folder]
+  const { status } = spawnSync('npm', ['install', ...flags, ...wanted], { timeout: 120_000 })
   return status === 0 ? folder : undefined
 })()
 
@@ -184,8 +185,9 @@ const logIn = async (t: Test, url: URL, needsLogin = true): Promise<number> => {
     const [{ Client }, { StreamableHTTPClientTransport }] = await Promise.all([
       load('sdk120/client/index.js'), load('sdk120/client/streamableHttp.js'),
     ]) as [{ Client: typeof Client1 }, { StreamableHTTPClientTransport: typeof Transport1 }]
+    const proxy = join(more, 'node_modules', 'mcp-remote', 'dist', 'proxy.js')
     clients.push(['SDK 1.20', sdk1(Client, StreamableHTTPClientTransport)])
-    clients.push(['mcp-remote', mcpRemote(t, join(more, 'node_modules', 'mcp-remote', 'dist', 'proxy.js'), needsLogin)])
+    clients.push(['mcp-remote', mcpRemote(t, proxy, needsLogin)])
   }
   for (const [name, client] of clients) t.match(await client.login(url, new Provider()), done, name)
   return clients.length
