@@ -133,6 +133,11 @@ const aiSdk: Sdk = {
   },
 }
 
+interface Result {
+  readonly tools: readonly { readonly name: string }[]
+  readonly content: unknown
+}
+
 /** @param needsLogin false: the relay asks it for none */
 const mcpRemote = (t: Test, proxy: string, needsLogin: boolean): Sdk => ({
   async login(url) {
@@ -152,7 +157,8 @@ const mcpRemote = (t: Test, proxy: string, needsLogin: boolean): Sdk => ({
     remote.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
     const resultOf = async (id: string, method: string, params: object) => {
       remote.send(JSON.stringify({ jsonrpc: '2.0', id: Number(id), method, params }))
-      return (JSON.parse(await remote.responseTo(id)) as { result: { tools: { name: string }[]; content: unknown } }).result
+      const { result } = JSON.parse(await remote.responseTo(id)) as { result: Result }
+      return result
     }
     const { tools } = await resultOf('2', 'tools/list', {})
     const { content } = await resultOf('3', 'tools/call', { name: 'honest', arguments: {} })
@@ -160,7 +166,7 @@ const mcpRemote = (t: Test, proxy: string, needsLogin: boolean): Sdk => ({
   },
 })
 
-/** Clients that are no dependency of this project, in a folder that is kept. Undefined where npm gives none. */
+/** Clients that are no dependency, in a folder that is kept; undefined where npm gives none. */
 const more = ((): string | undefined => {
   const folder = join(tmpdir(), 'mcp-customs-test-clients')
   const wanted = ['sdk120@npm:@modelcontextprotocol/sdk@1.20.2', 'mcp-remote@0.15.1']
