@@ -1,10 +1,10 @@
 // 1,000 connections of strangers at each endpoint, one after the other, beside a client with a token: how long its calls take, with and without them.
 //   node bench/strangers.mjs [SECONDS of each] [CONNECTIONS]
-// Linux: strangers come from 127.0.0.2. Needs `npm run build`. A line for each endpoint: p50 and p99 of the client's calls in ms, the p99 alone just before,
-// and how many answers the strangers got in a second.
+// Linux: strangers come from 127.0.0.2. Needs `npm run build`. A line for each endpoint: p50 and p99 of the client's calls in ms, and just before the
+// strangers came; how many answers they got in a second, and how much of a core the relay used. On a busy machine only the last counts.
 import { spawn } from 'node:child_process'
 import { createServer } from 'node:http'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -84,6 +84,8 @@ if (process.argv[4] !== undefined) {
     await agent.close()
     return times.sort((a, b) => a - b)
   }
+  /** Seconds of CPU that the process has used. */
+  const cpuOf = pid => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13).reduce((sum, ticks) => sum + Number(ticks) / 100, 0)
   const at = (times, part) => times[Math.floor(times.length * part)] ?? NaN
   for (const [name, relay] of Object.entries(relays)) {
     await timesOf(relay.url)
@@ -92,11 +94,13 @@ if (process.argv[4] !== undefined) {
       const alone = await timesOf(relay.url)
       const strangers = spawn(process.execPath, [fileURLToPath(import.meta.url), String(seconds), String(connections), JSON.stringify(what)], { stdio: ['ignore', 'pipe', 'inherit'] })
       await pause(2000)
+      const before = cpuOf(relay.child.pid)
       const beside = await timesOf(relay.url)
+      const used = (cpuOf(relay.child.pid) - before) / seconds
       const answers = new Promise(resolve => strangers.stdout.once('data', resolve))
       strangers.kill('SIGTERM')
       console.log(`${endpoint.padEnd(24)} p50 ${at(beside, 0.5).toFixed(1)} (${at(alone, 0.5).toFixed(1)}), p99 ${at(beside, 0.99).toFixed(1)} (${at(alone, 0.99).toFixed(1)}), `
-        + `${(Number(await answers) / (seconds + 2)).toFixed(0)} answers a second`)
+        + `${(Number(await answers) / (seconds + 2)).toFixed(0)} answers a second, ${(100 * used).toFixed(0)} % of a core`)
     }
   }
   for (const { child } of Object.values(relays)) child.kill('SIGTERM')

@@ -122,7 +122,7 @@ const aiSdk: Sdk = {
     const connected = await ai.createMCPClient(config).catch(async (error: unknown) => {
       if (!/unauthorized/i.test(String(error))) throw error
       const answered = { authorizationCode: provider.answer.get('code') ?? '', callbackState: provider.answer.get('state') ?? '' }
-      await ai.auth(provider as never, { serverUrl: url, ...answered })
+      await ai.auth(provider, { serverUrl: url, ...answered })
       return ai.createMCPClient(config)
     })
     const { tools } = await connected.listTools()
@@ -131,6 +131,11 @@ const aiSdk: Sdk = {
     await connected.close()
     return [...tools.map(({ name }) => name), content]
   },
+}
+
+interface Result {
+  readonly tools: readonly { readonly name: string }[]
+  readonly content: unknown
 }
 
 /** @param needsLogin false: the relay asks it for none */
@@ -152,7 +157,8 @@ const mcpRemote = (t: Test, proxy: string, needsLogin: boolean): Sdk => ({
     remote.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
     const resultOf = async (id: string, method: string, params: object) => {
       remote.send(JSON.stringify({ jsonrpc: '2.0', id: Number(id), method, params }))
-      return (JSON.parse(await remote.responseTo(id)) as { result: { tools: { name: string }[]; content: unknown } }).result
+      const { result } = JSON.parse(await remote.responseTo(id)) as { result: Result }
+      return result
     }
     const { tools } = await resultOf('2', 'tools/list', {})
     const { content } = await resultOf('3', 'tools/call', { name: 'honest', arguments: {} })
@@ -160,12 +166,13 @@ const mcpRemote = (t: Test, proxy: string, needsLogin: boolean): Sdk => ({
   },
 })
 
-/** Clients that are no dependency of this project, in a folder that is kept. Undefined where npm gives none. */
+/** Clients that are no dependency, in a folder that is kept; undefined where npm gives none. */
 const more = ((): string | undefined => {
   const folder = join(tmpdir(), 'mcp-customs-test-clients')
   const wanted = ['sdk120@npm:@modelcontextprotocol/sdk@1.20.2', 'mcp-remote@0.15.1']
   if (existsSync(join(folder, 'node_modules', '.package-lock.json'))) return folder
-  const { status } = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', folder, ...wanted], { timeout: 120_000 })
+  const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefix', folder]
+  const { status } = spawnSync('npm', ['install', ...flags, ...wanted], { timeout: 120_000 })
   return status === 0 ? folder : undefined
 })()
 
@@ -184,8 +191,9 @@ const logIn = async (t: Test, url: URL, needsLogin = true): Promise<number> => {
     const [{ Client }, { StreamableHTTPClientTransport }] = await Promise.all([
       load('sdk120/client/index.js'), load('sdk120/client/streamableHttp.js'),
     ]) as [{ Client: typeof Client1 }, { StreamableHTTPClientTransport: typeof Transport1 }]
+    const proxy = join(more, 'node_modules', 'mcp-remote', 'dist', 'proxy.js')
     clients.push(['SDK 1.20', sdk1(Client, StreamableHTTPClientTransport)])
-    clients.push(['mcp-remote', mcpRemote(t, join(more, 'node_modules', 'mcp-remote', 'dist', 'proxy.js'), needsLogin)])
+    clients.push(['mcp-remote', mcpRemote(t, proxy, needsLogin)])
   }
   for (const [name, client] of clients) t.match(await client.login(url, new Provider()), done, name)
   return clients.length

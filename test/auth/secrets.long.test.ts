@@ -99,7 +99,7 @@ const serve = async (t: Test, configuration: object, env: NodeJS.ProcessEnv = {}
 }
 
 const foundIn = (text: string, secrets: Iterable<string | undefined>): readonly string[] =>
-  [...secrets].flatMap(secret => (secret !== undefined && secret.length > 10 && text.includes(secret) ? [secret] : []))
+  [...secrets].flatMap(secret => secret ?? []).filter(secret => secret.length > 10 && text.includes(secret))
 
 t.test('no secret of a login or of client credentials is shown or written', async t => {
   const [one, robot] = [await openProtected(t), await openProtected(t)]

@@ -1,7 +1,10 @@
 // An OAuth client whose user grants everything at once: the authorization page is fetched, and its redirect is the answer.
 
-/** Where an authorization server that knows client metadata documents would find ours. */
-const clientMetadataUrl = 'https://conformance-test.local/client-metadata.json'
+/**
+ * Where an authorization server that knows client metadata documents would find ours. The suite's does not look there; one that does,
+ * such as the relay's facade, finds nothing.
+ */
+const clientMetadataUrl = process.env.CONFORMANCE_FACADE ? undefined : 'https://conformance-test.local/client-metadata.json'
 
 export class HeadlessProvider {
   clientMetadataUrl = clientMetadataUrl
