@@ -64,8 +64,9 @@ export class ClientActor implements Actor {
   /** It knows the session that this request has begun, or nobody can know whether it does. */
   mayKnow(begun: string | undefined): boolean {
     if (this.session?.begun === begun || this.open.some(({ asked }) => asked?.marker === begun)) return true
-    // Whoever leaves at once may not be heard.
-    if (this.#ended.get(begun ?? '')?.hasLeft === true) return true
+    // Whoever leaves at once may not be heard, and whoever has no valid token is not.
+    const end = this.#ended.get(begun ?? '')
+    if (end?.hasLeft === true || end?.status === 401) return true
     // What is written after it left counts as sent, until the program sees that the connection is broken.
     return this.#left.some(({ asked, http: { near, headers } }) =>
       asked?.marker === begun &&
