@@ -3,6 +3,7 @@ import type { Frame } from '#protocol/frame.js'
 import { isObject, type JsonObject, member, omit } from '#protocol/json.js'
 import type { ErrorResponse, Id, IdKey, Result } from '#protocol/json-rpc.js'
 import { written } from '#protocol/message.js'
+import { metaPrefix } from '#protocol/revisions/index.js'
 import { Catalog, type Listing, type Lookup } from './catalog.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
@@ -314,12 +315,15 @@ const listTemplateFor = (terms: Terms): SentRequest => {
   }
 }
 
-/** Turns a client's request into `tools/list` with another id. Keeps only `_meta`, without progressToken. */
+/**
+ * Turns a client's request into `tools/list` with another id. Keeps only `_meta`, without what asks for progress
+ * and log messages: those of a listing are nobody's.
+ */
 const listRequest = (
   id: Id, key: IdKey, cursor: string | undefined, { frame, message }: SentRequest,
 ): Frame => {
   const ofClient = member(message.params, '_meta')
-  const meta = isObject(ofClient) ? omit(ofClient, 'progressToken') : undefined
+  const meta = isObject(ofClient) ? omit(omit(ofClient, 'progressToken'), `${metaPrefix}logLevel`) : undefined
   const params = { ...(cursor !== undefined && { cursor }), ...(meta && { _meta: meta }) }
   const edits: readonly Edit[] = [
     { path: ['id'], replace: key },
