@@ -146,6 +146,12 @@ export class Catalog {
     return this.#generation
   }
 
+  /** The generation of the last list; -1: it is out of date. */
+  listedAt(at: number): number {
+    this.#expire(at)
+    return this.#changed ? -1 : this.#generation
+  }
+
   /**
    * The listing to which the page behind the client's `cursor` belongs, or a new one.
    * @param generation when the page was asked for

@@ -3,6 +3,7 @@ import type { Frame } from '#protocol/frame.js'
 import { isObject, member, omit } from '#protocol/json.js'
 import type { ErrorResponse, Id, IdKey, Result } from '#protocol/json-rpc.js'
 import { written } from '#protocol/message.js'
+import { metaPrefix } from '#protocol/revisions/index.js'
 import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
@@ -140,12 +141,15 @@ const templateFor = (terms: Terms): SentRequest => {
   return { frame: { bytes, message, faults: [] }, message }
 }
 
-/** Turns a client's request into one for a page. Keeps only `_meta`, without progressToken. */
+/**
+ * Turns a client's request into one for a page. Keeps only `_meta`, without what asks for progress and log
+ * messages: those of a listing are nobody's.
+ */
 const pageRequest = (
   id: Id, key: IdKey, method: string, cursor: string | undefined, { frame, message }: SentRequest,
 ): Frame => {
   const ofClient = member(message.params, '_meta')
-  const meta = isObject(ofClient) ? omit(ofClient, 'progressToken') : undefined
+  const meta = isObject(ofClient) ? omit(omit(ofClient, 'progressToken'), `${metaPrefix}logLevel`) : undefined
   const params = { ...(cursor !== undefined && { cursor }), ...(meta && { _meta: meta }) }
   const edits: readonly Edit[] = [
     { path: ['id'], replace: key },

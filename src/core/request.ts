@@ -27,7 +27,7 @@ export interface Called {
   tool: Tool | undefined
   /** False when the relay could not get a list, so that an undefined `tool` may exist. */
   listed: boolean
-  /** The generation of the catalogue when the tool was looked up; undefined: it does not matter. */
+  /** The generation of the list in which the tool was looked up; undefined: it does not matter. */
   generation?: number
 }
 

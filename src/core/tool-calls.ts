@@ -51,7 +51,7 @@ export class ToolCalls {
       const found = yield* this.declared(request, called.name)
       called.tool = found === 'absent' ? undefined : found
       called.listed = found !== undefined
-      called.generation = this.#lists.catalog.generationAt(this.#core.output.now)
+      called.generation = this.#lists.catalog.listedAt(this.#core.output.now)
       if (headerMismatchOf(request) !== undefined) yield* this.#lists.renew(called, request)
     }
     // The front checked the scopes of the name that the client sent. The settings may have changed since.

@@ -95,7 +95,7 @@ export class ToolLists {
       const found = yield* this.#findByListing(called.name, request)
       called.tool = found === 'absent' ? undefined : found
       called.listed = found !== undefined
-      called.generation = this.catalog.generationAt(output.now)
+      called.generation = this.catalog.listedAt(output.now)
       return true
     } finally {
       order.release(exchange)

@@ -141,17 +141,30 @@ export class Book {
     return this.#world.steps.length
   }
 
-  /** By the newest list that the server has announced; undefined: nobody can say. */
-  kindOf({ tool, tools, session, sent, sentAt, arrivedAt = this.#world.clock.time }: Asked): Kind | 'none' | undefined {
+  /**
+   * By the newest list that the server has announced; undefined: nobody can say.
+   * @param before the step before which the relay must have heard of the last change
+   */
+  kindOf(asked: Asked, before = asked.sent): Kind | 'none' | undefined {
+    const { tool, tools, session, sentAt } = asked
     if (tool === undefined || tools === undefined || session === undefined) return undefined
     if (sentAt <= this.blindUntil) return undefined
-    if (arrivedAt - sentAt >= listMs || sentAt <= (tools.blindUntil.get(session) ?? -1)) return undefined
+    if (sentAt <= (tools.blindUntil.get(session) ?? -1) || this.#hasWaited(session, sentAt)) return undefined
     const changed = tools.changed.get(tool)
     if (changed !== undefined) {
       const told = tools.told.get(session)
-      if (told === undefined || told < changed || told >= sent) return undefined
+      if (told === undefined || told < changed || told >= before) return undefined
     }
     return tools.kinds.get(tool) ?? 'none'
+  }
+
+  /** A call before this time has waited for a listing of the relay's, which may have failed. */
+  #hasWaited(session: string, before: number): boolean {
+    for (const { method, session: of, sentAt, arrivedAt = this.#world.clock.time } of this.asked.values()) {
+      const isOf = method === 'tools/call' && (of === session || of === undefined)
+      if (isOf && arrivedAt - sentAt >= listMs && before <= arrivedAt + listMs) return true
+    }
+    return false
   }
 
   /** A response to a request has arrived at its client. */
@@ -277,7 +290,10 @@ export class Book {
     const [first] = asked.given
     if (code === -32602 && kind !== undefined && kind !== 'none')
       this.#world.violate(this.newest, `${asked.marker}: the tool ${asked.tool} is refused: ${message}`)
-    if (code === -31000 && first !== undefined && first.kind === kind && asked.given.length === 1)
+    // A result that came after the change is judged by the newer list, if that can be had.
+    const before = message.includes('result/unchecked') ? asked.sent : first?.step
+    const isValid = first !== undefined && first.kind === this.kindOf(asked, before)
+    if (code === -31000 && isValid && asked.given.length === 1)
       this.#world.violate(this.newest, `${asked.marker}: a valid result (${first.kind}) is withheld: ${message}`)
     if (code === -31001 && !this.isShaky)
       this.#world.violate('answer reaches', `${asked.marker}: its server lives, and the client is told: ${message}`)

@@ -13,6 +13,8 @@ interface Open {
   readonly begun: number
   readonly at: number
   readonly token: string | undefined
+  /** It was cancelled before it was at its server: the cancellation may overtake it. */
+  isOvertaken: boolean
 }
 
 const prefix = 'io.modelcontextprotocol/'
@@ -64,8 +66,9 @@ export class ClientActor implements Actor {
   /** It knows the session that this request has begun, or nobody can know whether it does. */
   mayKnow(begun: string | undefined): boolean {
     if (this.session?.begun === begun || this.open.some(({ asked }) => asked?.marker === begun)) return true
-    // Whoever leaves at once may not be heard.
-    if (this.#ended.get(begun ?? '')?.hasLeft === true) return true
+    // Whoever leaves at once may not be heard, and whoever has no valid token is not.
+    const end = this.#ended.get(begun ?? '')
+    if (end?.hasLeft === true || end?.status === 401) return true
     // What is written after it left counts as sent, until the program sees that the connection is broken.
     return this.#left.some(({ asked, http: { near, headers } }) =>
       asked?.marker === begun &&
@@ -126,6 +129,8 @@ export class ClientActor implements Actor {
 
   #hasOpenedLast = false
   #broken: HttpAsk[] = []
+  /** It has closed a connection before the end of a response. */
+  hasLeft = false
 
   /** The program does not know yet that a connection of this client is broken. */
   get isBreaking(): boolean {
@@ -193,6 +198,7 @@ export class ClientActor implements Actor {
   #cancel(asked: Asked): void {
     asked.isCancelled = true
     asked.isLoose = true
+    for (const one of this.open) if (one.asked === asked) one.isOvertaken = asked.arrivedAt === undefined
     this.book.dismiss(asked.marker)
     this.#post('notification', JSON.stringify({
       jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: asked.id },
@@ -243,7 +249,7 @@ export class ClientActor implements Actor {
     )
     const one: Open = {
       name, http, asked, kind, begun: this.world.steps.length, at: this.world.clock.time,
-      token: this.kind.authorization,
+      token: this.kind.authorization, isOvertaken: false,
     }
     this.open.push(one)
     return http
@@ -252,6 +258,7 @@ export class ClientActor implements Actor {
   #leave(one: Open): void {
     if (one.kind === 'initialize') this.#left.push(one)
     one.http.leave()
+    this.hasLeft = true
     this.book.dismissQuestions(this.name)
     // What was sent to a connection that breaks is lost.
     this.book.dismiss(`/${this.name}`)
@@ -292,6 +299,8 @@ export class ClientActor implements Actor {
   }
 
   #status({ asked, token, begun, http }: Open, status: number): void {
+    if (status === 502 && asked?.isLoose === false && this.world.isCalm)
+      this.world.violate('answer reaches', `${asked.marker}: its server lives, and the client gets HTTP 502`)
     if (status >= 400 && asked) asked.isLoose = true
     if (status === 401 || status === 404 || status === 503) this.book.dismissQuestions(this.name)
     if (status === 404 && this.session !== undefined && http.session === this.session.id) {

@@ -27,6 +27,11 @@ export class RelayProcesses implements Actor {
     this.#fails = world.setting.is(0.25)
   }
 
+  /** One has yet to hear what the front has told it. */
+  get isBehind(): boolean {
+    return this.#all.some(({ near, isOver }) => !isOver && (near.peer?.unread ?? 0) > 0)
+  }
+
   start(): RelayChild {
     this.#last += 1
     const name = `relay${this.#last}`

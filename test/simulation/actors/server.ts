@@ -123,7 +123,6 @@ export abstract class ServerActor implements Actor {
       asked.tools = this.tools
       asked.session = this.sessionOf(received)
       asked.arrivedAt = this.world.clock.time
-      if (asked.arrivedAt - asked.sentAt >= listMs) this.tools.blind(asked.session, asked.arrivedAt + listMs)
     }
     this.arrived?.(received)
     this.world.arrived?.(received)

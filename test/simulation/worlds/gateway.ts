@@ -183,8 +183,8 @@ export class Gateway extends World {
       asked.session = client.session?.id ?? `${isModern ? 'modern' : 'legacy'} ${authorization}`
       return
     }
-    const wanted = isModern ? undefined : client.name
-    const process = this.processes.running.find(one => one.client === wanted)
+    const begun = isModern ? undefined : client.session?.begun
+    const process = this.processes.running.find(one => one.begun === begun)
     asked.tools = process?.tools
     asked.session = process?.name
   }
@@ -196,7 +196,8 @@ export class Gateway extends World {
   }
 
   override isBreaking(client: string): boolean {
-    return this.clients.some(one => one.name === client && one.isBreaking)
+    return this.clients.some(one =>
+      one.name === client && (one.isBreaking || (one.hasLeft && this.relays.isBehind)))
   }
 
   sessionsLast(client: ClientActor): boolean {
@@ -207,6 +208,11 @@ export class Gateway extends World {
   /** No client is cut off on purpose. */
   get isWhole(): boolean {
     return this.operator?.hasRevoked !== true && !this.relays.hasFailed
+  }
+
+  /** No server and no process has failed. */
+  get isCalm(): boolean {
+    return this.isWhole && !this.book.isShaky && !this.manners.dies && !this.settings.hasState
   }
 
   checkToken(token: string | undefined, begun: number, status: number, who: string): void {
@@ -239,9 +245,9 @@ export class Gateway extends World {
 
   #checkAnswers(): void {
     for (const client of this.clients) {
-      for (const { asked, kind } of client.open) {
+      for (const { asked, kind, isOvertaken } of client.open) {
         if (kind === 'stream') continue
-        if (asked?.isCancelled === true && this.settings.servers.get('a') === 'stdio')
+        if (asked?.isCancelled === true && !isOvertaken && this.settings.servers.get('a') === 'stdio')
           this.violate('cancelled ends', `${asked.marker}: cancelled, and its response is open`)
         else if (asked !== undefined && !asked.isForgotten && !asked.isCancelled && asked.isLoose)
           this.violate('one answer', `${asked.marker} (${asked.method}) waits for ever`)

@@ -192,8 +192,12 @@ export class FrontSession implements Transport {
   /** Ends the streams that would never end by themselves; the others end with their last answer. */
   endStreams(): void {
     for (const { reply, facts, frame } of this.#routes.open()) {
-      if (facts.request === 'GET' || subscribes(frame)) reply.finish()
-      else reply.endWithResponses()
+      if (facts.request !== 'GET' && !subscribes(frame)) reply.endWithResponses()
+      else {
+        // A stream that ends is opened again; an error might not be.
+        reply.stream()
+        reply.finish()
+      }
     }
   }
 
