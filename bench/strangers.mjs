@@ -94,13 +94,14 @@ if (process.argv[4] !== undefined) {
       const alone = await timesOf(relay.url)
       const strangers = spawn(process.execPath, [fileURLToPath(import.meta.url), String(seconds), String(connections), JSON.stringify(what)], { stdio: ['ignore', 'pipe', 'inherit'] })
       await pause(2000)
-      const before = cpuOf(relay.child.pid)
+      const [before, begun] = [cpuOf(relay.child.pid), performance.now()]
       const beside = await timesOf(relay.url)
-      const used = (cpuOf(relay.child.pid) - before) / seconds
+      const took = (performance.now() - begun) / 1000
+      const used = (cpuOf(relay.child.pid) - before) / took
       const answers = new Promise(resolve => strangers.stdout.once('data', resolve))
       strangers.kill('SIGTERM')
       console.log(`${endpoint.padEnd(24)} p50 ${at(beside, 0.5).toFixed(1)} (${at(alone, 0.5).toFixed(1)}), p99 ${at(beside, 0.99).toFixed(1)} (${at(alone, 0.99).toFixed(1)}), `
-        + `${(Number(await answers) / (seconds + 2)).toFixed(0)} answers a second, ${(100 * used).toFixed(0)} % of a core`)
+        + `${(Number(await answers) / (took + 2)).toFixed(0)} answers a second, ${(100 * used).toFixed(0)} % of a core`)
     }
   }
   for (const { child } of Object.values(relays)) child.kill('SIGTERM')

@@ -20,7 +20,10 @@ t.test('a list of ours looks like a request of the client\'s: its form of id, it
     const script = new Script()
     const params = {
       name: 'weather',
-      _meta: { progressToken: 1, traceparent: 'x', 'io.modelcontextprotocol/protocolVersion': '2026-07-28' },
+      _meta: {
+        progressToken: 1, traceparent: 'x', 'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/logLevel': 'info',
+      },
       arguments: {},
     }
     script.client(

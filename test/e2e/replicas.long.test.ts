@@ -179,6 +179,38 @@ t.test('where the load balancer does not route, the client is told and the opera
   await until(() => Promise.resolve(replicas.some(({ relay }) => stray.test(relay.stderr()))))
 })
 
+t.test('a client cannot answer at a replica that the request did not go through while the state is away', {
+  skip,
+}, async t => {
+  const store = await startEngine(t)
+  const everything = await startEverything(t)
+  const { replicas: [first, second] } = await startReplicas(t, 2, {
+    servers: { everything: { url: everything } }, state: { url: store.url, key },
+  })
+  const session = (await connect(t, first?.url ?? '')).transport.sessionId ?? ''
+  const post = (url = '', body: object) => fetch(`${url}/mcp`, {
+    method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', ...body }), headers: {
+      'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-session-id': session,
+      'mcp-protocol-version': '2025-06-18',
+    },
+  })
+  const called = await post(second?.url, {
+    id: 1, method: 'tools/call', params: { name: 'trigger-sampling-request', arguments: { prompt: 'x' } },
+  })
+  const reader = called.body?.getReader()
+  let text = ''
+  while (!/"sampling\/createMessage"/.test(text)) {
+    const part = await reader?.read()
+    text += Buffer.from(part?.value as Uint8Array).toString()
+  }
+  const id = Number(/"id":(\d+)/.exec(text)?.[1])
+  const result = { role: 'assistant', model: 'none', content: { type: 'text', text: 'sampled' } }
+  store.pause(true)
+  t.equal((await post(first?.url, { id, result })).status, 502)
+  t.equal((await post(second?.url, { id, result })).status, 202, 'the replica that asked knows')
+  store.pause(false)
+})
+
 t.test('a call counts at every replica: before an HTTP server, before a process, and while the state is away', {
   skip,
 }, async t => {

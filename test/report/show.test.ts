@@ -27,6 +27,13 @@ t.test('a record is one line: time, server, tool, verdict, duration, sizes and f
   t.end()
 })
 
+t.test('noise on stdout is called so', t => {
+  const wire = record({ event: 'wire', from: 'server', tool: undefined, verdict: 'block' })
+  t.match(show({ ...wire, reason: 'noise on stdout' }), /wire \(server\) +noise /)
+  t.match(show(wire), /wire \(server\) +block /)
+  t.end()
+})
+
 t.test('a finding in a list names the tool, and the health of a server its last words', t => {
   const findings = [{ ...finding('tool/hidden-text', '/result/tools/6/description'), tool: 'add' }]
   t.match(

@@ -322,3 +322,14 @@ t.test('no untrusted text is longer than its limit or contains hidden characters
   }
   t.end()
 })
+
+t.test('noise on stdout is no message that was held back', t => {
+  const noisy = record({
+    event: 'wire', from: 'server', tool: undefined, verdict: 'block', findings: [finding('wire/json', '')],
+  })
+  const held = (reason: string | undefined) => summaryOf([{ ...noisy, reason }]).held.rows.length
+  t.equal(held('noise on stdout'), 0)
+  t.equal(held(undefined), 1)
+  t.equal(summaryOf([{ ...noisy, reason: 'noise on stdout' }]).records, 1)
+  t.end()
+})

@@ -31,6 +31,26 @@ t.test('a request whose token is checked while a reload comes enters by the new 
   }
 })
 
+t.test('a subscription without a session ends with a reload: later requests belong to another session', async t => {
+  const modern = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",' +
+    '"io.modelcontextprotocol/clientCapabilities":{}}'
+  let begun = () => {}
+  const hasBegun = new Promise<void>(resolve => (begun = resolve))
+  const open = ({ transport }: NewSession) => transport.start(event => {
+    if (event.type === 'frame') begun()
+    if (event.type === 'ended') void transport.close()
+  })
+  const endpoints = () => new Map([['/mcp', { server: 'stdio' as const, open }]])
+  const { port, front } = await start(t, { endpoints: endpoints() })
+  const asked = ask(port, {
+    headers: { ...post, 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'subscriptions/listen' },
+    body: `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{},${modern}}}`,
+  })
+  await hasBegun
+  front.offer(endpoints())
+  t.match(await asked, { status: 200, headers: { 'content-type': 'text/event-stream' }, body: '' })
+})
+
 t.test('the running sessions of an endpoint that is gone need its scopes; with the last, the path is gone', async t => {
   let scopes = ['read']
   const authority: Authority = { resourceAt: () => resource, check: () => claims(scopes) }
