@@ -209,6 +209,11 @@ export class Book {
       if (notice.to === to || (to.startsWith('/') && notice.to.endsWith(to))) notice.isOff = true
   }
 
+  /** Another request takes log messages: nobody knows whose those are that are on their way. */
+  dismissLogs(): void {
+    for (const notice of this.notices) if (notice.kind === 'log') notice.isOff = true
+  }
+
   /** Each notification has reached the client that it was sent to. */
   checkNotices(hears: (to: string) => boolean): void {
     for (const { marker, kind, to, isGot, isOff } of this.notices) {
