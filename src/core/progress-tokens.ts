@@ -36,7 +36,8 @@ export class ProgressTokens {
   /** Whether no request gave the token of this progress; false where not all requests are known. */
   isForeign(exchange: Exchange, params: JsonObject | undefined): boolean {
     const { options, shared } = this.#core
-    if (this.#hasForgotten || shared.isOn || options.joined === true || exchange.resumed === true) return false
+    const isPartial = this.#hasForgotten || shared.isOn || options.joined === true
+    if (isPartial || exchange.resumed === true) return false
     const token = written(member(params, 'progressToken'))
     return token !== undefined && !this.#given.has(token)
   }

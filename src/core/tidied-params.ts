@@ -9,8 +9,8 @@ const limits = { messageBytes: Infinity, depth: 128 }
 const withArguments: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
 
 /**
- * A request or notification with the object that PHP writes as `[]`, and without the null that serialisers
- * write for nothing, at `params`, and in them at `arguments` and `_meta`. Its faults say so, and stop nothing.
+ * The message with the object that PHP writes as `[]`, and without the null that serialisers
+ * write for nothing, at `params`, and in them at `arguments` and `_meta`. Its faults say so.
  */
 export const tidiedParams = (frame: Frame): Frame => {
   const { message, bytes, envelope, faults } = frame
@@ -20,7 +20,7 @@ export const tidiedParams = (frame: Frame): Frame => {
   const value = isRequest ? { method: message.method, params: message.params } : parseJson(bytes.toString())
   if (!isObject(value)) return frame
   const [method, params] = [member(value, 'method'), member(value, 'params')]
-  const inParams = typeof method === 'string' && withArguments.has(method) ? ['arguments', '_meta'] : ['_meta']
+  const inParams = ['_meta', ...(withArguments.has(String(method)) ? ['arguments'] : [])]
   const edits = isObject(params)
     ? inParams.flatMap(key => editOf(member(params, key), 'params', key))
     : editOf(params, 'params')

@@ -42,9 +42,10 @@ const tool = (outputSchema?: object, name = 'a') => ({ name, inputSchema: object
 const settings = (setting: Partial<ToolSetting>): ToolSetting =>
   ({ denied: false, outputSchema: undefined, annotations: undefined, ...setting })
 
-/** What a tool that declares `declared` returns, and what the client gets under `compat`; undefined: refused. */
+/** What a tool returns, and what the client gets under `compat`; undefined: refused. */
 const results: readonly (readonly [
-  title: string, declared: object | undefined, sent: object, got: object | undefined, rules: readonly string[],
+  title: string, declared: object | undefined, sent: object, got: object | undefined,
+  rules: readonly string[],
   revision?: string,
 ])[] = [
   ['data of another type', counting, { content: [text('1')], structuredContent: { n: '1' } }, { content: [text('1')] }, ['result/schema']],
@@ -149,15 +150,15 @@ t.test('each keyword with each value that it may not have', t => {
   ]
   const sent = [...jsonSchemaKeywords.keys()].flatMap(keyword =>
     scalars.flatMap(value => places.map(place => place({ [keyword]: value }))))
-    .map((one, index): JsonObject => ({ ...one, name: `t${index}` }))
+    .map(({ inputSchema }, index) => ({ name: `t${index}`, inputSchema }))
   const listedUnder = (preset: Preset, tools: readonly JsonObject[]) => {
     const { result } = exchanged(under(preset), { method: 'tools/list' }, { tools })
-    const listed = (result as { tools: readonly JsonObject[] }).tools
-    return new Map(listed.map(one => [String(one['name']), one]))
+    const listed = (result as { tools: readonly (JsonObject & { readonly name: string })[] }).tools
+    return new Map(listed.map(one => [one.name, one]))
   }
   const [standard, compat] = [listedUnder('standard', sent), listedUnder('compat', sent)]
-  const broken = sent.filter(({ name }) => !standard.has(String(name)))
-  const gone = broken.filter(({ name }) => !compat.has(String(name))).map(one => JSON.stringify(one['inputSchema']))
+  const broken = sent.filter(({ name }) => !standard.has(name))
+  const gone = broken.filter(({ name }) => !compat.has(name)).map(one => JSON.stringify(one.inputSchema))
   // Named arguments; a reference to the network; another type than object, which is that of an argument.
   t.same(gone.filter(one => !/"properties":\[[^\]]|"\$ref":"[xy]|Ref":"x|^\{"type":(?:null|\[)/.test(one)), [])
   t.ok(broken.length > 900, `${broken.length} broken`)

@@ -80,9 +80,9 @@ interface AiSdk {
 
 const aiSdk: Ask = async (t, [command = '', ...args]) => {
   const load = (name: string) => import(pathToFileURL(require.resolve(name)).href) as Promise<AiSdk>
-  const [{ createMCPClient }, { Experimental_StdioMCPTransport: Stdio }] =
+  const [sdk, { Experimental_StdioMCPTransport: Stdio }] =
     await Promise.all([load('@ai-sdk/mcp'), load('@ai-sdk/mcp/mcp-stdio')])
-  const client = await createMCPClient({ transport: new Stdio({ command, args, stderr: 'ignore' }) })
+  const client = await sdk.createMCPClient({ transport: new Stdio({ command, args, stderr: 'ignore' }) })
   t.teardown(() => client.close())
   const tools = await client.tools()
   return async tool => tools[tool]?.execute({}, { toolCallId: '1', messages: [] })

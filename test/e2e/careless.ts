@@ -32,7 +32,9 @@ interface Careless {
 const tool = (name: string, more: object = {}) => ({ name, inputSchema: object, ...more })
 const plain = { content: [text('x')] }
 /** A result that passes under no policy but `observe` and `compat`. */
-const returning = (name: string, outputSchema: object | undefined, result: object, compat: object | undefined, standard?: object): Careless =>
+const returning = (
+  name: string, outputSchema: object | undefined, result: object, compat: object | undefined, standard?: object,
+): Careless =>
   ({ name, tool: tool(name, outputSchema && { outputSchema }), shown: tool(name), result, compat, standard })
 /** A definition that only `compat` shows. */
 const declaring = (name: string, more: object, shown: object | undefined): Careless =>

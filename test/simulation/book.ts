@@ -209,6 +209,11 @@ export class Book {
       if (notice.to === to || (to.startsWith('/') && notice.to.endsWith(to))) notice.isOff = true
   }
 
+  /** Another request takes log messages: nobody knows whose those are that are on their way. */
+  dismissLogs(): void {
+    for (const notice of this.notices) if (notice.kind === 'log') notice.isOff = true
+  }
+
   /** Each notification has reached the client that it was sent to. */
   checkNotices(hears: (to: string) => boolean): void {
     for (const { marker, kind, to, isGot, isOff } of this.notices) {
@@ -261,6 +266,11 @@ export class Book {
     }
   }
 
+  /** How the invariant about lists is called. */
+  get #newest(): string {
+    return this.hasReloaded ? 'newest list after a reload' : 'newest list'
+  }
+
   #result(asked: Asked, text: string): void {
     if (asked.method !== 'tools/call') return
     const given = asked.given.find(({ digest }) => digest === digestOf(text))
@@ -268,7 +278,7 @@ export class Book {
       return this.#world.violate('own bytes', `${asked.marker} gets what was not said to it: ${text.slice(0, 120)}`)
     const kind = this.kindOf(asked)
     if (kind !== undefined && given.kind !== 'other' && kind !== given.kind && this.isStrict)
-      this.#world.violate(this.newest, `${asked.marker}: a result of ${given.kind} passes, ${asked.tool} is ${kind}`)
+      this.#world.violate(this.#newest, `${asked.marker}: a result of ${given.kind} passes, ${asked.tool} is ${kind}`)
   }
 
   isStrict = true
@@ -276,8 +286,7 @@ export class Book {
   strayAt = Infinity
   /** A server has sent errors that name no request. */
   isMuddled = false
-  /** How the invariant about lists is called; a reload separates the sessions of a group. */
-  newest = 'newest list'
+  hasReloaded = false
   /** A server has died: until then its relay may not list. */
   blindUntil = -1
   /** A server has died. */
@@ -289,12 +298,14 @@ export class Book {
     const kind = this.kindOf(asked)
     const [first] = asked.given
     if (code === -32602 && kind !== undefined && kind !== 'none')
-      this.#world.violate(this.newest, `${asked.marker}: the tool ${asked.tool} is refused: ${message}`)
-    // A result that came after the change is judged by the newer list, if that can be had.
-    const before = message.includes('result/unchecked') ? asked.sent : first?.step
+      this.#world.violate(this.#newest, `${asked.marker}: the tool ${asked.tool} is refused: ${message}`)
+    // A result that came after the change is judged by the newer list, if that can be had: a reload separates
+    // the sessions of a group.
+    const isLast = message.includes('result/unchecked') || this.hasReloaded
+    const before = isLast ? asked.sent : first?.step
     const isValid = first !== undefined && first.kind === this.kindOf(asked, before)
     if (code === -31000 && isValid && asked.given.length === 1)
-      this.#world.violate(this.newest, `${asked.marker}: a valid result (${first.kind}) is withheld: ${message}`)
+      this.#world.violate(this.#newest, `${asked.marker}: a valid result (${first.kind}) is withheld: ${message}`)
     if (code === -31001 && !this.isShaky)
       this.#world.violate('answer reaches', `${asked.marker}: its server lives, and the client is told: ${message}`)
   }

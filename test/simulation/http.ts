@@ -116,7 +116,8 @@ export class HttpAsk {
       const size = parseInt(this.#bytes.toString('latin1', 0, end), 16)
       if (this.#bytes.length < end + 2 + size + 2) return
       this.#take(this.#bytes.subarray(end + 2, end + 2 + size))
-      this.#bytes = this.#bytes.subarray(end + 2 + size + 2)
+      // A copy, which does not keep the memory of what was read.
+      this.#bytes = Buffer.from(this.#bytes.subarray(end + 2 + size + 2))
       if (size === 0) return this.#over()
     }
   }

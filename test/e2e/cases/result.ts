@@ -81,10 +81,10 @@ export const resultCases: readonly Case[] = [
     'result/schema', 'a property that was promised and is missing is refused', 'block',
     { outputSchema: weather, result: reported('{}') },
   ),
-  outcome(
-    'result/schema', 'null is a value, and no object', 'block',
-    { outputSchema: weather, result: reported('null'), revisions: [modern] },
-  ),
+  outcome('result/missing', 'null stands for nothing, where the schema refuses it', 'demote', {
+    outputSchema: weather, result: `{${content(text('Null.'))},"structuredContent":null}`,
+    content: `[${text('Null.')}]`,
+  }),
   outcome(
     'result/schema', 'a list is a value, and no object', 'block',
     { outputSchema: weather, result: reported('[]'), revisions: [modern] },

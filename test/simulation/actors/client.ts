@@ -162,6 +162,7 @@ export class ClientActor implements Actor {
       arrivedAt: undefined, tools: undefined, session: undefined,
       given: [], isAnswered: false, isCancelled: false, isForgotten: false, isLoose: false, takesLogs,
     }
+    if (takesLogs) this.book.dismissLogs()
     this.world.place(asked, this)
     this.book.asked.set(marker, asked)
     const meta = {

@@ -80,7 +80,7 @@ export class Operator implements Actor {
     const running = { since: this.#world.clock.time, step }
     this.#running = running
     this.#world.settings = after
-    this.#world.book.newest = 'newest list after a reload'
+    this.#world.book.hasReloaded = true
     for (const token of before.tokens)
       if (!after.tokens.includes(token)) this.#revoked.set(`Bearer ${token}`, step)
     for (const tool of before.denied) if (!after.denied.includes(tool)) this.#denied.delete(tool)

@@ -46,7 +46,7 @@ export class RelayProcesses implements Actor {
     return {
       pid: 4_900_000 + this.#last, channel: near, maxBytes: Infinity, residentBytes: () => 0,
       onGone: gone => void relay.told.push(gone),
-      kill: () => world.soon(`${name} is killed`, world.main, () => this.#over(relay, null, 'SIGKILL')),
+      kill: () => world.soon(`${name} is killed`, world.main, () => this.#over(relay, null, 'SIGKILL'), true),
     }
   }
 

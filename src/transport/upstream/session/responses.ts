@@ -237,7 +237,7 @@ interface Listening {
 export const listen = async ({ handshake, agreed, backoff, responses }: Listening): Promise<boolean> => {
   const { signal } = agreed.over
   const position = cursor()
-  let isOffered = false
+  let streams = 0
   agreed.stream = 'open'
   const outcome = await resume({
     cursor: position,
@@ -246,7 +246,7 @@ export const listen = async ({ handshake, agreed, backoff, responses }: Listenin
     signal,
     open: () => handshake.get(position.lastEventId, signal),
     read: reply => {
-      isOffered = true
+      streams += 1
       return responses.read(reply, position)
     },
     done: () => false,
@@ -255,7 +255,7 @@ export const listen = async ({ handshake, agreed, backoff, responses }: Listenin
   agreed.stream = 'closed'
   if (outcome === undefined || isString(outcome)) return false
   const refusal = await responses.refusal(outcome).catch(() => undefined)
-  const isLost = isOffered && agreed.id !== undefined && refusal !== undefined && losesSession(refusal)
+  const isLost = streams > 0 && agreed.id !== undefined && refusal !== undefined && losesSession(refusal)
   if (!isLost) agreed.stream = 'refused'
   return isLost
 }

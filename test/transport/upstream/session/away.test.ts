@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel'
+import { subscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import type { ServerResponse } from 'node:http'
@@ -218,7 +218,7 @@ t.test('a server that begins to listen after the first request answers it', asyn
   place.close()
   await once(place, 'close')
   const refused = new Promise<void>(resolve => {
-    channel('undici:client:connectError').subscribe(() => resolve())
+    subscribe('undici:client:connectError', () => resolve())
   })
   const connected = connect(t, new URL(`http://127.0.0.1:${port}/mcp`))
   await refused

@@ -13,8 +13,8 @@ const quick = { firstMs: 1, maxMs: 5, attempts: 3 }
 /** A session with the server, closed when the test is over. */
 const connect = (t: Test, url: URL, options: Partial<HttpSessionOptions> = {}) => {
   const transport = httpSession({
-    url, headers: new Map(), limits, inputSchemaOf: () => undefined, backoff: quick, patienceMs: 20, stopMs: 50,
-    ...options,
+    url, headers: new Map(), limits, inputSchemaOf: () => undefined, backoff: quick, patienceMs: 20,
+    stopMs: 50, ...options,
   })
   const events = listen(transport)
   t.teardown(() => transport.close())
