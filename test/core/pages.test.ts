@@ -23,7 +23,8 @@ t.test('a page is followed by another one, by nothing, or by what came before', 
 })
 
 const lists = [
-  ['tools/list', 'tools', (name: string) => ({ ...weather, name })],
+  // `compat` shows no outputSchema.
+  ['tools/list', 'tools', (name: string) => ({ name, inputSchema: { type: 'object' } })],
   ['prompts/list', 'prompts', (name: string) => ({ name })],
   ['resources/list', 'resources', (name: string) => ({ name, uri: `x://${name}` })],
   ['resources/templates/list', 'resourceTemplates', (name: string) => ({ name, uriTemplate: `x://${name}` })],
