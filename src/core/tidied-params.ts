@@ -1,6 +1,6 @@
 import { edit, type Edit } from '#protocol/edit.js'
 import type { Frame } from '#protocol/frame.js'
-import { isArray, isObject, type Json, lengthOf, member, parseJson, pointer } from '#protocol/json.js'
+import { isArray, isObject, isString, type Json, lengthOf, member, parseJson, pointer } from '#protocol/json.js'
 import { parseFrame } from '#protocol/parse.js'
 
 const limits = { messageBytes: Infinity, depth: 128 }
@@ -20,7 +20,8 @@ export const tidiedParams = (frame: Frame): Frame => {
   const value = isRequest ? { method: message.method, params: message.params } : parseJson(bytes.toString())
   if (!isObject(value)) return frame
   const [method, params] = [member(value, 'method'), member(value, 'params')]
-  const inParams = ['_meta', ...(withArguments.has(String(method)) ? ['arguments'] : [])]
+  const hasArguments = isString(method) && withArguments.has(method)
+  const inParams = ['_meta', ...(hasArguments ? ['arguments'] : [])]
   const edits = isObject(params)
     ? inParams.flatMap(key => editOf(member(params, key), 'params', key))
     : editOf(params, 'params')

@@ -60,9 +60,10 @@ t.test('the long form has every field of the record', t => {
     '    and 1 more',
     '    result/schema: The tool\'s answer is not what the tool promises: a value is missing, or is of ' +
       'another kind.',
+    '      → Let the tool work all the same: mcp-customs relax weather get_weather (without a tool: all of ' +
+      'the server\'s)',
     '      → Report it to the author of the server: Return what the outputSchema declares, or declare ' +
       'what is returned',
-    '      → To let it pass as it is: --rule result/schema=log',
     '    result/text: The tool\'s answer says one thing in its text and another in its structured data.',
     '      → Report it to the author of the server: Write the text from the same data as ' +
       'structuredContent',

@@ -261,7 +261,9 @@ export class Book {
     if (this.isForgetful()) return
     for (const { marker, of, client, given, isOff, answers } of this.questions.values()) {
       const isDue = given !== undefined || (this.isStrict && !this.declaring.has(client))
-      if (isDue && !isOff && answers === 0 && isRunning(of))
+      // What comes to a client that has left the call's session is not of its new one.
+      const isLoose = this.asked.get(marker.split('.')[0] ?? '')?.isLoose !== false
+      if (isDue && !isOff && !isLoose && answers === 0 && isRunning(of))
         this.#world.violate('answer of clients reaches', `${marker} of ${of} has no answer`)
     }
   }

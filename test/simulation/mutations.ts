@@ -48,8 +48,6 @@ export const mutations: readonly Mutation[] = [
     'if (!isKnown) ask(', 'if (!isKnown && pending !== undefined) ask(', 'one answer of clients'),
   core('undeclared requests of servers pass', 'server-requests.ts',
     'core.ask(\'onServerRequest\', asked, findings, path)', 'void asked', 'declared'),
-  gateway('a subscription outlives a reload', 'transport/front/sessions/router.ts',
-    'else if (session.kind === \'stateless\') session.endStreams()', '', 'newest list after a reload'),
   gateway('an id is unique in a group', 'core/pending.ts',
     'return this.#stateless ? exchange : stdioExchange', 'return stdioExchange', 'one answer'),
   {
