@@ -33,7 +33,8 @@ const tool = (name: string, more: object = {}) => ({ name, inputSchema: object, 
 const plain = { content: [text('x')] }
 /** A result that passes under no policy but `observe` and `compat`. */
 const returning = (
-  name: string, outputSchema: object | undefined, result: object, compat: object | undefined, standard?: object,
+  name: string, outputSchema: object | undefined, result: object, compat: object | undefined,
+  standard?: object,
 ): Careless =>
   ({ name, tool: tool(name, outputSchema && { outputSchema }), shown: tool(name), result, compat, standard })
 /** A definition that only `compat` shows. */

@@ -237,7 +237,7 @@ t.test('the spinner turns on a terminal only, and leaves nothing behind', t => {
   turning.stop()
   // Newer versions of Node give a chunk at a time.
   let written = ''
-  for (let chunk: unknown; (chunk = terminal.read()) !== null;) written += String(chunk)
+  for (let chunk: unknown; (chunk = terminal.read()) !== null;) written += (chunk as Buffer).toString()
   t.match(written, 'connecting')
   t.ok(written.endsWith('\r\u001b[K'))
   for (const [quiet, environment] of [[stream(false), {}], [stream(true), { TERM: 'dumb' }]] as const) {
