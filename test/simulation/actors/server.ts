@@ -275,7 +275,9 @@ export abstract class ServerActor implements Actor {
   #notice(kind: 'log' | 'progress', one: Received): string {
     const order = this.book.next()
     const marker = `${one.marker}.${kind}${order}`
-    this.book.notices.push({ marker, kind, to: one.marker ?? '', order, isGot: false, isOff: false })
+    // What names no request may be written to a connection that is breaking, and counts as sent.
+    const isOff = kind === 'log' && this.world.isBreaking?.(one.asked?.client ?? '') === true
+    this.book.notices.push({ marker, kind, to: one.marker ?? '', order, isGot: false, isOff })
     return marker
   }
 
