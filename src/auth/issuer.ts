@@ -51,6 +51,13 @@ const waitMs = 20
 /** Least time between two warnings, in milliseconds. */
 const warnMs = 5000
 
+/** @property until the issuer is asked again after it, in milliseconds; @property expires the token's end */
+interface Known {
+  readonly claims: Claims
+  readonly until: number
+  readonly expires: number
+}
+
 /** Checks the tokens of one issuer: JWTs by its keys (RFC 9068), others by introspection (RFC 7662). */
 export class Issuer implements Authority {
   readonly #settings: IssuerSettings
@@ -59,11 +66,13 @@ export class Issuer implements Authority {
   readonly #now: () => number
   readonly #keys: IssuerKeys
   /** By a hash of the token, the oldest first. */
-  readonly #known = new Map<string, { readonly claims: Claims; readonly until: number }>()
+  readonly #known = new Map<string, Known>()
   /** Those that the issuer has refused, and until when that counts. */
   readonly #refused = new Map<string, number>()
   readonly #checking = new Map<string, Promise<Claims | Unverified>>()
   readonly #places = new Quota(() => maxIntrospections)
+  /** For tokens that were valid before: strangers cannot take these. */
+  readonly #placesOfKnown = new Quota(() => maxIntrospections)
   #warnedAt = -Infinity
 
   constructor(settings: IssuerSettings, { warn, told = () => undefined, now = Date.now }: IssuerOptions) {
@@ -82,11 +91,12 @@ export class Issuer implements Authority {
     const key = hash('sha256', token, 'base64url')
     const known = this.#known.get(key)
     if (known !== undefined && this.#now() < known.until) return known.claims
-    this.#known.delete(key)
+    // Whether the issuer can be reached or not.
+    if (known !== undefined && known.expires <= this.#now()) return Promise.resolve('invalid')
     if (this.#now() < (this.#refused.get(key) ?? 0)) return Promise.resolve('invalid')
     // One check of a token, for all requests that wait for it.
     const checking = this.#checking.get(key)
-      ?? this.#verify(token, key, client).finally(() => this.#checking.delete(key))
+      ?? this.#verify(token, key, client, known !== undefined).finally(() => this.#checking.delete(key))
     this.#checking.set(key, checking)
     return checking
   }
@@ -97,20 +107,22 @@ export class Issuer implements Authority {
     this.#told(`auth: a token of ${quote(subject)} was refused: its audience is ${theirs}, not ${ours}`)
   }
 
-  async #verify(token: string, key: string, client: string): Promise<Claims | Unverified> {
+  async #verify(token: string, key: string, client: string, isKnown: boolean): Promise<Claims | Unverified> {
     const unverified = await unverifiedPayload(token)
     try {
-      const found = await (unverified ? this.#payloadOf(token) : this.#introspected(token, client))
+      const found = await (unverified ? this.#payloadOf(token) : this.#introspected(token, client, isKnown))
       const claims = claimsOf(found, this.#settings.issuer)
-      const [now, expires] = [this.#now(), found.get('exp')]
-      const until = Math.min(now + rememberMs, typeof expires === 'number' ? expires * 1000 : Infinity)
-      remember(this.#known, key, { claims, until })
+      const [now, exp] = [this.#now(), found.get('exp')]
+      const expires = typeof exp === 'number' ? exp * 1000 : Infinity
+      this.#known.delete(key)
+      remember(this.#known, key, { claims, until: Math.min(now + rememberMs, expires), expires })
       return claims
     } catch (error) {
       if (error instanceof Refusal) {
         const issuer = unverified?.iss
         this.#told(`auth: a token was refused: ${error.message} (issuer ${quote(this.#settings.issuer)}` +
           `${isString(issuer) ? `, the token says ${quote(issuer)}` : ''})`)
+        this.#known.delete(key)
         // A JWT may be valid in a moment, with a new key.
         if (unverified === undefined) remember(this.#refused, key, this.#now() + refusedMs)
         return 'invalid'
@@ -140,11 +152,12 @@ export class Issuer implements Authority {
   }
 
   /** @throws as `#payloadOf` */
-  async #introspected(token: string, client: string): Promise<Payload> {
+  async #introspected(token: string, client: string, isKnown: boolean): Promise<Payload> {
     const { introspection, issuer } = this.#settings
     if (introspection === undefined) throw new Refusal('it is no JWT, and auth.introspection is not set')
     // A place becomes free soon: each question to the issuer has an end.
-    for (let waited = 0; !this.#places.reserve(client); waited += waitMs) {
+    const places = isKnown ? this.#placesOfKnown : this.#places
+    for (let waited = 0; !places.reserve(client); waited += waitMs) {
       if (waited >= longestWaitMs) throw new Error('too many tokens are being checked')
       await pause(waitMs)
     }
@@ -159,7 +172,7 @@ export class Issuer implements Authority {
       if (body.exp !== undefined && body.exp * 1000 <= this.#now()) throw new Refusal('it has expired')
       return new Map(Object.entries(body))
     } finally {
-      this.#places.release(client)
+      places.release(client)
     }
   }
 }

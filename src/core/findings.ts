@@ -102,9 +102,10 @@ export class Findings {
   /** Keeps the findings of other rules from before a mend, even if the mend has hidden their cause. */
   carry(before: Findings, isHealed: (rule: RuleName) => boolean): void {
     for (const rule of before.rules.filter(rule => !this.has(rule) && !isHealed(rule))) {
-      this.#addProblems(
-        rule, actionOf(this.#policy, rule), before.#kept.filter(finding => finding.rule === rule),
-      )
+      const kept = before.#kept.filter(finding => finding.rule === rule)
+      // What was only minor before stays so.
+      const wasLogged = before.#kept.every((finding, at) => finding.rule !== rule || before.#actions[at] === 'log')
+      this.#addProblems(rule, wasLogged ? 'log' : actionOf(this.#policy, rule), kept)
     }
   }
 

@@ -1,6 +1,6 @@
 import { type Edit, edited } from '#protocol/edit.js'
 import type { Frame } from '#protocol/frame.js'
-import { type JsonObject, member } from '#protocol/json.js'
+import { isString, type JsonObject, member } from '#protocol/json.js'
 import { nextPage } from '#protocol/pages.js'
 import { methodOf } from '#protocol/revisions/index.js'
 import { slice } from '#protocol/scan.js'
@@ -45,6 +45,7 @@ export class JoinedPages {
     const next = nextPage(member(result, 'nextCursor'), revision, noCursors)
     if (next.kind !== 'page') return first
     const { texts, left } = yield* this.#rest(request, key, next.cursor)
+    if (texts.length === 0) return first
     const [found, told] = [this.#core.findings(findings.meter), this.#core.findings(findings.meter)]
     found.add('list/shape', [{ path: '/result/nextCursor', message: 'the list goes on on another page' }])
     told.mended('list/shape', found, `joined ${texts.length + 1} pages`)
@@ -83,8 +84,9 @@ export class JoinedPages {
         kept += text.length
         texts.push(text)
         const next = nextPage(member(message.result, 'nextCursor'), request.terms.revision, seen)
+        const following = member(message.result, 'nextCursor')
+        left = next.kind !== 'end' && next.kind !== 'repeats' && isString(following) ? following : undefined
         if (next.kind === 'endless') break
-        left = next.kind === 'page' ? next.cursor : undefined
       }
     } finally {
       this.#ledger.add(-kept)

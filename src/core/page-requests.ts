@@ -59,7 +59,9 @@ export class PageRequests {
 
   end(walk: Walk): void {
     if (this.#walks.delete(walk)) this.#core.output.emit({ type: 'stop-timer', timer: walk.timer })
-    this.#lost(walk)
+    // The only one that could wait for a page is the caller.
+    walk.isOver = true
+    walk.key = undefined
   }
 
   /** Requests a page. @returns undefined when no response will come */

@@ -45,4 +45,6 @@ export class ProgressTokens {
 
 /** A text and a number are two tokens. */
 const written = (token: Json | undefined): string | undefined =>
-  (isString(token) || typeof token === 'number' ? JSON.stringify(token).slice(0, longest) : undefined)
+  // Cut before it is written: a part of a long string would keep all of it in memory.
+  (isString(token) || typeof token === 'number'
+    ? JSON.stringify(isString(token) ? token.slice(0, longest) : token) : undefined)

@@ -16,7 +16,9 @@ export const tidiedParams = (frame: Frame): Frame => {
   const { message, bytes, envelope, faults } = frame
   const isRequest = message.kind === 'request' || message.kind === 'notification'
   const isReadable = message.kind === 'unusable' && faults.every(({ kind }) => kind === 'json-rpc')
-  if (!isRequest && !isReadable) return frame
+  // A message that has another fault is judged as it is.
+  const hasOther = faults.some(({ kind, isMinor }) => kind !== 'json-rpc' && isMinor !== true)
+  if ((!isRequest && !isReadable) || hasOther) return frame
   const value = isRequest ? { method: message.method, params: message.params } : parseJson(bytes.toString())
   if (!isObject(value)) return frame
   const [method, params] = [member(value, 'method'), member(value, 'params')]
@@ -31,7 +33,7 @@ export const tidiedParams = (frame: Frame): Frame => {
     kind: 'json-rpc', path: pointer(...path), isMinor: true,
     message: 'remove' in change ? 'null was removed' : 'an empty array was written as an empty object',
   } as const))
-  return { ...made, faults: [...made.faults, ...told], ...(envelope && { envelope }) }
+  return { ...made, faults: [...made.faults, ...faults.filter(({ isMinor }) => isMinor), ...told], ...(envelope && { envelope }) }
 }
 
 const editOf = (value: Json | undefined, ...path: readonly string[]): readonly Edit[] => {

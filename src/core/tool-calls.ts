@@ -58,18 +58,19 @@ export class ToolCalls {
     const needed = settingOf(options, name)?.scopes
     if (!grants(request.scopes, needed)) return this.#lacksScope(request, needed)
     const given = member(params, 'arguments')
+    const rate = denied || (called.tool === undefined && called.listed)
+      ? undefined
+      : yield* this.#rate(request, called)
     const call = {
       name: called.name,
       arguments: isObject(given) ? given : undefined,
       tool: called.tool,
-      // The settings may have changed while the list was awaited.
+      // The settings may have changed while the list or the count was awaited.
       denied: isDenied(options, called.name, client),
       listed: called.listed,
       revision,
       mismatch: headerMismatchOf(request),
-      rate: denied || (called.tool === undefined && called.listed)
-        ? undefined
-        : yield* this.#rate(request, called),
+      rate,
     }
     this.#core.ask('onCall', call, request.findings, '/params')
     const sent = shape && (yield* this.#reshaped(request, shape))

@@ -12,7 +12,7 @@ import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { type Judged, mended, type Mending } from './mend.js'
 import { operatorWords, withOwn, withWords } from './operator-words.js'
-import { grants, isDenied, type ToolSetting } from './options.js'
+import { grants, isDenied, type ToolSetting, settingOf } from './options.js'
 import type { ListedTool } from './rule.js'
 import type { ClientShape } from './shape.js'
 import type { Terms } from './terms.js'
@@ -125,7 +125,7 @@ export class ToolJudge {
     const last = before && (yield* mended({ mends, power: 'onTool', path: this.#path }, before, judged))
     found.include(last?.findings ?? ofServer.findings)
     const isHidden = name !== undefined &&
-      (isDenied(options, name, terms.client) || !grants(scopes, options.tools.get(name)?.scopes))
+      (isDenied(options, name, terms.client) || !grants(scopes, settingOf(options, name)?.scopes))
     const seen = last && (hidesSchema ? omit(last.value, 'outputSchema') : last.value)
     const { outputSchema, ...words } = seen === undefined ? {} : operatorWords(seen, setting, meter)
     const own = { ...words, ...(outputSchema !== undefined && !hidesSchema && { outputSchema }) }

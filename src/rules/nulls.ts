@@ -19,12 +19,21 @@ const members: ReadonlySet<string> = new Set([
 const objects: ReadonlySet<string> =
   new Set(['_meta', 'annotations', 'capabilities', 'execution', 'inputSchema', 'outputSchema', 'serverInfo'])
 
+/** Members whose values are objects of the protocol, or lists of them; unknown members are the server's own. */
+const holders: ReadonlySet<string> = new Set([
+  'annotations', 'arguments', 'completion', 'content', 'contents', 'execution', 'icons', 'messages', 'prompts',
+  'resource', 'resources', 'resourceTemplates', 'serverInfo', 'task', 'tasks', 'tools',
+])
+
 /** Members whose values are not the protocol's. */
 const data: ReadonlySet<string> = new Set(['structuredContent', 'toolResult'])
 
 /** The same for a schema. A null `type` may mean the type null; for `const` and `default` null is a value. */
 const keywords: ReadonlySet<string> =
   new Set([...jsonSchemaKeywords.keys()].filter(name => !['type', 'const', 'default'].includes(name)))
+
+/** Capabilities whose members are not the protocol's. */
+const foreign: ReadonlySet<string> = new Set(['experimental', 'extensions'])
 
 const inMeta: ReadonlySet<string> = new Set([`${metaPrefix}serverInfo`])
 
@@ -103,9 +112,9 @@ class Search {
   /** Searches the value of a member or keyword; names, data and unknown keywords stay. */
   #within(key: string, value: Json, kind: Kind): Json {
     if (kind === 'meta') return inMeta.has(key) ? this.#any(value, 'member') : value
-    if (kind === 'capability') return this.#any(value, kind)
-    // Requests of the server are not judged as results are.
-    if (kind === 'member') return key === 'inputRequests' ? value : this.#any(value, kinds.get(key) ?? kind)
+    if (kind === 'capability') return foreign.has(key) ? value : this.#any(value, kind)
+    const inner = kinds.get(key)
+    if (kind === 'member') return inner || holders.has(key) ? this.#any(value, inner ?? kind) : value
     const schemas = schemasIn(key)
     if (schemas === undefined) return value
     if (schemas !== 'members' || !isObject(value)) return this.#any(value, kind)

@@ -87,7 +87,7 @@ t.test('without a terminal the change is shown and nothing is written', async t 
   t.match(
     shown, /\n {4}\+ .*"wrap", "--server=files", "--policy=compat", "--profile=claude-desktop", "--", "npx", "-y", "server", "\/data"\]/,
   )
-  t.match(shown, /\nThe policy is compat, as suits Claude Desktop: it refuses tools whose schemas declare/)
+  t.match(shown, /\nThe policy is compat: tools of honest but careless servers work/)
   t.match(shown, /\n {2}old {4}left alone: is disabled\n/)
   t.match(shown, /Nothing was written: there is nobody to ask; give --yes to write it\.\n$/)
   t.notMatch(shown, 's3cret-of-mine')
@@ -607,7 +607,7 @@ t.test('a project\'s lock lies in its folder, and a shared file names it by a re
   t.equal(await check({ ...none, client: 'claude-code', project: folder, check: true }, context), 0)
   t.match(
     context.printed(),
-    /a {2}wrapped, policy standard, locked \(1 tool\) .*\n[^]*own \(.*\) {2}wrapped, policy standard, locked \(1 tool\)/,
+    /a {2}wrapped, policy compat, locked \(1 tool\) .*\n[^]*own \(.*\) {2}wrapped, policy compat, locked \(1 tool\)/,
   )
 })
 
@@ -728,7 +728,7 @@ t.test('each entry that the command has wrapped starts, and answers its client',
       .some(log => log.startsWith(`${name}.`)), 'the audit log has its name')
   }
   t.match(await run(t, ['install', '--check'], env), {
-    code: 0, stdout: /^Cursor: .*\n( {2}\w+ +wrapped, policy standard, no lock {2}.*\n){5}$/,
+    code: 0, stdout: /^Cursor: .*\n( {2}\w+ +wrapped, policy compat, no lock {2}.*\n){5}$/,
   })
   t.match(await run(t, ['uninstall', '--client', 'cursor', '--yes'], env), { code: 0, stderr: '' })
   t.equal(readFileSync(file, 'utf8'), JSON.stringify({ mcpServers: servers }, undefined, 2))

@@ -77,7 +77,7 @@ const readyz = container => container.beside('curl', '--silent', '--fail', 'http
 }
 
 const manifestsOf = file => parseAllDocuments(read(`docker/kubernetes/${file}`)).map(document => document.toJS())
-const pod = file => manifestsOf(file).find(({ kind }) => kind === 'Deployment').spec.template.spec
+const pod = file => manifestsOf(file).find(({ kind }) => ['Deployment', 'StatefulSet'].includes(kind)).spec.template.spec
 /** As the kubelet asks. */
 const probe = (container, { httpGet: { path, port } }, { ports }) => () => {
   const { containerPort } = ports.find(({ name }) => name === port)

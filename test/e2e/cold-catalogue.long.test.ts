@@ -98,7 +98,7 @@ const failures: readonly (readonly [string, readonly Reaction[]])[] = [
   ['is refused', [on('tools/list', '{"jsonrpc":"2.0","id":$ID,"error":{"code":-32603,"message":"no"}}')]],
   ['is no list', [on('tools/list', answer('$ID', '{"tools":5}'))]],
   ['is not even JSON', [on('tools/list', '{"jsonrpc":"2.0","id":$ID,"result":{')]],
-  ['never ends', [on('tools/list', answer('$ID', page([report(weather)], 'more')))]],
+  ['never ends', [on('tools/list', answer('$ID', page([report(weather)], 'more-$ID')))]],
 ]
 
 for (const [how, reactions] of failures) {

@@ -105,7 +105,7 @@ const redirectUrisIn = (metadata: JsonObject): readonly string[] | undefined => 
  * like. VS Code itself uses loopback and https.
  */
 const ofExtension =
-  /^(?:cursor|vscode|vscode-insiders|windsurf):\/\/(?!vscode\.)[\w-]+\.[\w-]+\/[\w\/.-]*$/
+  /^(?:cursor|vscode|vscode-insiders|windsurf):\/\/(?!vscode\.)[\w-]+\.[\w-]+\/[\w\/.-]*$/i
 
 /** RFC 8252, sections 7 and 8.4: https, http on loopback, or a private-use scheme, which has a dot. */
 const isRedirectUri = (text: string): boolean => {

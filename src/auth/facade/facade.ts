@@ -98,7 +98,7 @@ export class Facade implements Site {
   /** @returns the user of an access token of ours, and the issuer's token for the server */
   async check(token: string): Promise<Claims | Unverified> {
     const grant = await this.#seals.open('access', token)
-    return grant === undefined || this.#revoked.has(grant.login) ? 'invalid' : {
+    return grant === undefined || this.#isOfOther(grant) || this.#revoked.has(grant.login) ? 'invalid' : {
       subject: { ...grant.subject, client: grant.client, scopes: grant.scopes },
       audience: [grant.resource, ...this.#resources], upstream: { header: `Bearer ${grant.token}` },
     }
@@ -146,13 +146,18 @@ export class Facade implements Site {
     }
   }
 
+  /** The login is at a server that this one has replaced: its tokens are not sent to another one. */
+  #isOfOther({ via }: Pick<Grant, 'via'>): boolean {
+    return new URL(via.resource).origin !== this.#options.behind.url.origin
+  }
+
   async #redeem(client: string, form: URLSearchParams): Promise<Page> {
     const answered = await this.#seals.open('code', form.get('code') ?? '')
     const [verifier, redirectUri] = [form.get('code_verifier') ?? '', form.get('redirect_uri')]
     // A client of OAuth 2.1 does not send the redirect URI again: the challenge binds it (section 10.2).
     const isTheirs = answered?.client === client && digest(verifier) === answered.challenge &&
       (redirectUri === null || redirectUri === answered.redirectUri)
-    if (!isTheirs || !/^[\w.~-]{43,128}$/.test(verifier)) return fault('invalid_grant')
+    if (!isTheirs || this.#isOfOther(answered) || !/^[\w.~-]{43,128}$/.test(verifier)) return fault('invalid_grant')
     const tokens = await this.#login.exchange(answered)
     const { resource, via } = answered
     const subject = await this.#login.subjectOf(tokens, via)
@@ -161,7 +166,7 @@ export class Facade implements Site {
 
   async #refresh(client: string, form: URLSearchParams): Promise<Page> {
     const grant = await this.#seals.open('refresh', form.get('refresh_token') ?? '')
-    if (grant?.client !== client) return fault('invalid_grant')
+    if (grant?.client !== client || this.#isOfOther(grant)) return fault('invalid_grant')
     return this.#granted(await this.#login.refresh(grant), grant)
   }
 

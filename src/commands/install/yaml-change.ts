@@ -9,6 +9,8 @@ import { isObject } from '#protocol/unmetered.js'
  */
 export const changed = (text: string, path: readonly string[], isRemoved: boolean): string | undefined => {
   const document = parseDocument(text)
+  // A server of a client's `mcpServers` has no settings of ours.
+  if (!document.hasIn(path.slice(0, 2))) return undefined
   let [holder, depth]: [Node | null, number] = [document.contents, 0]
   const maps: YAMLMap[] = []
   while (isMap(holder)) {

@@ -95,11 +95,13 @@ export class Refusals {
   }
 
   note(refused: Refused): void {
-    // Beyond that, all addresses are counted as one.
-    const address = this.#kinds.size < maxKinds ? refused.address : 'others'
+    // Beyond that, all addresses and messages of a status are counted as one.
+    const isOneOfMany = this.#kinds.size >= maxKinds
+    const address = isOneOfMany ? 'others' : refused.address
     const { status, message, path, subject } = refused
     const { issuer, subject: user, name } = subject ?? {}
-    const key = JSON.stringify([address, status, message, path, issuer, user, name])
+    const key = JSON.stringify(
+      isOneOfMany ? [address, status] : [address, status, message, path, issuer, user, name])
     const kind = this.#kinds.get(key)
     if (kind) {
       kind.times++

@@ -73,8 +73,9 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
   const parts: Parts = { credentials, state, audits, telemetry, rulings: new Map(), metrics, log, capture }
   const upstreams = new Upstreams(await upstreamsOf(setup, parts))
   const { refused, flush } = refusalsTo({ audits, metrics, log, nameAt: path => upstreams.nameAt(path) })
+  let sessionKey = await sessionKeyFor(setup, log)
   const endpoints = new Endpoints({
-    ...endpointsSettingsOf(configuration), sessionKey: await sessionKeyFor(setup, log),
+    ...endpointsSettingsOf(configuration), sessionKey,
     endpoints: upstreams.endpoints(setup.isOnly), refused,
     ...(newSessionId && { newSessionId }),
   })
@@ -97,7 +98,8 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
     get configuration() { return configuration },
     refused,
     async prepare(changed) {
-      const sessionKey = await sessionKeyFor(changed, log)
+      // A key that cannot be read now is still known.
+      sessionKey = await sessionKeyFor(changed, log) ?? sessionKey
       const changedUpstreams = await upstreamsOf(changed, parts)
       return () => {
         configuration = changed.configuration

@@ -125,6 +125,8 @@ const pathOf = (url: string): string => {
   const target = url.startsWith('/') ? url : url.replace(absolute, '')
   const query = target.indexOf('?')
   const path = query < 0 ? target : target.slice(0, query)
+  // `*` (RFC 9112, section 3.2.4), or a scheme that is not ours: no endpoint.
+  if (!path.startsWith('/')) return ''
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
 }
 

@@ -132,6 +132,9 @@ interface Lack {
   readonly subject: Identity | undefined
 }
 
+/** Most tools that a refusal names. */
+const maxNamed = 5
+
 /**
  * Refuses a token that lacks scopes. The client and the operator read which, and for what.
  * @param needed all that the client should ask for (2026-07-28, authorization, scope challenge)
@@ -141,7 +144,9 @@ export const lacking = (
   { missing, server, tools = [], subject }: Lack,
 ): Refusal => {
   const at = server === undefined ? 'every request here' : `the server ${quote(server)}`
-  const by = tools.length === 0 ? at : `the tool ${tools.map(quote).join(', ')} of ${at}`
+  // A client chooses how many it names.
+  const named = [...new Set(tools)].slice(0, maxNamed).map(name => quote(name))
+  const by = tools.length === 0 ? at : `the tool ${named.join(', ')} of ${at}`
   const message = `The bearer token lacks a scope that ${by} needs: ${missing.join(' ')}`
   return { ...challenge(resource, path, 'scope', needed), message, subject }
 }

@@ -100,6 +100,7 @@ export class HttpFront {
     this.#gate = gateOf(this.#options.address, settings)
     this.#site = settings.site
     this.#recheck()
+    this.#recheckAgain()
   }
 
   /**
@@ -116,6 +117,12 @@ export class HttpFront {
       if (checked instanceof Promise) void checked.then(follow)
       else follow(checked)
     }
+  }
+
+  /** While a response is open, and tokens are asked for. */
+  #recheckAgain(): void {
+    if (this.#gate.authority === undefined || this.#open.size === 0) return
+    this.#stopRechecks ??= this.#timers.every(recheckMs, () => this.#recheck())
   }
 
   #rechecked(response: ServerResponse, open: Open, gate: Gate, checked: Checked): void {
@@ -203,19 +210,29 @@ export class HttpFront {
   #begin(request: IncomingMessage, response: ServerResponse): void {
     const arrival = new Arrival(request)
     if (this.#options.served) logAccess(request, response, arrival, this.#options.served)
-    const refused = this.#admit(request, response, arrival)
-    if (refused === 'answered') return
-    if (refused) return this.#refuseInTurn(request, response, arrival, refused)
-    this.#checkToken(request, response, arrival)
+    try {
+      const refused = this.#admit(request, response, arrival)
+      if (refused === 'answered') return
+      if (refused) return this.#refuseInTurn(request, response, arrival, refused)
+      this.#checkToken(request, response, arrival)
+    } catch {
+      // A request that we fail on ends nothing but itself.
+      this.#refuse(request, response, arrival, refusals.broken)
+    }
   }
 
   #refuseInTurn(request: IncomingMessage, response: ServerResponse, arrival: Arrival, reason: Refusal): void {
-    this.#inTurn(response, arrival, () => this.#refuse(request, response, arrival, reason))
+    this.#inTurn(response, arrival, () => this.#refuse(request, response, arrival, reason), 'refused')
   }
 
-  /** Answers a client that is not known. */
-  #inTurn(response: ServerResponse, arrival: Arrival, answer: () => void): void {
-    const wait = this.#stopping ? 0 : this.#pace.wait(clientOf(arrival))
+  /**
+   * Answers a client that is not known. What clients ask without a token has turns apart from those of
+   * refusals: behind one proxy, clients that refresh their tokens do not wait for strangers.
+   */
+  #inTurn(
+    response: ServerResponse, arrival: Arrival, answer: () => void, kind: 'refused' | 'answered' = 'answered',
+  ): void {
+    const wait = this.#stopping ? 0 : this.#pace.wait(`${kind} ${clientOf(arrival)}`)
     if (wait === 0) return answer()
     if (wait === undefined) return void response.destroy()
     response.once('close', this.#timers.after(wait, () => {
@@ -245,7 +262,7 @@ export class HttpFront {
     const client = clientOf(arrival)
     if (!this.#places.reserve(client)) return this.#refuse(request, response, arrival, refusals.manyRequests)
     this.#open.set(response, { arrival, gate: this.#gate, unknown: 0 })
-    if (this.#gate.authority) this.#stopRechecks ??= this.#timers.every(recheckMs, () => this.#recheck())
+    this.#recheckAgain()
     response.once('close', () => {
       this.#places.release(client)
       this.#answered(response)

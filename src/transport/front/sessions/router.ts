@@ -188,7 +188,7 @@ export class SessionRouter {
   sessionOf(arrival: Arrival): FrontSession | undefined {
     if (arrival.modern) return this.#sessions.find(this.#groupName('modern', arrival))
     const id = arrival.sessionId
-    const session = id === undefined ? undefined : this.#sessions.find(idName(id))
+    const session = id === undefined ? undefined : this.#sessions.find(idName(id, this.#ownerOf(arrival)))
     return session?.owner === this.#ownerOf(arrival) ? session : undefined
   }
 
@@ -257,9 +257,8 @@ export class SessionRouter {
     const begins = frame !== undefined && isInitialize(frame)
     if (this.isStdio) return this.#findOfProcess(arrival, begins)
     if (arrival.sessionId !== undefined) {
-      const name = idName(arrival.sessionId)
+      const name = idName(arrival.sessionId, this.#ownerOf(arrival))
       const known = this.sessionOf(arrival)
-      if (known === undefined && this.#sessions.find(name) !== undefined) return refusals.noSession
       // The server may know a session that is not known here: after a restart, or with several replicas.
       const session = known ?? this.#open('upstream', arrival, [name], begins ? undefined : elsewhere)
       return session ? { session, isUnverified: true } : this.#cannotOpen
@@ -336,7 +335,7 @@ export class SessionRouter {
         } else if (idle && kind === 'stateless' && isOld) session.end('the server was replaced')
         else this.#sessions.setIdle(session, idle)
       },
-      named: name => this.#sessions.name(session, idName(name)),
+      named: name => this.#sessions.name(session, idName(name, owner)),
       gone: () => void shared?.ask({ kind: 'forget', part: 'session', name: '' }),
       ended: () => {
         this.#sessions.remove(session)
@@ -346,7 +345,7 @@ export class SessionRouter {
     if (!this.#sessions.add(session, client, kind === 'stateless')) return undefined
     const place = kind === 'own' ? this.#reserveProcess(session, arrival, client) : noPlace
     if (place === undefined) return undefined
-    for (const name of id === undefined ? names : [idName(id)]) this.#sessions.name(session, name)
+    for (const name of id === undefined ? names : [idName(id, owner)]) this.#sessions.name(session, name)
     try {
       const ended = endpoint.open({
         path: this.#path,
@@ -378,5 +377,8 @@ export class SessionRouter {
 
 const noPlace = (): void => undefined
 
-/** Long ids are hashed, because the server chooses their length. */
-const idName = (id: string): string => `id ${id.length > 64 ? hash('sha256', id, 'base64url') : id}`
+/**
+ * A server may give two clients the same id. What a client or a server chooses is hashed, because of its length.
+ */
+const idName = (id: string, owner: string): string =>
+  `id ${hash('sha256', JSON.stringify([owner, id]), 'base64url')}`

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Frame } from '#protocol/frame.js'
 import { only } from '#transport/http/headers.js'
 import { realTimers } from '#transport/timers.js'
-import { discard, isRefused, type HttpReply } from '../pool.js'
+import { isRefused, type HttpReply } from '../pool.js'
 
 /** How long a request waits for a server that is restarting, in milliseconds. */
 export const patienceMs = 5000
@@ -13,12 +13,13 @@ const firstMs = 250
 /** A gateway that refuses later than this, in milliseconds, may have waited for the server. */
 const promptMs = 1000
 
+/** As Envoy writes it: "upstream connect error or disconnect/reset before headers". */
+const mayHaveRun = /reset|disconnect|terminat|premature|closed|hang ?up/i
+
 interface Waiting {
   readonly frame: Frame
   readonly ms: number
   readonly signal: AbortSignal
-  /** Sends a ping. */
-  readonly ping: () => Promise<HttpReply>
 }
 
 /** Decides whether a request that the server did not run is sent again, and waits until then. */
@@ -46,34 +47,18 @@ export class Patience {
   }
 
   /**
-   * Waits after a refusal that says that the server is away (RFC 9110, sections 15.6.3 and 15.6.4).
-   * @returns true when the request cannot have run, and is to be sent again
+   * Waits after a refusal that says that the server is away (RFC 9110, sections 15.6.3 and 15.6.4). A gateway
+   * says 502 also of a server that ended while it ran the request, and some say 503 then, in words: what may
+   * have an effect is sent again only after a 503 that came at once and speaks of no broken connection.
+   * @param text the body
+   * @returns true when the request is to be sent again
    */
-  async after(reply: HttpReply): Promise<boolean> {
-    if (!isAway(reply)) return false
-    const { frame } = this.#waiting
-    if (isHarmless(frame)) return this.#pause(reply)
-    if (realTimers.now() - this.#sentAt > promptMs) return false
-    if (reply.status === 503) return this.#pause(reply)
-    // A gateway says 502 also of a server that ended while it ran the request. It is sent again only where
-    // the server answers nothing at all, and so was away before.
-    let isDown = await this.#isDown()
-    if (!isDown) return false
-    while (isDown) {
-      if (!(await this.#pause(reply))) return false
-      isDown = await this.#isDown()
-    }
-    return true
-  }
-
-  async #isDown(): Promise<boolean> {
-    try {
-      const reply = await this.#waiting.ping()
-      discard(reply)
-      return isAway(reply)
-    } catch (error) {
-      return isRefused(error)
-    }
+  after(reply: HttpReply, text = ''): Promise<boolean> {
+    const isAway = reply.status === 502 || reply.status === 503
+    const isAtOnce = realTimers.now() - this.#sentAt <= promptMs
+    const cannotHaveRun = reply.status === 503 && isAtOnce && !mayHaveRun.test(text)
+    const mayRepeat = isHarmless(this.#waiting.frame) || cannotHaveRun
+    return isAway && mayRepeat ? this.#pause(reply) : Promise.resolve(false)
   }
 
   /** @returns false when the time is over, or nobody waits any more */
@@ -89,8 +74,6 @@ export class Patience {
     }
   }
 }
-
-const isAway = ({ status }: HttpReply): boolean => status === 502 || status === 503
 
 /** `Retry-After` (RFC 9110, section 10.2.3), in milliseconds. */
 const retryAfter = ({ headers }: HttpReply): number | undefined => {

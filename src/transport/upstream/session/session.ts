@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { stdioExchange, type Exchange } from '#core/event.js'
 import type { Frame, FrameLimits } from '#protocol/frame.js'
 import { parseFrame } from '#protocol/parse.js'
@@ -183,8 +182,9 @@ class UpstreamSession extends HttpSide {
         return this.#answered(call, reply, lost)
       const refusal = await this.#responses.refusal(reply, call)
       const error = refusal.frame
-      if (lost !== undefined && losesSession(refusal)) return this.#sessionLost(call, lost, error)
-      if (await patience.after(reply)) continue
+      if (lost !== undefined && losesSession(refusal) && (isPlainlyLost(reply) || !namesSession(frame)))
+        return this.#sessionLost(call, lost, error)
+      if (await patience.after(reply, refusal.text) && isWanted(call)) continue
       if (isInitialize(frame)) return this.#refused(call, reply, error)
       if (error !== undefined) this.#onMessage(exchangeFor(call, error), error)
       return refusedWith(reply)
@@ -196,16 +196,18 @@ class UpstreamSession extends HttpSide {
     if (isInitialize(frame)) this.#handshake.enter(agreedBy(frame, reply))
     if (reply.status < 300) this.#accepted(frame)
     if (unanswered.size === 0) call.settle()
+    let count = 0
+    // A server that has said anything before has begun the request.
     const outcome = await this.#responses.answer(call, reply, received =>
-      lost !== undefined && received.message.kind === 'error' && unanswered.has(received.message.key)
-      && losesSession({ ...reply, ...saidBy(received) }) && (reply.status !== 200 || !namesSession(frame)))
+      count++ === 0 && lost !== undefined && received.message.kind === 'error'
+      && unanswered.has(received.message.key) && losesSession({ ...reply, ...saidBy(received) })
+      && (isPlainlyLost(reply) || !namesSession(frame)))
     if (isString(outcome)) return outcome
     return lost === undefined ? '' : this.#sessionLost(call, lost, outcome)
   }
 
   #patience(frame: Frame, signal: AbortSignal): Patience {
-    const ping = () => this.#handshake.post(pingOf(this.#limits), signal)
-    return new Patience({ frame, signal, ping, ms: this.#options.patienceMs ?? patienceMs })
+    return new Patience({ frame, signal, ms: this.#options.patienceMs ?? patienceMs })
   }
 
   /** The server has accepted a frame: opens the stream of unsolicited messages after the handshake. */
@@ -238,7 +240,7 @@ class UpstreamSession extends HttpSide {
   async #sessionLost(call: Call, lost: Agreed, error: Frame | undefined): Promise<string> {
     const renewed = await this.#renewed(lost)
     // A server that does not know the session has not executed the request: it can be sent again.
-    if (renewed && call.hasRequests) return this.#post(call, false)
+    if (renewed && call.hasRequests && isWanted(call)) return this.#post(call, false)
     if (error !== undefined) this.#onMessage(exchangeFor(call, error), error)
     return `the server has ended the session${renewed ? '' : ', and a new one could not be begun'}`
   }
@@ -301,7 +303,10 @@ class UpstreamSession extends HttpSide {
 const secondsPerProgress = 5
 
 /** A call that is itself about a session: the error may be the tool's own. */
-const namesSession = ({ bytes }: Frame): boolean => /session/i.test(bytes.toString('latin1'))
+/** HTTP says it by itself (2025-11-25, session management); other forms may be a tool's own words. */
+const isPlainlyLost = ({ status }: HttpReply): boolean => status === 404 || status === 410
 
-const pingOf = (limits: FrameLimits): Frame =>
-  parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: randomUUID(), method: 'ping' })), limits)
+/** A call that was cancelled, or answered, while it waited is not sent again. */
+const isWanted = ({ hasRequests, unanswered }: Call): boolean => !hasRequests || unanswered.size > 0
+
+const namesSession = ({ bytes }: Frame): boolean => /session/i.test(bytes.toString('latin1'))

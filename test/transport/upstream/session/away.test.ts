@@ -7,7 +7,7 @@ import { stdioExchange } from '#core/event.js'
 import type { Frame } from '#protocol/frame.js'
 import { httpSession, type HttpSessionOptions } from '#transport/upstream/session/session.js'
 import {
-  answer, ask, initialize, initialized, json, limits, serve, session, stream, type Seen,
+  answer, ask, initialize, initialized, json, limits, notify, serve, session, stream, type Seen,
 } from '../harness.js'
 import { listen } from '../../listen.js'
 
@@ -157,8 +157,8 @@ t.test('a stream that the server refuses to resume for its lost session begins a
 
 /** Refuses the first requests of a method, and counts what it runs. */
 const restarting = async (
-  t: Test, { status, method, times, headers = {} }: {
-    status: number; method: string; times: number; headers?: Record<string, string>
+  t: Test, { status, method, times, headers = {}, message = 'Service overloaded' }: {
+    status: number; method: string; times: number; headers?: Record<string, string>; message?: string
   },
 ) => {
   let left = times
@@ -168,7 +168,7 @@ const restarting = async (
     const isMeant = method === '*' ? left < times || asked === 'tools/call' : asked === method
     if (seen.method === 'POST' && isMeant && left > 0) {
       left -= 1
-      return json(response, error(null, -32000, 'Service overloaded'), headers, status)
+      return json(response, error(null, -32000, message), headers, status)
     }
     if (seen.message.method === 'tools/call') runs += 1
     session(({ message }) => json(response, answer(message.id ?? 0)))(seen, response)
@@ -176,15 +176,38 @@ const restarting = async (
   return { ...server, runs: () => runs }
 }
 
-for (const status of [502, 503]) for (const method of ['initialize', 'tools/list', '*'])
-  t.test(`${status} for ${method === '*' ? 'everything, from a call on' : method} is waited for`, async t => {
-    const server = await restarting(t, { status, method, times: method === '*' ? 2 : 1 })
+for (const status of [502, 503]) for (const method of ['initialize', 'tools/list'])
+  t.test(`${status} for ${method} is waited for`, async t => {
+    const server = await restarting(t, { status, method, times: 1 })
     const client = await connect(t, server.url)
-    client.send(ask(1, method === '*' ? 'tools/call' : 'tools/list', { name: 'a' }))
+    client.send(ask(1, 'tools/list'))
     t.equal(await client.line(1), answer(1))
-    t.equal(server.runs(), method === '*' ? 1 : 0)
     t.same(client.all('lost'), [])
   })
+
+const refusals = [
+  [503, 'Service overloaded', 1], [503, 'upstream connect error or disconnect/reset before headers', 0],
+  [502, 'Bad gateway', 0],
+] as const
+for (const [status, message, runs] of refusals)
+  t.test(`${status} ${message}: a call ${runs === 1 ? 'is waited for' : 'may have run, and is sent once'}`, async t => {
+    const server = await restarting(t, { status, method: 'tools/call', times: 1, message })
+    const client = await connect(t, server.url)
+    client.send(ask(1, 'tools/call', { name: 'a' }))
+    t.match(JSON.parse(await client.line(1)), runs === 1 ? { result: {} } : { error: { message } })
+    t.equal(server.runs(), runs)
+  })
+
+t.test('a call that the client has cancelled meanwhile is not sent again', async t => {
+  const server = await restarting(t, { status: 503, method: 'tools/call', times: 1 })
+  const client = await connect(t, server.url)
+  client.send(ask(1, 'tools/call', { name: 'a' }))
+  await server.asked('tools/call')
+  client.send(notify('notifications/cancelled', { requestId: 1 }))
+  client.send(ask(2))
+  t.equal(await client.line(2), answer(2))
+  t.equal(server.runs(), 0)
+})
 
 t.test('a call that may have run is sent once: 502 of a server that is there, a connection that is cut', async t => {
   let cut = false
