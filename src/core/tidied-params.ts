@@ -33,7 +33,8 @@ export const tidiedParams = (frame: Frame): Frame => {
     kind: 'json-rpc', path: pointer(...path), isMinor: true,
     message: 'remove' in change ? 'null was removed' : 'an empty array was written as an empty object',
   } as const))
-  return { ...made, faults: [...made.faults, ...faults.filter(({ isMinor }) => isMinor), ...told], ...(envelope && { envelope }) }
+  const kept = faults.filter(({ isMinor }) => isMinor)
+  return { ...made, faults: [...made.faults, ...kept, ...told], ...(envelope && { envelope }) }
 }
 
 const editOf = (value: Json | undefined, ...path: readonly string[]): readonly Edit[] => {

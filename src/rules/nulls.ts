@@ -19,7 +19,7 @@ const members: ReadonlySet<string> = new Set([
 const objects: ReadonlySet<string> =
   new Set(['_meta', 'annotations', 'capabilities', 'execution', 'inputSchema', 'outputSchema', 'serverInfo'])
 
-/** Members whose values are objects of the protocol, or lists of them; unknown members are the server's own. */
+/** Members whose values are objects of the protocol, or lists of them; unknown ones are the server's own. */
 const holders: ReadonlySet<string> = new Set([
   'annotations', 'arguments', 'completion', 'content', 'contents', 'execution', 'icons', 'messages', 'prompts',
   'resource', 'resources', 'resourceTemplates', 'serverInfo', 'task', 'tasks', 'tools',

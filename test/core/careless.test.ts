@@ -203,3 +203,36 @@ t.test('params that PHP and other serialisers write for nothing', t => {
   t.equal(sentOn(under('compat'), 'client', '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":["x"]}'), undefined)
   t.end()
 })
+
+t.test('what no revision knows stays as the server wrote it', t => {
+  const capabilities = {
+    tools: {}, experimental: { vendor: { formats: ['a'], limit: null } },
+    extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } },
+  }
+  const greeting = { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: 's', version: '1' } }
+  const result = { content: [text('x')], vendor: { title: null, annotations: [], description: null } }
+  for (const preset of ['standard', 'compat'] as const) {
+    const begun = exchanged(under(preset), initialize('2025-11-25') as JsonObject, greeting)
+    t.match(begun, { result: greeting, rules: [] }, preset)
+    const called = exchanged(under(preset), { method: 'tools/call', params: { name: 'a' } }, result, [tool()])
+    t.match(called, { result, rules: [] }, preset)
+  }
+  t.end()
+})
+
+t.test('a message that is ambiguous is not mended, and stays blocked', t => {
+  const made = new Script(under('compat'))
+  made.client(initialize('2025-11-25'))
+  made.server({ jsonrpc: '2.0', id: 0, result: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } } })
+  const sent = made.client('{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"a","arguments":{"p":"/etc"},"arguments":null}}')
+  t.notOk(sent.some(([effect]) => effect === 'to server'))
+  t.end()
+})
+
+t.test('a minor finding beside one that is mended blocks nothing', t => {
+  const icons = [{ src: 'http://x.example/i.png', mimeType: null }]
+  const greeting = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1', icons } }
+  const { error } = exchanged(under('standard'), initialize('2025-11-25') as JsonObject, greeting)
+  t.equal(error, undefined)
+  t.end()
+})

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Authority, Claims, Unverified } from '#transport/front/authority.js'
 import { ManualTimers } from '../timers.js'
-import { ask, begin, echo, initialize, limits, post, Reader, start } from './harness.js'
+import { ask, begin, dial, echo, initialize, limits, post, Reader, start } from './harness.js'
 
 const resource = { audience: 'https://relay.example', issuer: 'https://issuer', scopes: [] }
 const claims: Claims =
@@ -96,4 +96,15 @@ t.test('an issuer that is away for a while ends nothing, but not for ever', asyn
   t.equal(stream.ended, false)
   await checks(1)
   t.equal(await bothEnd(), 'cut off')
+})
+
+t.test('a target that is no path ends nothing but its own request', async t => {
+  const authority = authorityThat(() => claims)
+  const { port } = await start(t, { authority: { ...authority, resourceAt: () => ({ ...resource, audience: 'http://127.0.0.1:7411' }) } })
+  for (const target of ['*', 'ftp://x', 'x', '?']) {
+    const { socket, reader } = await dial(t, port)
+    socket.end(`OPTIONS ${target} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n`)
+    t.match(await reader.rest(), /^HTTP\/1\.1 4\d\d /, target)
+  }
+  t.equal((await ask(port, { headers: { ...post, authorization: 'Bearer t' }, body: initialize() })).status, 401, 'it is there')
 })

@@ -377,8 +377,6 @@ export class SessionRouter {
 
 const noPlace = (): void => undefined
 
-/**
- * A server may give two clients the same id. What a client or a server chooses is hashed, because of its length.
- */
+/** A server may give two clients the same id. It is hashed, because its length is theirs to choose. */
 const idName = (id: string, owner: string): string =>
   `id ${hash('sha256', JSON.stringify([owner, id]), 'base64url')}`
