@@ -522,3 +522,14 @@ t.test('new settings apply at once, also to open streams', async t => {
     t.equal((await ask(port, { headers, body })).status, status, name)
   }
 })
+
+t.test('what a process prints is no event of a stream, under a policy that lets it pass too', async t => {
+  const { port, session } = await start(t, { act: echo })
+  const id = await handshake(port)
+  const stream = new Reader(await begin(port, { method: 'GET', headers: { ...post, 'mcp-session-id': id } }))
+  const { transport } = await session(0)
+  transport.send(stdioExchange, frameOf('injected env (0) from .env'))
+  transport.send(stdioExchange, frameOf('{"jsonrpc":"2.0","method":"x"}'))
+  const got = await stream.to('"method":"x"')
+  t.notMatch(got, 'injected')
+})

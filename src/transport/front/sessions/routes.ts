@@ -71,6 +71,9 @@ const tiesIn = ({ message }: Frame): Ties | undefined => {
 
 const keyOf = (value: Json | undefined): readonly IdKey[] => (isId(value) ? [written(value)] : [])
 
+const isPrinted = ({ message, faults }: Frame): boolean =>
+  message.kind === 'unusable' && faults.some(({ kind }) => kind === 'json')
+
 /** The server is paused when this many of its messages, or bytes of them, wait for a stream. */
 const manyWaiting = 256
 const manyWaitingBytes = 1024 * 1024
@@ -140,8 +143,8 @@ export class Routes {
   route(exchange: Exchange, frame: Frame): FrontExchange | undefined {
     const responses = frame.message.kind === 'result' || frame.message.kind === 'error'
     const named = this.find(exchange)
-    // An answer is dropped when its request is gone.
-    if (named || responses || this.#whose === 'as named') return named
+    // An answer is dropped when its request is gone; what a process prints is no event of a stream.
+    if (named || responses || isPrinted(frame) || this.#whose === 'as named') return named
     // On another stream than its request's, progress could arrive after the answer.
     return this.#tied(frame) ?? this.#anyOfOne(frame)
   }
