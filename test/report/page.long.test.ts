@@ -144,7 +144,7 @@ t.test('the page in a browser', { skip }, async t => {
     const text = (await page.locator('.needs').innerText()).replace(/\s+/g, ' ')
     t.match(text, /2 calls were blocked\./)
     t.match(text, /The server’s fault py\.nan was blocked 2 times: The tool's answer is not what the tool promises: /)
-    t.match(text, /What now: Report it to the author of the server: .*Nothing else needs you\.$/)
+    t.match(text, /What now: Let the tool work all the same: mcp-customs relax py TOOL .*Nothing else needs you\.$/)
     t.strictSame(await textsOf(page, '#held .note'), ['2 messages, 1 reason'])
   })
 
