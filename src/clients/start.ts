@@ -1,4 +1,5 @@
 import { CustomsError } from '#errors.js'
+import type { Environment } from '#platform/machine.js'
 import type { ServerEntry, Server } from './entry.js'
 import { innermost } from './own-command.js'
 import { isTable, isText, memberOf, type TableValue } from './tree.js'
@@ -15,8 +16,6 @@ interface Start {
   readonly env: ReadonlyMap<string, string>
   readonly cwd: string | undefined
 }
-
-type Environment = Readonly<Record<string, string | undefined>>
 
 /**
  * @param environment of the client

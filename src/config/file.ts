@@ -1,9 +1,10 @@
 import { extname } from 'node:path'
 import { CustomsError } from '#errors.js'
 import { readBoundedText, type Place } from '#operator-file.js'
+import type { Environment } from '#platform/machine.js'
 import type { Json } from '#protocol/unmetered.js'
 import { checked, type Check } from './check.js'
-import { expand, Problem, wayTo, type Environment } from './source.js'
+import { expand, Problem, wayTo } from './source.js'
 import { parseStrictJson, parseYaml, SyntaxProblem, type Text } from './text.js'
 
 /** Longest file, in bytes. */

@@ -1,5 +1,6 @@
 import { type Action, actions } from '#core/findings.js'
 import { CustomsError } from '#errors.js'
+import type { Environment } from '#platform/machine.js'
 import { actionsOf, isRuleName, presets, ruleNames } from '#rules/index.js'
 import { orList, suggestion } from './check.js'
 import { readChecked } from './file.js'
@@ -7,7 +8,7 @@ import { isPolicyFile } from './generated/checks.js'
 import { defaults } from './generated/defaults.js'
 import type * as Written from './generated/types.js'
 import { notFor, type BasePolicy, type Rules } from './policy.js'
-import { fail, namedAt, pathFrom, type Environment, type Keys, type Source } from './source.js'
+import { fail, namedAt, pathFrom, type Keys, type Source } from './source.js'
 
 /**
  * The value of `--policy`: a preset, or the path of a policy file.

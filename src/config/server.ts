@@ -1,4 +1,5 @@
 import type { ClientPatterns, ToolSetting } from '#core/options.js'
+import type { Environment } from '#platform/machine.js'
 import { isObject, type JsonObject } from '#protocol/unmetered.js'
 import { readServerUrl } from './address.js'
 import { checked } from './check.js'
@@ -7,7 +8,7 @@ import { readData } from './file.js'
 import { isHeaders, isVariables } from './generated/checks.js'
 import type * as Written from './generated/types.js'
 import { readBasePolicy, readRules } from './policy-file.js'
-import { expand, fail, namedAt, pathFrom, type Environment, type Keys, type Source } from './source.js'
+import { expand, fail, namedAt, pathFrom, type Keys, type Source } from './source.js'
 
 /** @param keys where it stands @param limits for its tools' schemas */
 export const readServer = async (

@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import { CustomsError } from '#errors.js'
+import type { Environment } from '#platform/machine.js'
 import type { Json, JsonObject } from '#protocol/unmetered.js'
 import type * as Written from './generated/types.js'
 
@@ -48,9 +49,6 @@ export const namedAt = <Read>(keys: Keys, reading: Promise<Read>): Promise<Read>
   reading.catch((cause: unknown) => {
     throw cause instanceof CustomsError ? new Problem(keys, cause.message, { cause }) : cause
   })
-
-/** `process.env`, or a test's replacement. */
-export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Inline schemas are left as they are: a pattern may contain `${env:`. */
 const verbatim: ReadonlySet<unknown> = new Set(['outputSchema', 'resultSchema'])

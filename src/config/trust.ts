@@ -4,10 +4,11 @@ import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { isLoopback } from '#addresses.js'
+import type { Environment } from '#platform/machine.js'
 import { readChecked } from './file.js'
 import { isTrustList } from './generated/checks.js'
 import type * as Written from './generated/types.js'
-import { fail, type Environment, type Keys } from './source.js'
+import { fail, type Keys } from './source.js'
 import { isBroughtAlong, partsOf, startsPackage } from './trusted-package.js'
 
 /** A server that the operator trusts. */

@@ -68,7 +68,8 @@ export const expand = (pattern: string, machine: Machine): readonly string[] => 
   return fitting.map(name => [folder, name, ...parts.slice(star + 1)].join(sep))
 }
 
-const namesIn = (folder: string): readonly string[] => {
+/** What a folder holds; nothing where it cannot be read. */
+export const namesIn = (folder: string): readonly string[] => {
   try {
     return fs.readdirSync(folder)
   } catch {

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os'
 import { posix, win32, type PlatformPath } from 'node:path'
 
+/** `process.env`, or a test's replacement. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The facts about a machine on which paths, programs and signals depend. Tests name other machines. */

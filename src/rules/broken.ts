@@ -7,7 +7,8 @@ import { stepsAlong } from './problem.js'
 type Steps = readonly (string | number)[]
 
 /**
- * The schema without the keywords that have a broken value. It accepts whatever the rest of it accepts.
+ * The schema without the keywords that have a broken value. It accepts whatever the rest of it accepts, but
+ * where a keyword that accepts less when another accepts more, such as `if`, names a changed one in `$defs`.
  * @param places JSON Pointers into the schema, as findings have them
  * @param isTyped the schema must name the type object
  */

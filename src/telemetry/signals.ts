@@ -1,3 +1,5 @@
+import type { Environment } from '#platform/machine.js'
+
 export const signals = ['traces', 'metrics', 'logs'] as const
 
 export type Signal = (typeof signals)[number]
@@ -11,8 +13,6 @@ export interface OtlpSettings {
   /** How spans show arguments and results. */
   readonly payloads: 'none' | 'redacted' | 'full'
 }
-
-type Environment = Readonly<Record<string, string | undefined>>
 
 /**
  * The signals that have an endpoint and are not turned off (OpenTelemetry, environment variable

@@ -11,7 +11,7 @@ import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import * as beta from 'mcp-client-beta'
 import { auditOf, scratch } from '../e2e/bridge.js'
-import { lineOf, start } from '../e2e/harness.js'
+import { lineOf, start, type Started } from '../e2e/harness.js'
 import { Browser, freePort, serveAt } from './facade-parts.js'
 import { openProtected } from './protected.js'
 
@@ -199,16 +199,23 @@ const logIn = async (t: Test, url: URL, needsLogin = true): Promise<number> => {
   return clients.length
 }
 
-void t.test('clients log in by the URL of the relay, in front of a server that checks the audience', async t => {
-  const server = await openProtected(t)
-  const audit = join(scratch(t), 'audit.ndjson')
-  const { relay, origin } = await serveAt(t, await freePort(), ['--facade', '--audit', audit, server.url])
+/** Each client logs in and calls; the log has a call of alice for each. */
+const callsAsAlice = async (t: Test, { relay, origin, audit, issuer }: {
+  readonly relay: Started; readonly origin: string; readonly audit: string; readonly issuer: string
+}): Promise<void> => {
   const clients = await logIn(t, new URL(`${origin}/mcp`))
   relay.child.kill('SIGTERM')
   await relay.exit
   const calls = auditOf(audit).filter(({ event }) => event === 'tools/call')
   t.equal(calls.length, clients)
-  for (const record of calls) t.match(record, { subject: { iss: server.issuer, sub: 'alice' } })
+  for (const record of calls) t.match(record, { subject: { iss: issuer, sub: 'alice' } })
+}
+
+void t.test('clients log in by the URL of the relay, in front of a server that checks the audience', async t => {
+  const server = await openProtected(t)
+  const audit = join(scratch(t), 'audit.ndjson')
+  const { relay, origin } = await serveAt(t, await freePort(), ['--facade', '--audit', audit, server.url])
+  await callsAsAlice(t, { relay, origin, audit, issuer: server.issuer })
 })
 
 void t.test('clients log in at the issuer that the relay names, and it accepts their tokens', async t => {
@@ -224,12 +231,7 @@ void t.test('clients log in at the issuer that the relay names, and it accepts t
     servers: { one: { command: [process.execPath, '-e', toolServer], inheritEnv: true } },
   }))
   const { relay, origin } = await serveAt(t, port, ['--config', config, '--audit', audit])
-  const clients = await logIn(t, new URL(`${origin}/mcp`))
-  relay.child.kill('SIGTERM')
-  await relay.exit
-  const calls = auditOf(audit).filter(({ event }) => event === 'tools/call')
-  t.equal(calls.length, clients)
-  for (const record of calls) t.match(record, { subject: { iss: server.issuer, sub: 'alice' } })
+  await callsAsAlice(t, { relay, origin, audit, issuer: server.issuer })
 })
 
 void t.test('the relay logs in itself, once, for clients that know nothing of it', async t => {

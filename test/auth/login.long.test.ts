@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { cli, scratch } from '../e2e/bridge.js'
 import { legacy, request } from '../e2e/cases.js'
@@ -10,17 +9,9 @@ import { serve } from '../e2e/http-bridges.js'
 import { ForgingIssuer } from './issuers.js'
 import { browse, openProtected } from './protected.js'
 import { RotatingIssuer } from './rotating.js'
+import { browser, callOf, initialize, processesOf, readIf } from './wrapped.js'
 
-const browser = `${process.execPath} ${fileURLToPath(new URL('../../test/fixtures/browser.mjs', import.meta.url))}`
-
-const initialize = request(
-  legacy, '1', 'initialize',
-  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
-)
 const list = request(legacy, '2', 'tools/list')
-const call = (tool: string, id = '3', meta = '') =>
-  request(legacy, id, 'tools/call', `"name":"${tool}","arguments":{}${meta}`)
-
 /** A home for the relays of one user. */
 const homeOf = (t: Test) => {
   const folder = scratch(t)
@@ -43,20 +34,6 @@ const homeOf = (t: Test) => {
   }
 }
 
-const readIf = (file: string): string => {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return ''
-  }
-}
-
-/** What `ps` shows of a process and of those that it has started: arguments and environment. */
-const processesOf = (pid: number): string => {
-  const children = readIf(`/proc/${pid}/task/${pid}/children`).split(' ').filter(child => child !== '')
-  const own = readIf(`/proc/${pid}/cmdline`) + readIf(`/proc/${pid}/environ`)
-  return [own, ...children.map(child => processesOf(Number(child)))].join('\n')
-}
 
 /** The tokens and codes that a text holds. */
 const foundIn = (text: string, { secrets }: { readonly secrets: ReadonlySet<string> }): readonly string[] =>
@@ -93,7 +70,7 @@ void t.test('a tool that needs another scope is called after a step-up, and the 
   const relay = home.wrap(one.url)
   relay.send(initialize)
   await relay.responseTo('1')
-  relay.send(call('admin'))
+  relay.send(callOf('admin'))
   t.match(await relay.responseTo('3'), '"done"')
   t.equal(home.opened().length, 2)
   t.match(new URL(home.opened()[1]?.split(' ')[1] ?? '').searchParams.get('scope'), /^mcp (?:offline_access )?admin$/)
@@ -118,17 +95,17 @@ void t.test('a relay that was killed while it renewed is succeeded: no token is 
       }
     })
     one.expire()
-    relay.send(call('honest'))
+    relay.send(callOf('honest'))
     await sent
     relay.child.kill('SIGKILL')
     await relay.exit
   }
   await killed(first, false)
-  second.send(call('honest'))
+  second.send(callOf('honest'))
   t.match(await second.responseTo('3'), '"done"')
   t.match(one.counts, { logins: 1, refreshes: 1, reuses: 0 }, 'the issuer had not used the token')
   await killed(second, true)
-  third.send(call('honest', '4'))
+  third.send(callOf('honest', '4'))
   t.match(await third.responseTo('4'), '"done"')
   t.match(one.counts, { logins: 2, refreshes: 2 }, 'the issuer had used it: the user logs in')
 })
@@ -152,10 +129,10 @@ void t.test('a relay that is stopped while it renews does not stop the others, a
     }
   })
   one.expire()
-  first.send(call('honest'))
+  first.send(callOf('honest'))
   await sent
   first.child.kill('SIGSTOP')
-  second.send(call('honest'))
+  second.send(callOf('honest'))
   t.match(await second.responseTo('3'), '"done"')
   first.child.kill('SIGCONT')
   late()
@@ -309,7 +286,7 @@ void t.test('serve is the OAuth client in front of a server that asks for a logi
   })
   t.equal((await post(initialize)).status, 200)
   t.equal((await post(initialize, { authorization: 'Bearer own' })).status, 401)
-  t.match(await (await post(call('admin'))).text(), 'done')
+  t.match(await (await post(callOf('admin'))).text(), 'done')
   t.equal(home.opened().length, 2)
   const [, admin = ''] = /page on (\S+)\/\?/.exec(relay.stderr()) ?? []
   const metrics = await (await fetch(`${admin}/metrics`)).text()
@@ -408,7 +385,7 @@ void t.test('where clients are authenticated, each has a login of its own, which
   await t.resolves(asked(() => asks('--subject alice'), '"serverInfo"'))
   t.match(await asks('--subject bob'), '-31001', 'another subject')
   t.match(await asks('--token-name alice'), '-31001', 'a token with the name of the subject')
-  t.match(await asks('--subject alice', call('admin')), 'auth.scopes [\\"admin\\"]', 'a step-up asks nobody either')
+  t.match(await asks('--subject alice', callOf('admin')), 'auth.scopes [\\"admin\\"]', 'a step-up asks nobody either')
   await logIn('--token-name alice')
   await t.resolves(asked(() => asks('--token-name alice'), '"serverInfo"'))
   t.match(await asks('--subject bob'), '-31001')

@@ -2,24 +2,18 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { cli, scratch, scripted } from '../e2e/bridge.js'
-import { answer, legacy, on, request } from '../e2e/cases.js'
+import { answer, legacy, on } from '../e2e/cases.js'
 import { lineOf, start, type Started } from '../e2e/harness.js'
 import { engine, startEngine } from '../e2e/replicas.js'
 import { Browser, freePort } from './facade-parts.js'
 import { ForgingIssuer } from './issuers.js'
 import { openProtected, type Protected } from './protected.js'
+import { browser, callOf, initialize, processesOf } from './wrapped.js'
 
-const browser = `${process.execPath} ${fileURLToPath(new URL('../../test/fixtures/browser.mjs', import.meta.url))}`
-const initialize = request(
-  legacy, '1', 'initialize',
-  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
-)
 const reactions = [on('initialize', answer('$ID',
   `{"protocolVersion":"${legacy}","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`))]
-const call = (tool: string) => request(legacy, '3', 'tools/call', `"name":"${tool}","arguments":{}`)
 const clientToken = 'a-token-of-a-client-that-is-long-enough'
 const stateKey = 'a-key-of-the-replicas-that-is-long-enough'
 
@@ -35,22 +29,8 @@ const watch = (one: Protected): void => {
   provider.on('grant.success', keep)
 }
 
-const readIf = (file: string): string => {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return ''
-  }
-}
-
-/** The arguments of a process and of those that it has started, and the environment of servers. */
-const processesOf = (pid: number): string => {
-  const children = readIf(`/proc/${pid}/task/${pid}/children`).split(' ').filter(child => child !== '')
-  const line = readIf(`/proc/${pid}/cmdline`)
-  // The operator has given the relay and its relay processes their environment.
-  const own = line.includes(dirname(cli)) ? line : line + readIf(`/proc/${pid}/environ`)
-  return [own, ...children.map(child => processesOf(Number(child)))].join('\n')
-}
+/** The operator has given the relay and its relay processes their environment. */
+const isRelay = (line: string): boolean => line.includes(dirname(cli))
 
 /** Whatever is sent to the engine of the state. */
 const commandsTo = async (t: Test, port: number): Promise<() => string> => {
@@ -85,7 +65,7 @@ const serve = async (t: Test, configuration: object, env: NodeJS.ProcessEnv = {}
     all: async (): Promise<string> => {
       const [, admin = ''] = /page on (\S+)\/\?/.exec(relay.stderr()) ?? []
       const metrics = await (await fetch(`${admin}/metrics`)).text()
-      const shown = processesOf(relay.pid)
+      const shown = processesOf(relay.pid, isRelay)
       relay.child.kill('SIGTERM')
       await relay.exit
       // A login is kept in its own file, and the keys of the relay in theirs (0600).
@@ -115,7 +95,7 @@ t.test('no secret of a login or of client credentials is shown or written', asyn
   for (const name of ['login', 'robot', 'process']) {
     const response = await relay.post(`/${name}/mcp`, clientToken, initialize)
     t.equal(response.status, 200, name)
-    if (name !== 'process') t.equal((await relay.post(`/${name}/mcp`, clientToken, call('admin'))).status, 200)
+    if (name !== 'process') t.equal((await relay.post(`/${name}/mcp`, clientToken, callOf('admin'))).status, 200)
   }
   t.ok(one.secrets.size >= 5, 'a state, a code, a verifier and tokens')
   const all = await relay.all()
@@ -147,7 +127,7 @@ t.test('no secret of a client of the facade is shown or written, nor sent to the
     method: 'POST', body: new URLSearchParams({ client_id: registered.client_id, ...form }),
   })).json() as Record<string, string>
   const first = await ask('/token', { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: 'http://127.0.0.1:1/cb' })
-  t.equal((await relay.post('/mcp', first['access_token'] ?? '', call('admin'))).status, 200)
+  t.equal((await relay.post('/mcp', first['access_token'] ?? '', callOf('admin'))).status, 200)
   const second = await ask('/token', { grant_type: 'refresh_token', refresh_token: first['refresh_token'] ?? '' })
   t.equal((await relay.post('/mcp', second['access_token'] ?? '', initialize)).status, 200)
   await ask('/revoke', { token: second['refresh_token'] ?? '' })

@@ -1,12 +1,12 @@
 import { hash, randomUUID } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { copyFile, open, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { JWK } from 'jose'
 import { attemptMs, Contest, type Claim } from '#claim.js'
 import { codeOf } from '#errors.js'
-import { isHeldOpen, replaceFile } from '#platform/files.js'
+import { isHeldOpen, namesIn, replaceFile } from '#platform/files.js'
 import {
   isArray, isObject, isString, member, parseJson, type Json, type JsonObject,
 } from '#protocol/unmetered.js'
@@ -197,14 +197,6 @@ export class LoginFolder {
       const stored = file.read() ?? file.begun.read()
       return stored === undefined ? [] : [[file, stored] as const]
     })
-  }
-}
-
-const namesIn = (folder: string): readonly string[] => {
-  try {
-    return readdirSync(folder)
-  } catch {
-    return []
   }
 }
 

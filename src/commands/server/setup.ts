@@ -5,11 +5,12 @@ import {
   type Configuration, type Limits, type LockSetting, type ServerConfiguration, usual,
 } from '#config/configuration.js'
 import { type Circumstances, type PolicyLayer, resolvePolicy } from '#config/policy.js'
-import { type Environment, Problem, wayTo } from '#config/source.js'
+import { Problem, wayTo } from '#config/source.js'
 import type { Accepted } from '#core/accepted.js'
 import type { Policy } from '#core/findings.js'
 import type { Shapes } from '#core/shape.js'
 import { badUsage, CustomsError } from '#errors.js'
+import type { Environment } from '#platform/machine.js'
 import type { JsonObject } from '#protocol/unmetered.js'
 import type { SharedFlags, Target } from '../flags.js'
 import { nameOf } from './subject.js'

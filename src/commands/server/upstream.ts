@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { withoutCredentials } from '#audit/redaction.js'
 import type { ProcessServer, RemoteServer, ServerConfiguration } from '#config/configuration.js'
-import type { Environment } from '#config/source.js'
+import type { Environment } from '#platform/machine.js'
 import { cannotRead } from '#errors.js'
 import { isWindows } from '#platform/machine.js'
 import type { FrameLimits } from '#protocol/frame.js'

@@ -188,8 +188,7 @@ export class SessionRouter {
   sessionOf(arrival: Arrival): FrontSession | undefined {
     if (arrival.modern) return this.#sessions.find(this.#groupName('modern', arrival))
     const id = arrival.sessionId
-    const session = id === undefined ? undefined : this.#sessions.find(idName(id, this.#ownerOf(arrival)))
-    return session?.owner === this.#ownerOf(arrival) ? session : undefined
+    return id === undefined ? undefined : this.#sessions.find(idName(id, this.#ownerOf(arrival)))
   }
 
   /** Refuses a request by its headers alone, before the client is asked for the body. */
@@ -257,10 +256,10 @@ export class SessionRouter {
     const begins = frame !== undefined && isInitialize(frame)
     if (this.isStdio) return this.#findOfProcess(arrival, begins)
     if (arrival.sessionId !== undefined) {
-      const name = idName(arrival.sessionId, this.#ownerOf(arrival))
-      const known = this.sessionOf(arrival)
+      const names = [idName(arrival.sessionId, this.#ownerOf(arrival))]
       // The server may know a session that is not known here: after a restart, or with several replicas.
-      const session = known ?? this.#open('upstream', arrival, [name], begins ? undefined : elsewhere)
+      const session =
+        this.sessionOf(arrival) ?? this.#open('upstream', arrival, names, begins ? undefined : elsewhere)
       return session ? { session, isUnverified: true } : this.#cannotOpen
     }
     if (!begins) return this.#groupSession('legacy', arrival)
@@ -324,7 +323,7 @@ export class SessionRouter {
       ? endpoint.shared?.(arrival.context(this.#contextSource), 'group')
       // A session that begins here has no id until the server chooses one.
       : endpoint.shared?.(joined && arrival.sessionId, 'session')
-    const session: FrontSession = new FrontSession(kind, id, owner, {
+    const session: FrontSession = new FrontSession(kind, id, {
       idle: idle => {
         const isOld = generation < this.#generation
         // Without an id that the client knows, no later request can belong to this session.
@@ -377,6 +376,9 @@ export class SessionRouter {
 
 const noPlace = (): void => undefined
 
-/** A server may give two clients the same id. It is hashed, because its length is theirs to choose. */
+/**
+ * A server may give two clients the same id. The owner is a digest. Long ids are hashed, because the server
+ * chooses their length.
+ */
 const idName = (id: string, owner: string): string =>
-  `id ${hash('sha256', JSON.stringify([owner, id]), 'base64url')}`
+  `id ${owner} ${id.length > 64 ? hash('sha256', id, 'base64url') : id}`

@@ -37,8 +37,6 @@ export class FrontSession implements Transport {
   readonly kind: SessionKind
   /** The `Mcp-Session-Id` that the front has created. */
   readonly id: string | undefined
-  /** The context of the token that began it; empty where no token is required. */
-  readonly owner: string
   readonly #hooks: SessionHooks
   readonly #routes: Routes
   /** Events from before `start`. */
@@ -62,10 +60,9 @@ export class FrontSession implements Transport {
     this.#settleClosed = resolve
   })
 
-  constructor(kind: SessionKind, id: string | undefined, owner: string, hooks: SessionHooks) {
+  constructor(kind: SessionKind, id: string | undefined, hooks: SessionHooks) {
     this.kind = kind
     this.id = id
-    this.owner = owner
     this.#hooks = hooks
     this.#routes = new Routes(kind === 'own' ? 'one client' : 'as named')
   }
