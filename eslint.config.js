@@ -2,12 +2,12 @@ import regexp from 'eslint-plugin-regexp'
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
-  { ignores: ['dist', 'build', 'node_modules', '.tap', 'test/fixtures/**/*.mjs', 'docker/demo/**', 'src/config/generated', 'src/judge/generated', 'src/judge/assembly'] },
+  { ignores: ['dist', 'build', 'node_modules', '.tap', 'test/fixtures/**/*.mjs', 'docker/demo/**', 'src/relay/config/generated', 'src/relay/judge/generated', 'src/relay/judge/assembly'] },
   {
     files: ['src/**/*.{ts,tsx}', 'test/**/*.ts'],
     extends: [tseslint.configs.strictTypeChecked],
     languageOptions: {
-      parserOptions: { project: ['./tsconfig.json', './src/report/page/tsconfig.json', './test/tsconfig.json'], tsconfigRootDir: import.meta.dirname },
+      parserOptions: { project: ['./tsconfig.json', './src/desk/report/page/tsconfig.json', './test/tsconfig.json'], tsconfigRootDir: import.meta.dirname },
     },
     rules: {
       '@typescript-eslint/no-explicit-any': 'error',
@@ -27,21 +27,21 @@ export default tseslint.config(
   // What depends on the system is a function of the platform, in one room.
   {
     files: ['src/**/*.{ts,tsx}'],
-    ignores: ['src/platform/**'],
+    ignores: ['src/relay/base/platform/**'],
     rules: {
       'no-restricted-syntax': [
         'error',
         {
           selector: 'MemberExpression[object.name="process"][property.name="platform"]',
-          message: 'Ask src/platform.',
+          message: 'Ask src/relay/base/platform.',
         },
         {
           selector: 'CallExpression[callee.name=/^(?:spawn|spawnSync|execFile|exec)$/][arguments.0.type="Literal"]',
-          message: 'Windows looks a bare name up in the working folder first: see src/platform/programs.ts.',
+          message: 'Windows looks a bare name up in the working folder first: see src/relay/base/platform/programs.ts.',
         },
         {
           selector: 'ImportSpecifier[imported.name="rename"]',
-          message: 'replaceFile (src/platform/files.ts) renames where another process has the file open.',
+          message: 'replaceFile (src/relay/base/platform/files.ts) renames where another process has the file open.',
         },
       ],
     },
@@ -56,8 +56,8 @@ export default tseslint.config(
     },
   },
   // Tables of characters; and pino takes the default export of a transport's module.
-  { files: ['src/protocol/text/unicode-data.ts'], rules: { 'max-len': 'off' } },
-  { files: ['src/audit/target.ts'], rules: { 'no-restricted-exports': 'off' } },
+  { files: ['src/relay/protocol/text/unicode-data.ts'], rules: { 'max-len': 'off' } },
+  { files: ['src/relay/audit/target.ts'], rules: { 'no-restricted-exports': 'off' } },
   // tap awaits the promises of its own `t.test`, and its callbacks may be async for that reason alone.
   {
     files: ['test/**/*.ts'],

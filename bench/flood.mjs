@@ -3,14 +3,14 @@
 // Two sessions share the process: one hears the flood, the other asks for a ping meanwhile. A case fails when a turn of the event loop takes
 // more than 250 ms of CPU, the heap grows by 200 MB, the ping waits 500 ms, a request has not exactly one answer, or a record has 64 KB.
 import { readFileSync } from 'node:fs'
-import { openSession } from '../dist/gateway/open.js'
-import { stdioExchange } from '../dist/core/event.js'
-import { parseFrame, readFrame } from '../dist/protocol/parse.js'
-import { createSchemaChecker } from '../dist/schema/index.js'
-import { presetPolicy } from '../dist/rules/index.js'
-import { acceptedOfLock } from '../dist/commands/lock/accepted.js'
-import { standardActions } from '../dist/lock/decide.js'
-import { emptyOffer, single } from '../dist/lock/offer.js'
+import { openSession } from '../dist/relay/session/open.js'
+import { stdioExchange } from '../dist/relay/core/event.js'
+import { parseFrame, readFrame } from '../dist/relay/protocol/parse.js'
+import { createSchemaChecker } from '../dist/relay/schema/index.js'
+import { presetPolicy } from '../dist/relay/rules/index.js'
+import { acceptedOfLock } from '../dist/relay/lock/accepted.js'
+import { standardActions } from '../dist/relay/lock/decide.js'
+import { emptyOffer, single } from '../dist/relay/lock/offer.js'
 
 const [count, seed] = [Number(process.argv[2] ?? 400), Number(process.argv[3] ?? 1)]
 const limits = { messageBytes: 16 << 20, depth: 128, schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 100, tools: 5000, listMs: 10_000, requestMs: 0 }
@@ -47,7 +47,7 @@ const written = (message, way, text) => {
   return JSON.stringify(put(message, way)).replace(`"${mark}"`, () => text)
 }
 
-const positions = JSON.parse(readFileSync(new URL('../test/protocol/positions.json', import.meta.url), 'utf8'))
+const positions = JSON.parse(readFileSync(new URL('../test/relay/protocol/positions.json', import.meta.url), 'utf8'))
 const params = {
   'tools/call': { name: 'rows', arguments: {} }, 'prompts/get': { name: 'p' }, 'resources/read': { uri: 'file:///a' }, 'tasks/get': { taskId: 't' }, 'tasks/result': { taskId: 't' },
 }

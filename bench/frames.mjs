@@ -4,11 +4,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { openAudit } from '../dist/audit/sink.js'
-import { openSession } from '../dist/gateway/open.js'
-import { presetPolicy } from '../dist/rules/index.js'
-import { createSchemaChecker } from '../dist/schema/index.js'
-import { stdioClient } from '../dist/transport/stdio/client.js'
+import { openAudit } from '../dist/relay/audit/sink.js'
+import { openSession } from '../dist/relay/session/open.js'
+import { presetPolicy } from '../dist/relay/rules/index.js'
+import { createSchemaChecker } from '../dist/relay/schema/index.js'
+import { stdioClient } from '../dist/relay/transport/stdio/client.js'
 
 const size = 16 * 1024 * 1024 - 200
 const limits = { messageBytes: 16 << 20, depth: 128, schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 100, tools: 5000, listMs: 10000, requestMs: 0 }

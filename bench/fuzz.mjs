@@ -3,11 +3,11 @@
 import { spawnSync } from 'node:child_process'
 import { setImmediate } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { Relay } from '../dist/core/relay.js'
-import { exchangeNamed, stdioExchange } from '../dist/core/event.js'
-import { parseFrame } from '../dist/protocol/parse.js'
-import { presetPolicy, rules } from '../dist/rules/index.js'
-import { SharedServer } from '../dist/transport/one-process/server.js'
+import { Relay } from '../dist/relay/core/relay.js'
+import { exchangeNamed, stdioExchange } from '../dist/relay/core/event.js'
+import { parseFrame } from '../dist/relay/protocol/parse.js'
+import { presetPolicy, rules } from '../dist/relay/rules/index.js'
+import { SharedServer } from '../dist/relay/transport/one-process/server.js'
 
 const { values } = parseArgs({ options: { frames: { type: 'string', default: '1000000' }, seed: { type: 'string', default: String(Date.now() % 2 ** 32) } } })
 const [frames, seed] = [Number(values.frames), Number(values.seed)]

@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { findLogs } from '../dist/audit/read/logs.js'
-import { verify } from '../dist/audit/read/verify.js'
+import { findLogs } from '../dist/relay/audit/read/logs.js'
+import { verify } from '../dist/relay/audit/read/verify.js'
 import { numbersFrom } from './random.mjs'
 
 const rounds = Number(process.argv[2] ?? 50)

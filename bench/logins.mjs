@@ -17,7 +17,7 @@ const { values } = parseArgs({ options: {
   five: { type: 'string' }, relays: { type: 'string', default: '43' }, minutes: { type: 'string', default: '10' },
 } })
 const path = name => fileURLToPath(new URL(`../${name}`, import.meta.url))
-const { RotatingIssuer } = await import('../build/auth/rotating.js')
+const { RotatingIssuer } = await import('../build/relay/auth/rotating.js')
 
 const endings = []
 const issuer = await RotatingIssuer.open({ teardown: end => endings.push(end) })

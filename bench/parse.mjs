@@ -1,5 +1,5 @@
 // What the strict parse costs over bare JSON.parse, in nanoseconds per byte. Run after `npm run build`: node bench/parse.mjs
-import { parseFrame } from '../dist/protocol/parse.js'
+import { parseFrame } from '../dist/relay/protocol/parse.js'
 
 const limits = { messageBytes: 16 * 1024 * 1024, depth: 128 }
 

@@ -9,15 +9,15 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
-import { Relay } from '../dist/core/relay.js'
-import { defaultLimits } from '../dist/config/configuration.js'
-import { fit } from '../dist/profiles/fit.js'
-import { profiles } from '../dist/profiles/index.js'
-import { shapesOf } from '../dist/profiles/shape.js'
-import { Meter } from '../dist/protocol/json.js'
-import { parseFrame } from '../dist/protocol/parse.js'
-import { presetPolicy, rules } from '../dist/rules/index.js'
-import { createSchemaChecker } from '../dist/schema/index.js'
+import { Relay } from '../dist/relay/core/relay.js'
+import { defaultLimits } from '../dist/relay/config/configuration.js'
+import { fit } from '../dist/relay/profiles/fit.js'
+import { profiles } from '../dist/relay/profiles/index.js'
+import { shapesOf } from '../dist/relay/profiles/shape.js'
+import { Meter } from '../dist/relay/protocol/json.js'
+import { parseFrame } from '../dist/relay/protocol/parse.js'
+import { presetPolicy, rules } from '../dist/relay/rules/index.js'
+import { createSchemaChecker } from '../dist/relay/schema/index.js'
 
 const corpus = new URL('../../shared/corpus/', import.meta.url)
 const linesOf = server => readFileSync(new URL(`${encodeURIComponent(server)}/tools-list.jsonl`, corpus), 'utf8').trim().split('\n')
@@ -82,7 +82,7 @@ const onCorpus = async folder => {
   }
 }
 
-const { checkAtOnce } = await import('../build/core/engine.js')
+const { checkAtOnce } = await import('../build/relay/core/engine.js')
 const fits = (schema, value) => checkAtOnce({ kind: 'value', schema, value, path: '' }).every(({ kind }) => kind === 'format')
 const isUsable = schema => checkAtOnce({ kind: 'schema', schema, path: '' }).length === 0
 const wide = profiles.filter(({ input }) => input.isStrict !== true)
@@ -102,7 +102,7 @@ const compared = (schema, values) => {
 }
 
 const fuzz = async number => {
-  const { inputs, calls } = await import('../build/profiles/schemas.js')
+  const { inputs, calls } = await import('../build/relay/profiles/schemas.js')
   let [made, accepted] = [0, 0]
   const seed = Date.now() & 0x7fffffff
   for (let round = 0; made < number; round++) {
@@ -116,7 +116,7 @@ const fuzz = async number => {
 }
 
 const onValues = async number => {
-  const { nearly } = await import('../build/schema/nearly.js')
+  const { nearly } = await import('../build/relay/schema/nearly.js')
   let [schemas, accepted] = [0, 0]
   for (const { tool: { inputSchema } } of tools()) {
     if (!isUsable(inputSchema)) continue
@@ -138,7 +138,7 @@ const cost = async () => {
       trusted: true, tools: new Map(), listMs: 1000, requestMs: 0, maxTools: 5000, intent: false, shapes,
       checkNow: subject => { const now = checker.check(subject); return now instanceof Promise ? undefined : now },
     })
-    const { stdioExchange } = await import('../dist/core/event.js')
+    const { stdioExchange } = await import('../dist/relay/core/event.js')
     const hear = async (from, text) => {
       const frame = parseFrame(Buffer.from(text), limits)
       for (let effects = relay.handle({ type: 'frame-received', from, exchange: stdioExchange ?? exchange, frame }, 0); effects.length > 0;) {

@@ -1,8 +1,8 @@
 // What the rules cost on the main thread, beyond parsing and schema validation: the least time of each case (noise only
 // ever adds), and the rules that take the most of it. Run after `npm run build`: node bench/rules.mjs
-import { Meter } from '../dist/protocol/json.js'
-import { Places } from '../dist/protocol/places.js'
-import { rules } from '../dist/rules/index.js'
+import { Meter } from '../dist/relay/protocol/json.js'
+import { Places } from '../dist/relay/protocol/places.js'
+import { rules } from '../dist/relay/rules/index.js'
 
 const schema = { type: 'object', properties: { temperature: { type: 'number' }, conditions: { type: 'string' } } }
 const definition = { name: 'weather', description: 'Tells the weather.', inputSchema: schema, outputSchema: schema }

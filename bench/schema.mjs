@@ -2,7 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { setImmediate } from 'node:timers/promises'
-import { createSchemaChecker } from '../dist/schema/index.js'
+import { createSchemaChecker } from '../dist/relay/schema/index.js'
 
 const limits = { schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 100 }
 const roles = ['admin', 'editor', 'viewer', 'guest']

@@ -36,7 +36,7 @@ const visit = file => {
   starting.add(file)
   for (const { path, kind } of inputs[file].imports) if (kind === 'import-statement') visit(path)
 }
-for (const file of ['src/cli.ts', 'src/commands/wrap.ts']) visit(file)
+for (const file of ['src/cli.ts', 'src/relay/host/wrap.ts']) visit(file)
 const lazy = Object.values(inputs).flatMap(({ imports }) => imports.filter(({ kind }) => kind === 'dynamic-import').map(({ path }) => path))
 const entries = new Set(['src/cli.ts', ...lazy].map(file => join(root, file)))
 
@@ -51,7 +51,7 @@ const oneChunk = {
   },
 }
 await build({ ...command, plugins: [ownImports, oneChunk] })
-const scripts = { worker: 'src/schema/thread/worker.ts', target: 'src/audit/target.ts', reader: 'src/report/reader.ts' }
+const scripts = { worker: 'src/relay/schema/thread/worker.ts', target: 'src/relay/audit/target.ts', reader: 'src/desk/report/reader.ts' }
 await build({ ...common, entryPoints: Object.fromEntries(Object.entries(scripts).map(([name, file]) => [`chunks/${name}`, file])) })
 await build({ ...common, entryPoints: { 'chunks/library': 'src/index.ts' } })
 

@@ -1,4 +1,4 @@
-// Makes of the configuration's schema (config/customs.schema.json) what the program is compiled with, in src/config/generated/: the
+// Makes of the configuration's schema (config/customs.schema.json) what the program is compiled with, in src/relay/config/generated/: the
 // checks as plain code, so that no schema engine is loaded at start; the types of what passes them; the defaults. A part of `npm run build`.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -68,7 +68,7 @@ const constants = () => [
 
 const keys = () => `export const keys = ${JSON.stringify(Object.fromEntries(keysOf(schema.properties)), null, 2)} as const`
 
-const folder = new URL('../src/config/generated/', import.meta.url)
+const folder = new URL('../src/relay/config/generated/', import.meta.url)
 mkdirSync(folder, { recursive: true })
 for (const [name, text] of [['checks', checkers()], ['types', await types()], ['defaults', constants()], ['keys', keys()]]) {
   writeFileSync(new URL(`${name}.ts`, folder), `${text}\n`)

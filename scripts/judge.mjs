@@ -1,10 +1,10 @@
-// Compiles the judge of bytes (src/judge/assembly, AssemblyScript) to WebAssembly, and writes it as text into src/judge/generated/: a few KB
+// Compiles the judge of bytes (src/relay/judge/assembly, AssemblyScript) to WebAssembly, and writes it as text into src/relay/judge/generated/: a few KB
 // that are found wherever the program is bundled to. A part of `npm run build`.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import asc from 'assemblyscript/asc'
 
-const judge = new URL('../src/judge/', import.meta.url)
+const judge = new URL('../src/relay/judge/', import.meta.url)
 const options = [
   '-O3', '--runtime', 'stub', '--noAssert', '--enable', 'simd', '--use', 'abort=', '--initialMemory', '11', '--maximumMemory', '256',
 ]

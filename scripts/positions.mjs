@@ -1,4 +1,4 @@
-// Writes test/protocol/positions.json: where the specification lets a Tool, an Icon, a piece of content, a tool's result, a
+// Writes test/relay/protocol/positions.json: where the specification lets a Tool, an Icon, a piece of content, a tool's result, a
 // request of the server's, a URI, base64 or a text stand in what a server sends. Run it where the official schema.json of each
 // revision is at hand; what it found is kept, so that the test runs without.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ const root = new URL('../', import.meta.url)
 const revisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28']
 const schemaOf = revision => new URL(`../shared/spec/${revision}/schema.json`, root)
 
-export const file = new URL('test/protocol/positions.json', root)
+export const file = new URL('test/relay/protocol/positions.json', root)
 
 export const isAtHand = revisions.every(revision => existsSync(schemaOf(revision)))
 

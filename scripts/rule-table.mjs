@@ -1,8 +1,8 @@
-// Writes what follows from the table of rules (src/rules/index.ts) to where people and editors look for it: the presets and the
+// Writes what follows from the table of rules (src/relay/rules/index.ts) to where people and editors look for it: the presets and the
 // configuration's schema in config/, and the table of docs/rules.md. After `npm run build`: node scripts/rule-table.mjs
 // A test says so when one of them is out of date.
 import { readFileSync, writeFileSync } from 'node:fs'
-import { presetPolicy, presets, rules } from '../dist/rules/index.js'
+import { presetPolicy, presets, rules } from '../dist/relay/rules/index.js'
 
 const root = new URL('../', import.meta.url)
 const read = path => readFileSync(new URL(path, root), 'utf8')

@@ -1,4 +1,4 @@
-// Makes src/protocol/text/unicode-data.ts from files of the Unicode Consortium: what decides where a character that is not seen
+// Makes src/relay/protocol/text/unicode-data.ts from files of the Unicode Consortium: what decides where a character that is not seen
 // does its proper work. Run as `node scripts/unicode.mjs FOLDER [FILE]`; somewhere below FOLDER lie, as they were published,
 //   StandardizedVariants.txt, extracted/DerivedJoiningType.txt, extracted/DerivedCombiningClass.txt  (Unicode 17.0.0:
 //     https://www.unicode.org/Public/17.0.0/ucd/)
@@ -9,7 +9,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const [folder, target = fileURLToPath(new URL('../src/protocol/text/unicode-data.ts', import.meta.url))] = process.argv.slice(2)
+const [folder, target = fileURLToPath(new URL('../src/relay/protocol/text/unicode-data.ts', import.meta.url))] = process.argv.slice(2)
 if (folder === undefined) throw new Error('usage: node scripts/unicode.mjs FOLDER [FILE]')
 
 const below = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-import { readCommandLine } from './commands/command-line.js'
-import { CustomsError, messageOf, visible } from './errors.js'
+import { readCommandLine } from '#cli/command-line.js'
+import { CustomsError, messageOf, visible } from '#relay/base/errors.js'
 
 const run = async (): Promise<number> => {
   const asked = await readCommandLine(process.argv.slice(2))

@@ -16,7 +16,7 @@ interface Import {
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts'))
   .map(file => file.replaceAll('\\', '/'))
   // Another language, of which only the compiled module is used.
-  .filter(file => !file.startsWith('judge/assembly/'))
+  .filter(file => !file.startsWith('relay/judge/assembly/'))
 
 const importsOf = (file: string): readonly Import[] => {
   const found: Import[] = []
@@ -44,8 +44,12 @@ const importsOf = (file: string): readonly Import[] => {
 
 const imports = files.flatMap(importsOf)
 
-const layerOf = (file: string): string =>
-  (file.includes('/') ? file.slice(0, file.indexOf('/')) : file.replace('.ts', ''))
+/** The room of a file: `core` for relay/core/relay.ts, `desk/lock`, `cli`, `library`. */
+const roomOf = (file: string): string => {
+  const [wing = '', room = ''] = file.split('/')
+  if (!file.includes('/')) return file.replace('.ts', '')
+  return wing === 'relay' ? room : wing === 'desk' ? `desk/${room}` : wing
+}
 
 const isOwn = ({ from }: Import): boolean => /^[.#]/.test(from)
 
@@ -53,58 +57,70 @@ const targetOf = ({ file, from }: Import): string =>
   from.startsWith('#') ? from.slice(1) : relative(root, join(root, dirname(file), from)).replaceAll('\\', '/')
 
 /**
- * Who may import whom: judge <- protocol <- core <- { rules, schema, lock, audit, transport } <- gateway <-
- * commands <- cli.
+ * Who may import whom: base <- judge <- protocol <- core <- { rules, schema, profiles, lock, audit, auth,
+ * transport } <- session <- host <- cli. The desk imports rooms of the relay; nothing imports the desk but cli.
  */
 const allowed: Readonly<Record<string, readonly string[]>> = {
-  addresses: [],
-  errors: [],
-  canonical: [],
-  'operator-file': ['errors'],
-  platform: ['platform', 'errors'],
-  claim: ['platform', 'errors', 'canonical', 'protocol'],
+  // A file of our own and a path are JSON and text as well.
+  base: ['base', 'protocol'],
   judge: ['judge'],
   protocol: ['protocol', 'judge'],
   core: ['core', 'protocol'],
   profiles: ['profiles', 'core', 'protocol'],
   rules: ['rules', 'core', 'protocol'],
   schema: ['schema', 'core', 'protocol', 'judge'],
-  lock: ['lock', 'core', 'protocol', 'errors', 'canonical'],
-  audit: ['audit', 'platform', 'core', 'protocol', 'errors', 'canonical', 'operator-file', 'claim'],
-  transport: ['transport', 'platform', 'addresses', 'core', 'protocol', 'errors'],
-  auth: ['auth', 'platform', 'addresses', 'transport', 'core', 'protocol', 'errors', 'claim'],
-  config: ['config', 'platform', 'addresses', 'rules', 'errors', 'operator-file'],
-  telemetry: ['telemetry', 'platform', 'gateway', 'audit', 'core', 'protocol', 'errors'],
-  admin: ['admin', 'addresses', 'transport', 'telemetry', 'gateway', 'core', 'protocol', 'errors'],
-  clients: ['clients', 'platform', 'audit', 'protocol', 'errors', 'operator-file'],
-  state: ['state', 'core', 'protocol', 'errors', 'canonical'],
-  capture: ['capture', 'canonical', 'audit', 'core', 'protocol', 'errors', 'operator-file'],
-  learn: ['learn', 'schema', 'core', 'protocol'],
-  gateway: ['gateway', 'canonical', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'errors'],
-  inspect: ['inspect', 'profiles', 'lock', 'rules', 'gateway', 'transport', 'core', 'protocol', 'errors'],
-  report: ['report', 'inspect', 'rules', 'audit', 'core', 'protocol', 'errors'],
-  commands: [
-    'commands', 'platform', 'canonical', 'state', 'report', 'clients', 'capture', 'learn', 'inspect', 'gateway', 'config', 'admin', 'telemetry',
-    'profiles', 'rules', 'schema', 'lock', 'audit', 'auth', 'transport', 'core', 'protocol', 'errors', 'operator-file', 'addresses',
+  config: ['config', 'base', 'rules'],
+  lock: ['lock', 'config', 'core', 'protocol', 'base'],
+  audit: ['audit', 'core', 'protocol', 'base'],
+  capture: ['capture', 'audit', 'core', 'protocol', 'base'],
+  transport: ['transport', 'core', 'protocol', 'base'],
+  auth: ['auth', 'transport', 'core', 'protocol', 'base'],
+  session: ['session', 'rules', 'schema', 'lock', 'audit', 'transport', 'core', 'protocol', 'base'],
+  telemetry: ['telemetry', 'session', 'audit', 'core', 'protocol', 'base'],
+  host: [
+    'host', 'session', 'telemetry', 'capture', 'config', 'profiles', 'rules', 'schema', 'lock', 'audit', 'auth',
+    'transport', 'core', 'protocol', 'base',
   ],
-  cli: ['commands', 'errors'],
-  library: ['library', 'gateway', 'config', 'rules', 'schema', 'transport', 'core', 'protocol', 'errors'],
-  index: ['library', 'core', 'protocol', 'errors'],
+  library: ['library', 'session', 'config', 'rules', 'schema', 'transport', 'core', 'protocol', 'base'],
+  index: ['library', 'core', 'protocol', 'base'],
+  cli: [],
 }
 
+/** Rooms of the desk that use others of it. Each may use every room of the relay. */
+const desk: Readonly<Record<string, readonly string[]>> = {
+  'desk/terminal': ['desk/inspect'],
+  'desk/inspect': ['desk/terminal', 'desk/install'],
+  'desk/install': ['desk/terminal', 'desk/lock', 'desk/inspect'],
+  'desk/lock': ['desk/terminal', 'desk/inspect', 'desk/install'],
+  'desk/learn': ['desk/terminal'],
+  'desk/replay': ['desk/terminal'],
+  'desk/login': ['desk/terminal'],
+  'desk/report': ['desk/terminal'],
+  'desk/audit': ['desk/terminal', 'desk/report'],
+}
+
+const mayImport = (room: string, target: string): boolean => {
+  const rooms = allowed[room]
+  if (room === 'cli') return true
+  if (rooms !== undefined) return room === target || rooms.includes(target)
+  const isOfRelay = target in allowed && target !== 'cli' && target !== 'library'
+  return room === target || isOfRelay || desk[room]?.includes(target) === true
+}
 /**
  * config/ reads the table of rules, and the actions, which are data of the core, and knows an object of JSON;
  * all else that it needs of others is types.
  */
-const ofOthers = ['core/findings.js', 'protocol/unmetered.js']
+const ofOthers = ['relay/core/findings.js', 'relay/protocol/unmetered.js']
 
 t.test('every module imports only what lies below it', t => {
   for (const one of imports.filter(isOwn)) {
-    const layer = layerOf(one.file)
+    const room = roomOf(one.file)
     const target = targetOf(one)
-    const free = layer === 'config' && (one.typesOnly || ofOthers.includes(target))
+    const free = room === 'config' && (one.typesOnly || ofOthers.includes(target))
+      // A command's settings have the type of its flags, which are declared in cli.
+      || room.startsWith('desk/') && one.typesOnly && target.startsWith('cli/')
     t.ok(
-      free || allowed[layer]?.includes(layerOf(target.replace('.js', '.ts'))),
+      free || mayImport(room, roomOf(target.replace('.js', '.ts'))),
       `${one.file} imports ${target}`,
     )
   }
@@ -113,10 +129,10 @@ t.test('every module imports only what lies below it', t => {
 
 const isBuiltin = (from: string): boolean => from.startsWith('node:') || builtinModules.includes(from)
 
-/** Which layers may name a package; one that is not here may be named anywhere below commands/. */
+/** Which layers may name a package; one that is not here may be named anywhere. */
 const owners: Readonly<Record<string, string>> = {
-  ajv: 'config', undici: 'transport', pino: 'audit', 'jsonc-parser': 'clients',
-  'toml-eslint-parser': 'clients', '@opentelemetry': 'telemetry', '@redis': 'state',
+  ajv: 'config', undici: 'transport', pino: 'audit', 'jsonc-parser': 'desk/install',
+  'toml-eslint-parser': 'desk/install', '@opentelemetry': 'telemetry', '@redis': 'host',
 }
 const ownedBuiltins: Readonly<Record<string, string>> = {
   'node:http': 'transport', 'node:https': 'transport', 'node:child_process': 'transport',
@@ -124,24 +140,24 @@ const ownedBuiltins: Readonly<Record<string, string>> = {
 
 t.test('packages and sockets have one owner each', t => {
   for (const { file, from } of imports.filter(one => !isOwn(one))) {
-    const layer = layerOf(file)
+    const layer = roomOf(file)
     const name = from.startsWith('@') ? from.split('/').slice(0, 2).join('/') : from.split('/')[0] ?? from
     const owner = owners[name] ?? owners[name.split('/')[0] ?? name] ?? ownedBuiltins[from]
     // The admin listener is a plain HTTP server of its own: it speaks no MCP.
-    if (owner !== undefined && layer !== 'admin') t.equal(layer, owner, `${file} imports ${from}`)
+    if (owner !== undefined && !file.startsWith('relay/host/admin/')) t.equal(layer, owner, `${file} imports ${from}`)
     if (layer === 'core' || layer === 'protocol') {
       t.ok(from === 'node:buffer', `${file} imports ${from}: the core is pure`)
     }
     if (layer === 'schema') {
       t.ok(isBuiltin(from), `${file} imports ${from}: what a stranger's schema costs is ours to count`)
     }
-    if (layer === 'cli') t.ok(isBuiltin(from), `${file} loads no package: it is on the way of every start`)
+    if (file === 'cli.ts') t.ok(isBuiltin(from), `${file} loads no package: it is on the way of every start`)
   }
   t.end()
 })
 
 t.test('the pure core has no clock, no timer and no promise', t => {
-  for (const file of files.filter(file => file.startsWith('core/'))) {
+  for (const file of files.filter(file => file.startsWith('relay/core/'))) {
     const source = readFileSync(join(root, file), 'utf8').replace(/\/\*[^]*?\*\/|\/\/.*/g, '')
     t.notMatch(
       source,
@@ -157,14 +173,14 @@ t.test('the pure core has no clock, no timer and no promise', t => {
  * through protocol/json.ts, which never throws.
  */
 const parsers = new Map([
-  ['protocol/json.ts', 'the reader of everything that crossed the wire'],
-  ['config/text.ts', 'the operator reads where their file is wrong'],
-  ['commands/inspect/flags.ts', 'the operator reads where their arguments are wrong'],
-  ['commands/version.ts', 'our own package.json'],
-  ['inspect/saved.ts', 'the operator reads where their file is wrong'],
+  ['relay/protocol/json.ts', 'the reader of everything that crossed the wire'],
+  ['relay/config/text.ts', 'the operator reads where their file is wrong'],
+  ['cli/flags/inspect.ts', 'the operator reads where their arguments are wrong'],
+  ['relay/base/version.ts', 'our own package.json'],
+  ['desk/inspect/saved.ts', 'the operator reads where their file is wrong'],
   ['library/options.ts', 'a copy of what the caller gave'],
-  ['transport/channel/front-end.ts', 'what a relay process says of itself and of heads'],
-  ['transport/channel/relay-end.ts', 'what the front wrote of heads'],
+  ['relay/transport/channel/front-end.ts', 'what a relay process says of itself and of heads'],
+  ['relay/transport/channel/relay-end.ts', 'what the front wrote of heads'],
 ])
 
 t.test('one reader gives JSON its meaning', t => {
@@ -181,7 +197,7 @@ t.test('one reader gives JSON its meaning', t => {
   }
   t.strictSame(files.filter(file => callsOf(file) > 0).sort(), [...parsers.keys()].sort())
   t.match(
-    readFileSync(join(root, 'protocol/json.ts'), 'utf8'),
+    readFileSync(join(root, 'relay/protocol/json.ts'), 'utf8'),
     /try \{\n    return JSON\.parse\(text\) as Json\n  \} catch \{\n    return undefined/,
   )
   t.end()
@@ -190,45 +206,51 @@ t.test('one reader gives JSON its meaning', t => {
 t.test('one writer gives ids and responses their text', t => {
   const writers = files.filter(file =>
     /JSON\.stringify\(id\)[^}]|"id":\$\{(?!idText)/.test(readFileSync(join(root, file), 'utf8')))
-  t.strictSame(writers, ['protocol/message.ts'])
+  t.strictSame(writers, ['relay/protocol/message.ts'])
   t.end()
 })
 
 t.test('one reader gives a content type its meaning', t => {
   const readers = files.filter(file =>
     /charset\\s\*=|startsWith\('charset|split\(\/\[ \\t;\]/.test(readFileSync(join(root, file), 'utf8')))
-  t.strictSame(readers, ['protocol/headers.ts'])
+  t.strictSame(readers, ['relay/protocol/headers.ts'])
   t.end()
 })
 
 /** Who may walk JSON without a meter, and what bounds the work instead. */
 const unmetered = new Map([
   ...[
-    'audit', 'capture', 'clients', 'commands', 'config', 'inspect', 'learn', 'lock', 'report',
+    'audit', 'capture', 'cli', 'config', 'desk', 'lock',
   ].map(room => [room, 'a command, or a file of the operator'] as const),
   ['schema', 'the budget of the engine'],
   ['library/options.ts', 'what the caller gave'],
   ['library/relay.ts', 'what the caller gave'],
   ['library/server-end.ts', 'what the caller gave'],
-  ['protocol/message.ts', 'one copy of an error, linear in its frame'],
-  ['protocol/parse.ts', 'the members of one message, linear in its frame'],
-  ['transport/one-process/rename.ts', 'one copy of a message, linear in its frame'],
-  ['protocol/ambiguity.ts', 'the reader of a frame, linear in its bytes'],
-  ['protocol/pieces.ts', 'the reader of a frame, in pieces'],
-  ['protocol/case-variants.ts', 'the reader of a frame, in turns'],
-  ['core/tool-page.ts', 'a slice of a list, paid for'],
-  ['auth/client/discovery.ts', 'a document of the issuer, of 512 KB at most'],
-  ['auth/client/registration.ts', 'a document of the issuer, of 512 KB at most'],
-  ['auth/client/store.ts', 'a file of our own'],
-  ['claim.ts', 'a file of our own'],
-  ['auth/facade/clients.ts', 'a registration, of 64 KB at most'],
-  ['auth/facade/answers.ts', 'JSON of our own'],
-  ['auth/issuer-keys.ts', 'a document of 512 KB at most'],
+  ['relay/protocol/message.ts', 'one copy of an error, linear in its frame'],
+  ['relay/protocol/parse.ts', 'the members of one message, linear in its frame'],
+  ['relay/transport/one-process/rename.ts', 'one copy of a message, linear in its frame'],
+  ['relay/protocol/ambiguity.ts', 'the reader of a frame, linear in its bytes'],
+  ['relay/protocol/pieces.ts', 'the reader of a frame, in pieces'],
+  ['relay/protocol/case-variants.ts', 'the reader of a frame, in turns'],
+  ['relay/core/tool-page.ts', 'a slice of a list, paid for'],
+  ['relay/auth/client/discovery.ts', 'a document of the issuer, of 512 KB at most'],
+  ['relay/auth/client/registration.ts', 'a document of the issuer, of 512 KB at most'],
+  ['relay/auth/client/store.ts', 'a file of our own'],
+  ['relay/base/claim.ts', 'a file of our own'],
+  ['relay/base/installation.ts', 'a file of our own'],
+  ['relay/host/settings.ts', 'types alone'],
+  ['relay/host/server/setup.ts', 'types alone'],
+  ['relay/auth/facade/clients.ts', 'a registration, of 64 KB at most'],
+  ['relay/auth/facade/answers.ts', 'JSON of our own'],
+  ['relay/auth/issuer-keys.ts', 'a document of 512 KB at most'],
 ])
 
+const wingOf = (file: string): string => roomOf(file).split('/')[0] ?? ''
+const isUnmetered = (file: string): boolean => unmetered.has(wingOf(file)) || unmetered.has(file)
+
 t.test('JSON from the wire is walked with a meter', { timeout: 120_000 }, t => {
-  const using = imports.filter(one => targetOf(one) === 'protocol/unmetered.js').map(({ file }) =>
-    (unmetered.has(layerOf(file)) ? layerOf(file) : file))
+  const using = imports.filter(one => targetOf(one) === 'relay/protocol/unmetered.js').map(({ file }) =>
+    (unmetered.has(wingOf(file)) ? wingOf(file) : file))
   t.strictSame([...new Set(using)].sort(), [...unmetered.keys()].sort())
 
   // The compiler refuses loops; of what it cannot refuse, the types tell.
@@ -243,9 +265,7 @@ t.test('JSON from the wire is walked with a meter', { timeout: 120_000 }, t => {
   const found: string[] = []
   for (const file of files) {
     const source = program.getSourceFile(join(root, file))
-    if (source === undefined || unmetered.has(
-      layerOf(file)
-    ) || unmetered.has(file) || file === 'protocol/json.ts') continue
+    if (source === undefined || isUnmetered(file) || file === 'relay/protocol/json.ts') continue
     const visit = (node: ts.Node): void => {
       const walked = ts.isSpreadAssignment(node) || ts.isSpreadElement(node)
         || ts.isForInStatement(node) ? node.expression : undefined

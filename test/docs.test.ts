@@ -2,9 +2,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { commands } from '#commands/index.js'
-import { taxonomies } from '#inspect/taxa.js'
-import { isRuleName } from '#rules/index.js'
+import { commands } from '#cli/commands.js'
+import { taxonomies } from '#desk/inspect/taxa.js'
+import { isRuleName } from '#relay/rules/index.js'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const docs =

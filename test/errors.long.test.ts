@@ -3,8 +3,8 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { cannotListen, reasonOf } from '#errors.js'
-import { cli, demo, run } from './commands/inspect-run.js'
+import { cannotListen, reasonOf } from '#relay/base/errors.js'
+import { cli, demo, run } from './desk/inspect/start.js'
 import { lineOf, start } from './e2e/harness.js'
 
 const plain = { FORCE_COLOR: undefined, NO_COLOR: undefined }
@@ -137,7 +137,7 @@ t.test('errors that no test can provoke as root', t => {
   t.match(cannotListen('x', 8080, error('EACCES')).message, 'no permission')
   t.equal(reasonOf(error('ESTRANGE')), 'ESTRANGE')
   t.equal(reasonOf('no error'), 'unknown reason')
-  const source = readFileSync(new URL('../src/errors.ts', import.meta.url), 'utf8')
+  const source = readFileSync(new URL('../src/relay/base/errors.ts', import.meta.url), 'utf8')
   for (const [, code = ''] of source.matchAll(/^ {2}\['(E[A-Z_]+)'/gm)) {
     t.match(reasonOf(error(code)), new RegExp(`^[a-z].* \\(${code}\\)$`))
   }

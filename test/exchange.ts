@@ -1,4 +1,4 @@
-import { exchangeNamed, stdioExchange, type Exchange } from '#core/event.js'
+import { exchangeNamed, stdioExchange, type Exchange } from '#relay/core/event.js'
 
 const exchanges = new Map([[stdioExchange.name, stdioExchange]])
 

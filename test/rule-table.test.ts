@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { ruleNames } from '#rules/index.js'
+import { ruleNames } from '#relay/rules/index.js'
 
 const root = new URL('../', import.meta.url)
 const { files } =

@@ -1,10 +1,10 @@
-import { stdioExchange, type Exchange } from '#core/event.js'
-import type { Envelope, Frame, FrameLimits } from '#protocol/frame.js'
-import { parseJson } from '#protocol/json.js'
-import { parseFrame } from '#protocol/parse.js'
-import { isCancellation, keyAt } from '#protocol/message.js'
-import type { IdKey } from '#protocol/json-rpc.js'
-import type { Transport, TransportEvent } from '#transport/transport.js'
+import { stdioExchange, type Exchange } from '#relay/core/event.js'
+import type { Envelope, Frame, FrameLimits } from '#relay/protocol/frame.js'
+import { parseJson } from '#relay/protocol/json.js'
+import { parseFrame } from '#relay/protocol/parse.js'
+import { isCancellation, keyAt } from '#relay/protocol/message.js'
+import type { IdKey } from '#relay/protocol/json-rpc.js'
+import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 
 /** An SDK message with its extra data. */
 interface SdkMessage {

@@ -1,13 +1,13 @@
-import { suggestion } from '#config/check.js'
-import { defaultLimits, limitBounds, type Limits } from '#config/configuration.js'
-import { notFor } from '#config/policy.js'
-import type { ToolSetting } from '#core/options.js'
-import { type Action, actions, type Policy } from '#core/findings.js'
+import { suggestion } from '#relay/config/check.js'
+import { defaultLimits, limitBounds, type Limits } from '#relay/config/configuration.js'
+import { notFor } from '#relay/config/policy.js'
+import type { ToolSetting } from '#relay/core/options.js'
+import { type Action, actions, type Policy } from '#relay/core/findings.js'
 import {
   actionsOf, isRuleName, type Preset, presetPolicy, presets, type RuleName, ruleNames,
-} from '#rules/index.js'
-import { CustomsError } from '#errors.js'
-import { isObject, type JsonObject } from '#protocol/unmetered.js'
+} from '#relay/rules/index.js'
+import { CustomsError } from '#relay/base/errors.js'
+import { isObject, type JsonObject } from '#relay/protocol/unmetered.js'
 
 /** How to judge; every option has a default. */
 export interface JudgeOptions {

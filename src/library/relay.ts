@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import type { Limits } from '#config/configuration.js'
-import type { Checked, SchemaChecker, Subject } from '#core/check.js'
+import type { Limits } from '#relay/config/configuration.js'
+import type { Checked, SchemaChecker, Subject } from '#relay/core/check.js'
 import {
   type DecidedEvent, type Effect as CoreEffect, type Named, NamedExchanges,
-} from '#core/event.js'
-import { Relay as Core } from '#core/relay.js'
-import type { Frame } from '#protocol/frame.js'
-import { parseFrame as parse } from '#protocol/parse.js'
-import { isObject, isString, member } from '#protocol/unmetered.js'
-import { rules } from '#rules/index.js'
-import { createSchemaChecker as create } from '#schema/index.js'
+} from '#relay/core/event.js'
+import { Relay as Core } from '#relay/core/relay.js'
+import type { Frame } from '#relay/protocol/frame.js'
+import { parseFrame as parse } from '#relay/protocol/parse.js'
+import { isObject, isString, member } from '#relay/protocol/unmetered.js'
+import { rules } from '#relay/rules/index.js'
+import { createSchemaChecker as create } from '#relay/schema/index.js'
 import { type JudgeOptions, readLimits, readOptions } from './options.js'
 
 /** The input. The embedder names exchanges; `'stdio'` is a stdio connection. */

@@ -1,8 +1,8 @@
-import { stdioExchange, type Exchange } from '#core/event.js'
-import type { Frame } from '#protocol/frame.js'
-import { isObject } from '#protocol/unmetered.js'
-import type { IdKey } from '#protocol/json-rpc.js'
-import type { Transport, TransportEvent } from '#transport/transport.js'
+import { stdioExchange, type Exchange } from '#relay/core/event.js'
+import type { Frame } from '#relay/protocol/frame.js'
+import { isObject } from '#relay/protocol/unmetered.js'
+import type { IdKey } from '#relay/protocol/json-rpc.js'
+import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 import type { ClientEnd, Outgoing } from './client-end.js'
 import type { SdkTransport } from './sdk-transport.js'
 

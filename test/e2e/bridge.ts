@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Revision } from '#protocol/revisions/index.js'
+import type { Revision } from '#relay/protocol/revisions/index.js'
 import type { Reaction } from './cases.js'
 import { start, type Started } from './harness.js'
 

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { JsonObject } from '#protocol/unmetered.js'
+import type { JsonObject } from '#relay/protocol/unmetered.js'
 import type { Bridge, Open } from './bridge.js'
 import { answer, call, legacy, on, request } from './cases.js'
 

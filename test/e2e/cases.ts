@@ -1,6 +1,6 @@
-import type { Verdict } from '#core/findings.js'
-import type { RuleName } from '#rules/index.js'
-import type { Revision } from '#protocol/revisions/index.js'
+import type { Verdict } from '#relay/core/findings.js'
+import type { RuleName } from '#relay/rules/index.js'
+import type { Revision } from '#relay/protocol/revisions/index.js'
 
 /** What the scripted server does when a line arrives; see test/fixtures/lying/scripted-server.mjs. */
 export interface Reaction {

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { run } from '../commands/inspect-run.js'
+import { run } from '../desk/inspect/start.js'
 import { auditOf, cli, scratch } from './bridge.js'
 import { legacy, request } from './cases.js'
 import { start } from './harness.js'

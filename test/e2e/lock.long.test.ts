@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { canonical } from '#canonical.js'
-import { acceptAll, formatLock } from '#lock/lock.js'
-import { cli, run } from '../commands/inspect-run.js'
+import { canonical } from '#relay/base/canonical.js'
+import { acceptAll, formatLock } from '#relay/lock/lock.js'
+import { cli, run } from '../desk/inspect/start.js'
 
 const { resolve } = createRequire(import.meta.url)
 

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { auditOf, scratch, scripted } from './bridge.js'
 import { answer, honest, legacy, listResult, on, request, type Reaction } from './cases.js'
-import { cli } from '../commands/inspect-run.js'
+import { cli } from '../desk/inspect/start.js'
 import { HttpClient, serve } from './http-bridges.js'
 import { lineOf, start } from './harness.js'
 

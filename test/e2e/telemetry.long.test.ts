@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { receiver, type ReceivedSpan } from '../telemetry/receiver.js'
+import { receiver, type ReceivedSpan } from '../relay/telemetry/receiver.js'
 import { cli, scratch } from './bridge.js'
 import { start } from './harness.js'
 

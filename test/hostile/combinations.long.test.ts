@@ -1,4 +1,4 @@
-import type { JsonObject } from '#protocol/unmetered.js'
+import type { JsonObject } from '#relay/protocol/unmetered.js'
 import { judge, many, members, nested, schema, value } from './stall.js'
 
 const doubling = (keyword: string): JsonObject => ({

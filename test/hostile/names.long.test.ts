@@ -1,8 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import type { JsonObject } from '#protocol/unmetered.js'
-import { createSchemaChecker } from '#schema/index.js'
+import type { JsonObject } from '#relay/protocol/unmetered.js'
+import { createSchemaChecker } from '#relay/schema/index.js'
 import { judge, json, limits, many, members, nested, schema, value } from './stall.js'
 
 judge([

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { Checked, Subject } from '#core/check.js'
-import { member, type Json, type JsonObject } from '#protocol/unmetered.js'
-import { parseFrame } from '#protocol/parse.js'
-import { textOf } from '#protocol/read-fast.js'
-import { createSchemaChecker } from '#schema/index.js'
+import type { Checked, Subject } from '#relay/core/check.js'
+import { member, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { parseFrame } from '#relay/protocol/parse.js'
+import { textOf } from '#relay/protocol/read-fast.js'
+import { createSchemaChecker } from '#relay/schema/index.js'
 
 /** The contract's limits. */
 export const limits = { schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 100 }

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { realTimers } from '#transport/timers.js'
+import { realTimers } from '#relay/transport/timers.js'
 
 /** A process of the simulated machine: timers and deliveries of a process that is dead or stalled wait. */
 export class Owner {

@@ -23,9 +23,9 @@ const maxSteps = 60
 /** Loaded before, so that no history waits for a file. */
 export const warmUp = async (): Promise<void> => {
   await Promise.all([
-    import('#schema/index.js'), import('#transport/upstream/pool.js'), import('#transport/upstream/forward.js'),
-    import('#transport/upstream/authorized.js'), import('#commands/serve/state.js'),
-    import('#telemetry/observing.js'), import('#commands/serve/relay-process.js'), import('#commands/serve/gateway.js'),
+    import('#relay/schema/index.js'), import('#relay/transport/upstream/pool.js'), import('#relay/transport/upstream/forward.js'),
+    import('#relay/transport/upstream/authorized.js'), import('#relay/host/serve/state.js'),
+    import('#relay/telemetry/observing.js'), import('#relay/host/serve/relay-process.js'), import('#relay/host/serve/gateway.js'),
   ])
   for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) await play('gateway', seed)
   await play('session', 1)

@@ -1,4 +1,4 @@
-import { processLedger } from '#core/memory.js'
+import { processLedger } from '#relay/core/memory.js'
 import type { Asked } from './book.js'
 import { Chance } from './chance.js'
 import { install, Owner, settled, VirtualClock } from './clock.js'

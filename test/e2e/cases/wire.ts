@@ -1,4 +1,4 @@
-import type { RuleName } from '#rules/index.js'
+import type { RuleName } from '#relay/rules/index.js'
 import {
   answer, call, honest, legacy, modern, on, request, session, type Act, type Case, type Expected, type Given,
 } from '../cases.js'

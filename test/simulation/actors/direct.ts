@@ -1,5 +1,5 @@
-import { type Exchange, stdioExchange } from '#core/event.js'
-import type { Frame } from '#protocol/frame.js'
+import { type Exchange, stdioExchange } from '#relay/core/event.js'
+import type { Frame } from '#relay/protocol/frame.js'
 import { type Asked, type Question, Tools, type Book } from '../book.js'
 import type { SessionWorld } from '../worlds/session.js'
 import type { Action, Actor } from '../world.js'

@@ -1,5 +1,5 @@
-import type { RelayChild } from '#transport/process/relay.js'
-import { serveAsRelay } from '#commands/serve/relay-process.js'
+import type { RelayChild } from '#relay/transport/process/relay.js'
+import { serveAsRelay } from '#relay/host/serve/relay-process.js'
 import { Owner } from '../clock.js'
 import type { End } from '../pipe.js'
 import type { Gateway } from '../worlds/gateway.js'

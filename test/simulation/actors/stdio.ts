@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { ServerChild } from '#transport/process/spawn.js'
+import type { ServerChild } from '#relay/transport/process/spawn.js'
 import { listMs, Tools, type Book } from '../book.js'
 import { Owner } from '../clock.js'
 import type { End } from '../pipe.js'

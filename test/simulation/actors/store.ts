@@ -1,4 +1,4 @@
-import type { Engine, StoreProblem } from '#state/store.js'
+import type { Engine, StoreProblem } from '#relay/host/replicas/store.js'
 import type { Gateway } from '../worlds/gateway.js'
 import type { Action, Actor } from '../world.js'
 

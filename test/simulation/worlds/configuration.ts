@@ -1,7 +1,7 @@
-import type { Configuration, ProcessServer, RemoteServer } from '#config/configuration.js'
-import { usual } from '#config/configuration.js'
+import type { Configuration, ProcessServer, RemoteServer } from '#relay/config/configuration.js'
+import { usual } from '#relay/config/configuration.js'
 import { listMs } from '../book.js'
-import { presetPolicy } from '#rules/index.js'
+import { presetPolicy } from '#relay/rules/index.js'
 
 interface Setup {
   readonly configuration: Configuration

@@ -1,0 +1,71 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Follower } from '#relay/audit/read/follow.js'
+import { findLogs } from '#relay/audit/read/logs.js'
+import { CustomsError, visible } from '#relay/base/errors.js'
+import { plainStyle, styleFor } from '#desk/terminal/style.js'
+import { filterFor } from '#desk/report/filter.js'
+import { merge, type ReadRecord } from '#desk/report/merge.js'
+import { recordOfLine } from '#relay/audit/read/record.js'
+import { Show } from '#desk/report/show.js'
+import { count } from '#desk/report/units.js'
+import { Output } from '#desk/terminal/output.js'
+import type { ShowFlags } from '#cli/flags/audit.js'
+
+/** Interval between reads of the files, in milliseconds. */
+const pollMs = 300
+
+type Shown = Omit<ReadRecord, 'number'> & { readonly number: number | undefined }
+
+/**
+ * `audit show [FILE|FOLDER…]`: prints a line for each record, in order of time. With `--follow` it runs until
+ * it is stopped or its reader has gone.
+ * @throws CustomsError CANNOT_AUDIT when a file cannot be read
+ */
+export const auditShow = async (
+  paths: readonly string[], { wanted, follow, json, long, last }: ShowFlags,
+): Promise<number> => {
+  const { stdout } = process
+  const output = new Output(stdout)
+  const show = new Show({
+    style: json ? plainStyle : styleFor(stdout, process.env), width: stdout.isTTY ? stdout.columns : Infinity,
+    long,
+  })
+  const isWanted = filterFor(wanted)
+  const write = (read: Shown) => output.line(json ? visible(read.text) : show.text(read))
+  let unreadable = 0
+  const logs = await findLogs(paths)
+  if (logs.length === 0 && !follow) {
+    throw new CustomsError('CANNOT_AUDIT', `${paths.join(', ')}: no audit log is there`)
+  }
+  const follower = follow ? new Follower(paths) : undefined
+  const extent = await follower?.skip()
+
+  const kept: ReadRecord[] = []
+  for (const read of merge(logs, () => (unreadable += 1), extent)) {
+    if (!isWanted(read.record)) continue
+    if (last === Infinity) {
+      if (!(await write(read))) return 0
+    } else {
+      kept.push(read)
+      if (kept.length >= 2 * last + 100) kept.splice(0, kept.length - last)
+    }
+  }
+  for (const read of last === 0 ? [] : kept.slice(-last)) if (!(await write(read))) return 0
+  while (follower !== undefined) {
+    for await (const { file, lines } of follower.poll()) {
+      for (const bytes of lines) {
+        const text = bytes.toString()
+        const record = recordOfLine(text)
+        if (record === undefined || !isWanted(record)) continue
+        if (!(await write({ file, number: undefined, text, record }))) return 0
+      }
+    }
+    if (!(await output.flush())) return 0
+    await pause(pollMs)
+  }
+  await output.flush()
+  if (unreadable > 0) {
+    process.stderr.write(`${count(unreadable, 'line')} cannot be read (see mcp-customs audit verify)\n`)
+  }
+  return 0
+}

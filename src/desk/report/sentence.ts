@@ -1,0 +1,64 @@
+import { reveal } from '#relay/base/plain.js'
+import type { About } from '#relay/core/rule.js'
+import { isFrom, type LoggedFinding, type LogRecord } from '#relay/audit/read/record.js'
+
+const maxText = 300
+/** Names are repeated with every record; longer ones are cut. */
+const maxName = 128
+
+/** Whether all characters are printable ASCII. A regular expression takes several times as long. */
+const isPlain = (text: string): boolean => {
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index)
+    if (code < 0x20 || code > 0x7e) return false
+  }
+  return true
+}
+
+/**
+ * An untrusted text, safe for a terminal and a page: on one line, cut, with hidden characters made visible.
+ * @param max characters that are kept
+ */
+export const shown = (text: string, max: number): string => {
+  if (text.length <= max && isPlain(text)) return text
+  const revealed = reveal(text.slice(0, max + 1))
+  if (text.length <= max && revealed.length <= max) return revealed
+  return `${revealed.slice(0, max).replace(/[\ud800-\udbff]$/, '')}…`
+}
+
+export const shownName = (text: string): string => shown(text, maxName)
+
+/** A finding in words: `result/schema at /result/structuredContent/temperature: must be number`. */
+export const findingText = (finding: LoggedFinding): string => {
+  const { rule, path, message, mended, value, declared } = finding
+  const place = path === '' ? '' : ` at ${shown(path, maxText)}`
+  const change = mended === undefined ? '' : ` (mended: ${shown(mended, maxText)})`
+  const got = value === undefined ? '' : ` (got ${shown(value, maxText)}` +
+    `${declared === undefined ? '' : `, declared ${shown(declared, maxText)}`})`
+  return `${aboutText(finding)}${shownName(rule)}${place}: ${shown(message, maxText)}${got}${change}`
+}
+
+const aboutText = ({ tool, prompt, resource }: About): string =>
+  ([['tool', tool], ['prompt', prompt], ['resource', resource]] as const)
+    .flatMap(([kind, name]) => (name === undefined ? [] : [`${kind} ${shownName(name)}: `])).join('')
+
+/** Annotations are removed from every tool of an untrusted server: not worth reporting each time. */
+export const removedAnnotations = 'tool/annotations'
+
+/** A record in one line: its first finding other than a removed annotation, or else why it was written. */
+export const sentence = (record: LogRecord): string => {
+  const { event, findings, more, reason, error, client, revision, phase, peer, stderr } = record
+  const first = findings.find(({ rule }) => rule !== removedAnnotations) ?? findings[0]
+  const others = findings.length - 1 + more
+  if (first) return `${findingText(first)}${others > 0 ? ` (and ${others} more)` : ''}`
+  const from = peer === undefined ? '' : ` (${shownName(peer)})`
+  const [word] = stderr.slice(-1)
+  const lastWord = word === undefined ? '' : `; its last words: ${shown(word, maxText)}`
+  if (reason !== undefined) return `${shown(reason, maxText)}${from}${lastWord}`
+  if (event === 'session/start' && isFrom(record, 'relay')) {
+    const parts = [client, revision, peer && `from ${peer}`]
+    return parts.flatMap(part => (part === undefined ? [] : [shownName(part)])).join(', ')
+  }
+  if (error !== undefined) return `error ${error}`
+  return phase === undefined ? '' : shownName(phase)
+}

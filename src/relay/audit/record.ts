@@ -1,0 +1,151 @@
+import { hash as hashOf, webcrypto } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Entry } from '#relay/core/event.js'
+import type { Finding } from '#relay/core/rule.js'
+import { canonical } from '#relay/base/canonical.js'
+import type { Json } from '#relay/protocol/json.js'
+import { unmetered } from '#relay/protocol/unmetered.js'
+import { type Payloads, payloadsOf } from './payloads.js'
+import { declaredBy, redacted, redactedMessage, redactedPath } from './redaction.js'
+import { cut, nameOf, wellFormed, withoutCredentials } from '#relay/base/secrets.js'
+
+/** The end of a chain of records. */
+export interface Position {
+  /** Of the last record; counted from 1 through all files of the log. */
+  readonly seq: number
+  /** Of the last record: hex. */
+  readonly hash: string
+}
+
+export const beginning: Position = { seq: 0, hash: '0'.repeat(64) }
+
+export interface Line {
+  /** A record in canonical form (RFC 8785), with the line end. */
+  readonly text: string
+  /** After this record. */
+  readonly position: Position
+}
+
+/** Members in canonical order, without the braces: a library would sort them for each record. */
+const inner = (members: object): string => JSON.stringify(members).slice(1, -1)
+
+/**
+ * The line of a record. Both objects have their members, at any depth, in canonical order (RFC 8785).
+ * @param before the members that sort before `hash`
+ * @param after the members that sort after it; a text is such members in canonical form
+ */
+export const sealedLine = (before: object, after: readonly (object | string)[], last: Position): Line => {
+  const texts = after.map(part => (typeof part === 'string' ? part : inner(part))).filter(text => text !== '')
+  const [head, tail] = [`{${inner(before)},`, `${texts.join()}}`]
+  const hash = hashOf('sha256', head + tail)
+  return { text: `${head}"hash":"${hash}",${tail}\n`, position: { seq: last.seq + 1, hash } }
+}
+
+/** Names of tools in a record; only their number is kept of further ones. */
+const maxToolNames = 300
+
+/**
+ * The record of an entry, at the position after `last`.
+ * @param now the wall clock
+ */
+export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: Date): Line => {
+  const { bytes, called, client, error, event, findings, from, health, id, more, ms, peer, phase } = entry
+  const { reason, revision, server, serverMs, session, stderr, subject, tool, tools, verdict } = entry
+  const full = payloads === 'full'
+  const name = full ? (text: string): string => wellFormed(cut(text)) : nameOf
+  const maybe = (text?: string): string | undefined => (text === undefined ? undefined : name(text))
+  const declared = full || findings.length === 0 ? [] : declaredBy(called)
+  const path = (text: string): string => wellFormed(full ? text : redactedPath(text, declared))
+  // Where values are redacted, no message quotes them.
+  const clean = payloads === 'redacted' ? redactedMessage : withoutCredentials
+  const said = (text: string): string => wellFormed(full ? text : clean(text, declared))
+  const json = (value: Json): string => {
+    const held = unmetered(value)
+    return wellFormed(cut(JSON.stringify(full ? held : redacted(held, declared))))
+  }
+  const found = (
+    { rule, path: at, message, mended, tool, prompt, resource, ...beside }: Finding,
+  ): Finding => ({
+    ...(beside.declared !== undefined && payloads !== 'none' && { declared: json(beside.declared) }),
+    ...(mended !== undefined && { mended: path(mended) }),
+    message: said(message), path: path(at), prompt: maybe(prompt), resource: maybe(resource),
+    rule, tool: maybe(tool),
+    ...(beside.value !== undefined && payloads !== 'none' && { value: json(beside.value) }),
+  })
+  const payload = full || payloads === 'redacted' ? payloadsOf(entry, payloads) : undefined
+  return sealedLine({
+    bytes: bytes && { request: bytes.request, response: bytes.response },
+    client: client && { name: name(client.name), version: name(client.version) },
+    digest: payloads === 'none' ? undefined : digestsOf(entry),
+    error, event: name(event), findings: findings.map(found), from,
+  }, [
+    { health, id: typeof id === 'number' ? idOf(id) : maybe(id), more, ms: microseconds(ms) },
+    payload === undefined ? '' : `"payload":${canonical(payload)}`,
+    {
+      peer: peer && { address: name(peer.address), token: peer.token },
+      phase, prev: last.hash, reason: maybe(reason), revision: maybe(revision), seq: last.seq + 1,
+      server: name(server), serverMs: microseconds(serverMs), session: name(session),
+      stderr: stderr?.map(name),
+      // The claims have their names in JWTs (RFC 9068).
+      subject: subject && {
+        client_id: maybe(subject.client), iss: maybe(subject.issuer), name: maybe(subject.name),
+        sub: maybe(subject.subject),
+      },
+      time: isoTime(now), tool: maybe(tool),
+      tools: tools?.slice(0, maxToolNames).map(name),
+      toolsMore: tools && tools.length > maxToolNames ? tools.length - maxToolNames : undefined,
+      verdict,
+    },
+  ], last)
+}
+
+
+/** Milliseconds, to the third decimal. */
+const microseconds = (ms: number | undefined): number | undefined =>
+  (ms === undefined ? undefined : Math.round(ms * 1000) / 1000)
+
+// A number beyond a double is Infinity, which JSON cannot write.
+const idOf = (id: number): string | number => (Number.isFinite(id) ? id : String(id))
+
+/** Digests of the arguments and the result, as they crossed the wire. */
+const digestsOf = ({ arguments: given, result }: Entry): object | undefined =>
+  given || result ? { arguments: given && digest(given), result: result && digest(result) } : undefined
+
+const digest = (bytes: Buffer): string => `sha256-${known.get(bytes) ?? hashOf('sha256', bytes)}`
+
+/**
+ * From this size on the thread pool hashes a value, in bytes. For the pool a value is copied, and kept
+ * longer: for 1 MB, that costs 1 to 3 ms of CPU more than the 0.6 ms in which a hash holds the event loop up.
+ */
+const largeBytes = 4 * 1024 * 1024
+/** The pool may be busy, with names that cannot be looked up: then the main thread hashes after all. */
+const maxHashMs = 50
+/** Digests of large values, hex. */
+const known = new WeakMap<Buffer, string>()
+
+/**
+ * Has the digests of large values made beside the main thread, before their record is.
+ * @returns resolves when `nextLine` need not wait for them; undefined where nothing is large
+ */
+export const digestLarge = ({ arguments: given, result }: Entry): Promise<unknown> | undefined => {
+  const values = [given, result].filter(value => value !== undefined)
+  const large = values.filter(({ length }) => length >= largeBytes)
+  if (large.length === 0) return undefined
+  const over = new AbortController()
+  const hashed = Promise.all(large.map(async bytes => {
+    known.set(bytes, Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes)).toString('hex'))
+  })).catch(() => undefined)
+  return Promise.race([hashed, pause(maxHashMs, undefined, { signal: over.signal }).catch(() => undefined)])
+    .finally(() => over.abort())
+}
+
+/** A cache of the time's text without milliseconds: making the text costs as much as a hash. */
+let second = { since: NaN, text: '' }
+
+/** ISO 8601, UTC, with milliseconds. */
+export const isoTime = (now: Date): string => {
+  const milliseconds = now.getMilliseconds()
+  const since = now.getTime() - milliseconds
+  if (since !== second.since) second = { since, text: now.toISOString().slice(0, -4) }
+  return `${second.text}${String(milliseconds).padStart(3, '0')}Z`
+}

@@ -1,0 +1,267 @@
+import { hash, randomUUID } from 'node:crypto'
+import { mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { copyFile, open, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { JWK } from 'jose'
+import { attemptMs, Contest, type Claim } from '#relay/base/claim.js'
+import { codeOf } from '#relay/base/errors.js'
+import { isHeldOpen, namesIn, replaceFile } from '#relay/base/platform/files.js'
+import {
+  isArray, isObject, isString, member, parseJson, type Json, type JsonObject,
+} from '#relay/protocol/unmetered.js'
+import { HttpFailure } from '#relay/transport/upstream/pool.js'
+import { serverMetadata, type AuthorizationServer } from './discovery.js'
+import type { Client, Method } from './registration.js'
+import type { Begun, Tokens } from './requests.js'
+import { loginKeyOf, type Holder, type LoginSettings } from './settings.js'
+
+/** The login at one server, as it is kept in a file. */
+export interface Stored {
+  /** The MCP server. */
+  readonly url: string
+  readonly resource: string
+  /** The issuer's metadata, as it was when the user logged in. */
+  readonly server: AuthorizationServer
+  readonly client: Client
+  /** The scopes that were asked for. */
+  readonly requested: readonly string[]
+  readonly tokens?: Tokens | undefined
+  /** The refresh token was sent at this time, and the answer is not here: the issuer may have used it up. */
+  readonly sentAt?: number | undefined
+  /** The private key that the tokens are bound to. */
+  readonly dpop?: JWK | undefined
+  /** In the file of a login that a user has begun: a successor of this process can finish it. */
+  readonly pending?: Pending | undefined
+  /** The client of `serve` whose login it is; undefined: the user's own. */
+  readonly holder?: Holder | undefined
+}
+
+export interface Pending extends Begun {
+  readonly startedAt: number
+  /** The path of the start page that is shown, until a browser has opened it. */
+  readonly path?: string | undefined
+  /** The client was registered for an earlier login. */
+  readonly isReused?: boolean | undefined
+  /** Nobody has finished the login while a request waited for it. */
+  readonly isLate?: boolean | undefined
+}
+
+/**
+ * Longest wait for another process that holds the claim on the tokens and lives, in milliseconds: it asks the
+ * issuer, and each request there ends sooner.
+ */
+const claimMs = 40_000
+
+/** The file of one login. It is changed only by the process that has claimed it. */
+export class LoginFile {
+  readonly #path: string
+  readonly #holder: Holder | undefined
+
+  constructor(path: string, holder?: Holder) {
+    this.#path = path
+    this.#holder = holder
+  }
+
+  /** The login that a user has begun, and that gives no tokens yet. Written under `claimedForLogin`. */
+  get begun(): LoginFile {
+    return new LoginFile(this.#path.replace(/\.json$/, '.begun'), this.#holder)
+  }
+
+  /** @throws the system's error when the file exists but cannot be read now: nothing may replace it then */
+  read(): Stored | undefined {
+    try {
+      return storedIn(parseJson(readFileSync(this.#path, 'utf8')))
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return undefined
+      throw error
+    }
+  }
+
+  /** Differs after each change; undefined where there is no file. */
+  stamp(): string | undefined {
+    const found = statSync(this.#path, { throwIfNoEntry: false })
+    return found && `${found.ino} ${found.mtimeMs}`
+  }
+
+  /** Durable and atomic: whoever reads finds the old state or the new one. */
+  async write(stored: Stored): Promise<void> {
+    const temporary = `${this.#path}.${randomUUID()}.new`
+    this.#removeUnfinished()
+    try {
+      const handle = await open(temporary, 'wx', 0o600)
+      try {
+        await handle.writeFile(JSON.stringify({ ...stored, holder: this.#holder ?? stored.holder }))
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+      await replaceFile(temporary, this.#path).catch((error: unknown) => {
+        if (!isHeldOpen(error)) throw error
+        // The issuer has used up the old refresh token: a reader that sees a part reads again.
+        return copyFile(temporary, this.#path).then(() => rm(temporary, { force: true }))
+      })
+    } catch (error) {
+      await rm(temporary, { force: true })
+      throw error
+    }
+  }
+
+  /**
+   * Waits for the claim on the tokens.
+   * @returns the claim, or a value as soon as `instead` returns one
+   * @throws HttpFailure when another process does not give it back
+   */
+  claimed<Value>(instead: () => Value | undefined): Promise<Claim | { readonly instead: Value }> {
+    return waitFor(this.#path, instead, claimMs)
+  }
+
+  /**
+   * As `claimed`, for the right to ask the user to log in. It is a claim of its own, because a login takes
+   * minutes, and tokens must be refreshed meanwhile. The requests that wait for it have an end of their own.
+   */
+  claimedForLogin<Value>(instead: () => Value | undefined): Promise<Claim | { readonly instead: Value }> {
+    return waitFor(`${this.#path}.login`, instead, Infinity)
+  }
+
+  /** Changes the file under a claim. @param changed makes the new state from the current one */
+  async change(changed: (stored: Stored | undefined) => Stored): Promise<Stored> {
+    const held = await this.claimed<never>(() => undefined)
+    if ('instead' in held) return held.instead
+    try {
+      const stored = changed(this.read())
+      await this.write(stored)
+      return stored
+    } finally {
+      held.release()
+    }
+  }
+
+  remove(): void {
+    this.#removeUnfinished()
+    rmSync(this.#path, { force: true })
+    if (this.#path.endsWith('.json')) this.begun.remove()
+  }
+
+  /** Removes temporary files, which hold tokens, of processes that were killed while they wrote. */
+  #removeUnfinished(): void {
+    const [folder, name] = [dirname(this.#path), basename(this.#path)]
+    for (const one of namesIn(folder)) {
+      if (one.startsWith(`${name}.`) && one.endsWith('.new')) rmSync(join(folder, one), { force: true })
+    }
+  }
+}
+
+/** The login without its registration, which the issuer no longer knows: the next login registers again. */
+export const withoutRegistration = (stored: Stored): Stored =>
+  ({ ...stored, client: { ...stored.client, redirectUri: undefined } })
+
+const waitFor = async <Value>(
+  file: string, instead: () => Value | undefined, longestMs: number,
+): Promise<Claim | { readonly instead: Value }> => {
+  // Made here, because most relays never log in.
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const contest = new Contest(file)
+  for (let waited = 0; waited < longestMs; waited += attemptMs) {
+    const found = instead()
+    if (found !== undefined) return { instead: found }
+    const owned = contest.attempt()
+    if (owned !== undefined) return owned
+    await pause(attemptMs)
+  }
+  throw new HttpFailure(`${contest.rival ?? 'another relay'} uses the login at this server, and does not end`)
+}
+
+/** The folder of all logins of a user. */
+export class LoginFolder {
+  readonly #path: string
+
+  /** @param state the state folder */
+  constructor(state: string) {
+    this.#path = join(state, 'logins')
+  }
+
+  /** @param url the MCP server's */
+  file(url: string, settings: LoginSettings, holder?: Holder): LoginFile {
+    const digest = hash('sha256', JSON.stringify([url, loginKeyOf(settings, holder)])).slice(0, 16)
+    const name = `${new URL(url).host.replace(/[^\w.-]/g, '_')}-${digest}.json`
+    return new LoginFile(join(this.#path, name), holder)
+  }
+
+  /** Every login, also those that are only begun. */
+  all(): readonly (readonly [LoginFile, Stored])[] {
+    const names = namesIn(this.#path).filter(name => /\.(?:json|begun)$/.test(name))
+    const files = [...new Set(names.map(name => name.replace(/\.begun$/, '.json')))].sort()
+      .map(name => new LoginFile(join(this.#path, name)))
+    return files.flatMap(file => {
+      const stored = file.read() ?? file.begun.read()
+      return stored === undefined ? [] : [[file, stored] as const]
+    })
+  }
+}
+
+const textIn = (object: JsonObject | undefined, name: string): string | undefined => {
+  const value = member(object, name)
+  return isString(value) ? value : undefined
+}
+
+const numberIn = (object: JsonObject | undefined, name: string): number | undefined => {
+  const value = member(object, name)
+  return typeof value === 'number' ? value : undefined
+}
+
+const objectIn = (object: JsonObject, name: string): JsonObject | undefined => {
+  const value = member(object, name)
+  return isObject(value) ? value : undefined
+}
+
+const textsIn = (object: JsonObject | undefined, name: string): readonly string[] | undefined => {
+  const value = member(object, name)
+  return isArray(value) ? value.filter(isString) : undefined
+}
+
+/** @returns undefined for a file that this program has not written */
+const storedIn = (value: Json | undefined): Stored | undefined => {
+  if (!isObject(value)) return undefined
+  const [server, client] = [objectIn(value, 'server'), objectIn(value, 'client')]
+  const [url, resource] = [textIn(value, 'url'), textIn(value, 'resource')]
+  const [issuer, id] = [textIn(server, 'issuer'), textIn(client, 'id')]
+  if (server === undefined || issuer === undefined || id === undefined) return undefined
+  if (url === undefined || resource === undefined) return undefined
+  const [dpop, holder] = [objectIn(value, 'dpop'), objectIn(value, 'holder')]
+  return {
+    url, resource, server: serverMetadata(server, issuer),
+    client: {
+      issuer, id, secret: textIn(client, 'secret'), redirectUri: textIn(client, 'redirectUri'),
+      method: textIn(client, 'method') as Method | undefined,
+      secretExpiresAt: numberIn(client, 'secretExpiresAt'),
+    },
+    requested: textsIn(value, 'requested') ?? [],
+    tokens: tokensIn(objectIn(value, 'tokens')),
+    sentAt: numberIn(value, 'sentAt'),
+    dpop: dpop as JWK | undefined,
+    pending: pendingIn(objectIn(value, 'pending')),
+    holder: holder && { issuer: textIn(holder, 'issuer') ?? '', name: textIn(holder, 'name') ?? '' },
+  }
+}
+
+const tokensIn = (value: JsonObject | undefined): Tokens | undefined => {
+  const access = textIn(value, 'access')
+  return access === undefined ? undefined : {
+    access, type: textIn(value, 'type') === 'dpop' ? 'dpop' : 'bearer', refresh: textIn(value, 'refresh'),
+    expiresAt: numberIn(value, 'expiresAt'), lifetimeMs: numberIn(value, 'lifetimeMs'),
+    scopes: textsIn(value, 'scopes'),
+  }
+}
+
+const pendingIn = (value: JsonObject | undefined): Pending | undefined => {
+  const [url, state, verifier, redirectUri] =
+    ['url', 'state', 'verifier', 'redirectUri'].map(name => textIn(value, name))
+  const startedAt = numberIn(value, 'startedAt')
+  if (url === undefined || state === undefined || verifier === undefined) return undefined
+  return redirectUri === undefined || startedAt === undefined
+    ? undefined : {
+      url, state, verifier, redirectUri, startedAt, path: textIn(value, 'path'),
+      isReused: member(value, 'isReused') === true, isLate: member(value, 'isLate') === true,
+    }
+}

@@ -1,0 +1,221 @@
+import { clip } from '#relay/protocol/quote.js'
+import { Meter, OverBudget, Turn } from '#relay/protocol/json.js'
+import type { Places } from '#relay/protocol/places.js'
+import { Checks } from './check.js'
+import { Driver, type Flow } from './flow.js'
+import type { Effect, Exchange, Side } from './event.js'
+import { actionOf, Findings, type Policy } from './findings.js'
+import { type Ledger, processLedger } from './memory.js'
+import { accessRules, type RelayOptions, settingOf } from './options.js'
+import { type Mending, mendingFor, type Mends, relaxed } from './mend.js'
+import { Order, Replies } from './order.js'
+import { Records } from './records.js'
+import type { Power, Powers, Problem, Rule, RuleName, Subjects } from './rule.js'
+import { Shared, termsOf } from './shared.js'
+import { Handshake, type Spoken } from './terms.js'
+import type { Frame } from '#relay/protocol/frame.js'
+
+/** Most bytes of memory for a session. */
+const sessionBytes = 192 * 1024 * 1024
+
+/** The state and the services that all parts of a relay share. */
+export class Core {
+  readonly output = new Output()
+  readonly driver = new Driver()
+  readonly ledger: Ledger
+  readonly order: Order
+  readonly checks: Checks
+  readonly shared: Shared
+  readonly records: Records
+  readonly handshake: Handshake
+  readonly #turns: Readonly<Record<Side, Turn>> = { client: new Turn(), server: new Turn() }
+  #mending: Mending
+  /** For tools that the operator has relaxed. */
+  #relaxed: Mending | undefined
+  /** The rules that the policy does not turn off. */
+  #on: { readonly policy: Policy; readonly rules: RulesByPower } | undefined
+
+  constructor(readonly options: RelayOptions) {
+    this.ledger = (options.ledger ?? processLedger).account(sessionBytes)
+    this.handshake = new Handshake(!options.stateless && options.joined !== true, options.stateless)
+    const { agreed } = options.shared ?? {}
+    const terms = agreed && termsOf(agreed)
+    if (terms !== undefined) this.handshake.adopt(terms)
+    this.order = new Order(this.ledger)
+    const { output, driver, order } = this
+    this.shared = new Shared(options, output, new Replies(driver, order))
+    this.checks = new Checks(options, output, new Replies(driver, order))
+    this.records = new Records(options, this.output, this.handshake)
+    this.#mending = mendingFor(options.rules, options.policy)
+  }
+
+  get mends(): Mends {
+    return this.#current.mends
+  }
+
+  /** Rebuilt when the operator has replaced the policy. */
+  get #current(): Mending {
+    const { rules, policy } = this.options
+    if (this.#mending.policy !== policy) {
+      this.#mending = mendingFor(rules, policy)
+      this.#relaxed = undefined
+    }
+    return this.#mending
+  }
+
+  /** The mends for what concerns one tool. */
+  mendingOf(tool: string): Mending {
+    const current = this.#current
+    if (settingOf(this.options, tool)?.relaxed !== true) return current
+    const { rules, policy } = this.options
+    return (this.#relaxed ??= mendingFor(rules, relaxed(rules, policy)))
+  }
+
+  /** Findings about one tool, or about a result of it. */
+  findingsOf({ unmended }: Mending, meter: Meter): Findings {
+    return new Findings(unmended, this.options.maxFindings, meter)
+  }
+
+  /**
+   * @param from the side that sent the frame, or the frame's meter for findings about a part of it
+   * @param stopping rules that block here, whatever the policy says
+   */
+  readonly findings = (from: Side | Meter, ...stopping: readonly RuleName[]): Findings =>
+    new Findings(
+      stopping.length === 0
+        ? this.#current.unmended
+        : new Map([...this.#current.unmended, ...stopping.map(rule => [rule, 'block'] as const)]),
+      this.options.maxFindings,
+      from instanceof Meter ? from : new Meter(this.#turns[from]),
+    )
+
+  /**
+   * Asks every rule that has the power. A rule that throws is a finding of that rule.
+   * @param path reported for a rule that failed
+   */
+  readonly ask = <Asked extends Power>(
+    power: Asked, subject: Subjects[Asked], into: Findings, path: string,
+  ): void => {
+    for (const asking of this.#having(power)) ask(asking, subject, into, path)
+  }
+
+  /** As `ask`, but yields to the event loop between rules when the frame's turn is spent. */
+  *judge<Asked extends Power>(
+    power: Asked, subject: Subjects[Asked], into: Findings, path: string, exchange: Exchange,
+  ): Flow {
+    for (const asking of this.#having(power)) {
+      ask(asking, subject, into, path)
+      if (into.meter.isTurnSpent) yield* this.yieldToLoop(into.meter, exchange)
+    }
+  }
+
+  /** Lets other sessions run before this frame goes on. */
+  *yieldToLoop(meter: Meter, exchange: Exchange): Flow {
+    yield* this.checks.yieldToLoop(exchange)
+    meter.newTurn()
+  }
+
+  /** Walks to the end, and yields to the event loop on long walks. */
+  *found(places: Places, exchange: Exchange): Flow<Places> {
+    while (!places.find()) yield* this.yieldToLoop(places.meter, exchange)
+    return places
+  }
+
+  /** Reports a revision that is older than the operator allows. */
+  judgeRevision(from: Side, { revision, path }: Spoken, findings: Findings): void {
+    const { minRevision: least } = this.options
+    // Revisions are dates, which sort as text.
+    if (least === undefined || revision >= least) return
+    this.ask('onRevision', { from, revision, least, path }, findings, path)
+  }
+
+  /** Reports a contained exception to the operator. @returns the reason for the client */
+  reportException(cause: unknown): string {
+    this.output.emit({ type: 'failed', cause })
+    const name = cause instanceof Error ? clip(cause.name) : 'an unknown cause'
+    return `the relay failed on this message (${name})`
+  }
+
+  #having<Asked extends Power>(power: Asked): readonly Having<Asked>[] {
+    const { policy, rules } = this.options
+    if (this.#on?.policy !== policy)
+      this.#on = { policy, rules: byPower(rules.filter(isOn(policy))) }
+    return this.#on.rules[power]
+  }
+}
+
+/** One power of one rule. */
+interface Having<Asked extends Power> {
+  readonly rule: RuleName
+  readonly find: (subject: Subjects[Asked], meter: Meter) => readonly Problem[]
+}
+
+/** Whether a rule is asked. A rule that is off may still hold for clients whose access is restricted. */
+const isOn = (policy: Policy) => ({ name }: Rule): boolean =>
+  actionOf(policy, name) !== 'off' || accessRules.includes(name)
+
+type RulesByPower = { readonly [Asked in Power]: readonly Having<Asked>[] }
+
+const byPower = (rules: readonly Rule[]): RulesByPower => {
+  const having = <Asked extends Power>(power: Asked): readonly Having<Asked>[] =>
+    rules.flatMap(rule => {
+      const powers: Powers = rule
+      const find: Having<Asked>['find'] | undefined = powers[power]
+      return find === undefined ? [] : [{ rule: rule.name, find }]
+    })
+  return {
+    onFrame: having('onFrame'), onId: having('onId'), onRevision: having('onRevision'),
+    onTool: having('onTool'), onShown: having('onShown'), onDrift: having('onDrift'),
+    onOverLimit: having('onOverLimit'), onList: having('onList'), onCall: having('onCall'),
+    onArguments: having('onArguments'), onResult: having('onResult'), onReading: having('onReading'),
+    onServerRequest: having('onServerRequest'),
+  }
+}
+
+const ask = <Asked extends Power>(
+  { rule, find }: Having<Asked>, subject: Subjects[Asked], into: Findings, path: string,
+): void => {
+  try {
+    const problems = find(subject, into.meter)
+    if (problems.length > 0) into.add(rule, problems)
+  } catch (error) {
+    if (error instanceof OverBudget) into.addOverBudget(error)
+    else into.add(rule, [{ path, message: 'the rule failed on this message' }])
+  }
+}
+
+/** The effects of the current event, in order, and the time when it happened. */
+export class Output {
+  #effects: Effect[] = []
+  now = 0
+
+  emit(effect: Effect): void {
+    this.#effects.push(effect)
+  }
+
+  /** Completes an exchange, unless the event that is being handled sent the client a message on it. */
+  complete(exchange: Exchange): void {
+    const sent = this.#effects.flatMap(effect => {
+      if (effect.type === 'complete') return effect.exchange === exchange ? 'client' : []
+      return effect.type === 'send' && effect.exchange === exchange ? effect.to : []
+    })
+    if (sent.includes('client')) return
+    this.emit({ type: 'complete', exchange, ...(sent.includes('server') && { isAtServer: true }) })
+  }
+
+  take(): readonly Effect[] {
+    const effects = this.#effects
+    this.#effects = []
+    return effects
+  }
+
+  /** @param cause `server` for responses to the server's own requests */
+  toServer(exchange: Exchange, frame: Frame, cause: Side = 'client'): void {
+    this.#effects.push({ type: 'send', to: 'server', exchange, frame, cause })
+  }
+
+  /** @param cause `client` for refusals of requests that the server never saw */
+  toClient(exchange: Exchange, frame: Frame, cause: Side = 'server'): void {
+    this.#effects.push({ type: 'send', to: 'client', exchange, frame, cause })
+  }
+}

@@ -1,0 +1,165 @@
+import { edit, type Edit } from '#relay/protocol/edit.js'
+import type { Frame } from '#relay/protocol/frame.js'
+import { isObject, member, omit } from '#relay/protocol/json.js'
+import type { ErrorResponse, Id, IdKey, Result } from '#relay/protocol/json-rpc.js'
+import { written } from '#relay/protocol/message.js'
+import { metaPrefix } from '#relay/protocol/revisions/index.js'
+import type { Core } from './core.js'
+import type { Exchange } from './event.js'
+import type { Findings } from './findings.js'
+import { type Flow, Slot } from './flow.js'
+import { RelayIds } from './relay-ids.js'
+import type { PendingRequest } from './request.js'
+import { metaOf, type Terms } from './terms.js'
+
+/** The response to a relay-made request for a page. */
+export interface PageResponse {
+  readonly exchange: Exchange
+  readonly frame: Frame
+  readonly message: Result | ErrorResponse | undefined
+  readonly findings: Findings
+}
+
+type SentRequest = NonNullable<PendingRequest['request']>
+
+/** A client request for which the relay lists: its exchange, credentials and terms are used. */
+export type Asker = Pick<PendingRequest, 'exchange' | 'id' | 'terms' | 'request'>
+
+/** Pages that the relay asks for one after the other, within `listMs`. */
+export interface Walk {
+  readonly asker: Asker
+  /** The frame that the requests are made from. A request that was sent already keeps none. */
+  readonly template: SentRequest
+  readonly timer: string
+  key: IdKey | undefined
+  /** Filled with the response to the current page, or with undefined when no response will come. */
+  page: Slot<PageResponse | undefined>
+  isOver: boolean
+}
+
+/** The relay's own requests for pages of lists, in the name of a client's request. */
+export class PageRequests {
+  readonly ids: RelayIds
+  readonly #core: Core
+  readonly #walks = new Set<Walk>()
+  #last = 0
+
+  constructor(core: Core) {
+    this.#core = core
+    this.ids = new RelayIds(core.options.nonce, core.ledger)
+  }
+
+  begin(asker: Asker, timer = `list ${++this.#last}`): Walk {
+    const template = asker.request ?? templateFor(asker.terms)
+    const walk: Walk = { asker, template, timer, key: undefined, page: new Slot(), isOver: false }
+    this.#walks.add(walk)
+    this.#core.output.emit({ type: 'start-timer', timer, ms: this.#core.options.listMs })
+    return walk
+  }
+
+  end(walk: Walk): void {
+    if (this.#walks.delete(walk)) this.#core.output.emit({ type: 'stop-timer', timer: walk.timer })
+    // The only one that could wait for a page is the caller.
+    walk.isOver = true
+    walk.key = undefined
+  }
+
+  /** Requests a page. @returns undefined when no response will come */
+  *ask(walk: Walk, method: string, cursor: string | undefined): Flow<PageResponse | undefined> {
+    if (walk.isOver) return undefined
+    const { asker: { exchange, id: theirs }, template } = walk
+    const id = this.ids.next(theirs)
+    walk.page = new Slot()
+    walk.key = written(id)
+    this.#core.output.toServer(exchange, pageRequest(id, walk.key, method, cursor, template))
+    return yield* walk.page.value()
+  }
+
+  /** True for the id of the relay's own request: its response must never reach the client. */
+  awaits(exchange: Exchange, key: IdKey): boolean {
+    return this.#find(exchange, key) !== undefined
+  }
+
+  /** True while the relay lists by itself in this session, or without a session on this exchange. */
+  isListingOn(exchange: Exchange): boolean {
+    return [...this.#walks].some(walk => this.#isOn(walk, exchange))
+  }
+
+  /** True while the relay lists by itself. */
+  get isListing(): boolean {
+    return this.#walks.size > 0
+  }
+
+  /** The response to the relay's own request. */
+  answered(key: IdKey, response: PageResponse): void {
+    const walk = this.#find(response.exchange, key)
+    if (walk === undefined) return
+    // A second response with this id belongs to no request, and must not fill the next page.
+    walk.key = undefined
+    this.#core.driver.fill(walk.page, response)
+  }
+
+  /** A request of the relay gets no response. */
+  lost(exchange: Exchange, key: IdKey): void {
+    const walk = this.#find(exchange, key)
+    if (walk !== undefined) this.#lost(walk)
+  }
+
+  /** The server answers nothing any more. */
+  allLost(): void {
+    for (const walk of this.#walks) this.#lost(walk)
+  }
+
+  timerFired(timer: string): void {
+    for (const walk of this.#walks) if (walk.timer === timer) this.#lost(walk)
+  }
+
+  /** The client closed the exchange on which the relay lists. */
+  exchangeEnded(exchange: Exchange): void {
+    for (const walk of this.#walks) if (walk.asker.exchange === exchange) this.#lost(walk)
+  }
+
+  #lost(walk: Walk): void {
+    walk.isOver = true
+    walk.key = undefined
+    this.#core.driver.fill(walk.page, undefined)
+  }
+
+  #find(exchange: Exchange, key: IdKey): Walk | undefined {
+    for (const walk of this.#walks) if (walk.key === key && this.#isOn(walk, exchange)) return walk
+    return undefined
+  }
+
+  #isOn({ asker }: Walk, exchange: Exchange): boolean {
+    return !this.#core.options.stateless || asker.exchange === exchange
+  }
+}
+
+/** A `tools/list` request made from a client's terms. */
+const templateFor = (terms: Terms): SentRequest => {
+  const [id, key, method, params] = [0, '0', 'tools/list', metaOf(terms)] as const
+  const message = { kind: 'request', id, key, method, params } as const
+  const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+  return { frame: { bytes, message, faults: [] }, message }
+}
+
+/**
+ * Turns a client's request into one for a page. Keeps only `_meta`, without what asks for progress and log
+ * messages: those of a listing are nobody's.
+ */
+const pageRequest = (
+  id: Id, key: IdKey, method: string, cursor: string | undefined, { frame, message }: SentRequest,
+): Frame => {
+  const ofClient = member(message.params, '_meta')
+  const meta = isObject(ofClient) ? omit(omit(ofClient, 'progressToken'), `${metaPrefix}logLevel`) : undefined
+  const params = { ...(cursor !== undefined && { cursor }), ...(meta && { _meta: meta }) }
+  const edits: readonly Edit[] = [
+    { path: ['id'], replace: key },
+    { path: ['method'], replace: JSON.stringify(method) },
+    { path: ['params'], replace: JSON.stringify(params) },
+  ]
+  return {
+    bytes: edit(frame.bytes, edits), message: { kind: 'request', id, key, method, params },
+    faults: [], relayMade: true,
+  }
+}

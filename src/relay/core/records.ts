@@ -1,0 +1,153 @@
+import { isArray, isObject, isString, member } from '#relay/protocol/json.js'
+import { slice } from '#relay/protocol/scan.js'
+import type { Frame } from '#relay/protocol/frame.js'
+import { methodOf } from '#relay/protocol/revisions/index.js'
+import type { Entry, Operation, Side } from './event.js'
+import type { Findings } from './findings.js'
+import type { RelayOptions } from './options.js'
+import type { Output } from './core.js'
+import type { PendingRequest } from './request.js'
+import type { About, Finding } from './rule.js'
+import type { Handshake, Terms } from './terms.js'
+
+/** Emits audit records. Each record is emitted before the frame that it is about (promise 7). */
+export class Records {
+  readonly #options: RelayOptions
+  readonly #output: Output
+  readonly #handshake: Handshake
+  #started = false
+
+  constructor(options: RelayOptions, output: Output, handshake: Handshake) {
+    this.#options = options
+    this.#output = output
+    this.#handshake = handshake
+  }
+
+  /** Writes the session's first record, once the client's name is known. */
+  start(terms: Terms = this.#handshake.terms): void {
+    if (this.#started) return
+    this.#started = true
+    this.write({ event: 'session/start', from: 'relay', peer: this.#options.peer }, undefined, terms)
+  }
+
+  /** @param findings undefined: none @param response the message that they are about, if it is a response */
+  write(
+    entry: Pick<Entry, 'event' | 'from'> & Partial<Entry>, findings?: Findings,
+    terms: Terms = this.#handshake.terms, response?: Frame,
+  ): void {
+    this.start(terms)
+    const { server, session, peer } = this.#options
+    const { client, revision } = terms
+    const { verdict = 'pass', kept = [], more = 0 } = findings ?? {}
+    this.#output.emit({
+      type: 'audit',
+      entry: {
+        server, session, client, revision, verdict, findings: named(kept, response),
+        more: more || undefined, subject: peer?.subject, ...entry,
+      },
+    })
+  }
+
+  /** Writes a record only if there are findings. */
+  note(event: string, from: Side, findings: Findings): void {
+    if (findings.kept.length > 0) this.write({ event, from }, findings)
+  }
+
+  /** Records a call before it is sent. */
+  sent(request: PendingRequest): void {
+    if (!this.#options.intent || request.method !== 'tools/call') return
+    const { called, id, bytes, findings, terms, trace } = request
+    this.write(
+      {
+        event: request.method, from: 'client', phase: 'sent', tool: called?.name, id,
+        bytes: { request: bytes }, arguments: request.arguments, called: called?.tool, trace,
+      },
+      findings,
+      terms,
+    )
+  }
+
+  /**
+   * Records a finished request.
+   * @param response the server's response, if there was one
+   * @param sent the client's response, if it gets one
+   */
+  answered(request: PendingRequest, response: Frame | undefined, sent: Frame | undefined): void {
+    const { method, terms, findings, called } = request
+    const isCall = method === 'tools/call'
+    const isRecorded =
+      isCall || method === 'tools/list' || findings.kept.length > 0 || request.failure !== undefined
+    const { server, session, observed, peer } = this.#options
+    if (!isRecorded && observed !== true) return
+    if (isRecorded) this.start(terms)
+    const { now } = this.#output
+    // No spread: V8 gives each object made by one a shape of its own, which makes its readers slow.
+    const entry = {
+      event: eventOf(method, 'client'),
+      from: 'client' as const,
+      server,
+      session,
+      client: terms.client,
+      revision: terms.revision,
+      tool: called?.name,
+      tools: sent?.message.kind === 'result' ? request.tools : undefined,
+      id: request.id,
+      verdict: findings.verdict,
+      findings: named(findings.kept, response),
+      more: findings.more || undefined,
+      ms: now - request.arrivedAt,
+      serverMs: request.sentAt === undefined ? undefined : (request.answeredAt ?? now) - request.sentAt,
+      bytes: { request: request.bytes, response: response?.bytes.length },
+      arguments: request.arguments,
+      result: isCall && response ? slice(response, ['result']) : undefined,
+      called: called?.tool,
+      reason: request.failure,
+      error: sent?.message.kind === 'error' ? sent.message.error.code : undefined,
+      subject: peer?.subject,
+      trace: request.trace,
+    }
+    if (isRecorded) this.#output.emit({ type: 'audit', entry })
+    if (observed === true) this.#observe(request, { entry, response, sent })
+  }
+
+  #observe(
+    { arrivedAt, sentAt, answeredAt, called }: PendingRequest,
+    known: Pick<Operation, 'entry' | 'response' | 'sent'>,
+  ): void {
+    const { now } = this.#output
+    const atServer =
+      sentAt === undefined ? undefined : { afterMs: sentAt - arrivedAt, ms: (answeredAt ?? now) - sentAt }
+    this.#output.emit({
+      type: 'observe', operation: { ...known, isListed: called?.tool !== undefined, atServer },
+    })
+  }
+}
+
+/** The lists of results, with the member that names an element and the kind of element in findings. */
+const lists = new Map<string, readonly [key: string, kind: keyof About]>([
+  ['tools', ['name', 'tool']], ['prompts', ['name', 'prompt']], ['resources', ['uri', 'resource']],
+  ['resourceTemplates', ['uriTemplate', 'resource']],
+])
+
+/** The findings, with the names of the list elements that they are about. */
+const named = (findings: readonly Finding[], response: Frame | undefined): readonly Finding[] => {
+  if (findings.length === 0 || response?.message.kind !== 'result') return findings
+  const { result } = response.message
+  return findings.map(finding => {
+    const [, list = '', index] = /^\/result\/([a-zA-Z]+)\/(\d+)(?![^/])/.exec(finding.path) ?? []
+    const [key, kind] = lists.get(list) ?? []
+    const elements = kind === undefined ? undefined : member(result, list)
+    const element = isArray(elements) ? elements[Number(index)] : undefined
+    const name = key !== undefined && isObject(element) ? member(element, key) : undefined
+    return kind === undefined || !isString(name) ? finding : { ...finding, [kind]: name }
+  })
+}
+
+/**
+ * The name of an event for a method. Methods that MCP does not define for this side get a prefix, so that a
+ * peer cannot forge the name of another event, nor a server a `tools/call`.
+ */
+export const eventOf = (method: string, from: Side): string => {
+  const known = methodOf(method)?.from
+  return known === from || known === 'either' ? method : `method:${method}`
+}

@@ -1,0 +1,188 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { stripVTControlCharacters } from 'node:util'
+import type { Log } from '#relay/audit/log.js'
+import type { Audit } from '#relay/audit/sink.js'
+import type { Capture } from '#relay/capture/capture.js'
+import type { AuditConfiguration, Configuration, Limits, ServerConfiguration } from '#relay/config/configuration.js'
+import { CallRates } from '#relay/core/call-rates.js'
+import { actionOf } from '#relay/core/findings.js'
+import type { RelayOptions } from '#relay/core/options.js'
+import { messageOf, pathText } from '#relay/base/errors.js'
+import { loadChecker } from '#relay/session/checks.js'
+import { ServerHealth } from '#relay/session/health.js'
+import type { Recorder } from '#relay/session/hooks.js'
+import type { Guard } from '#relay/session/open.js'
+import { byteValidatorFailures } from '#relay/protocol/read-fast.js'
+import type { Metrics } from '#relay/telemetry/metrics.js'
+import type { RelaySettings } from './settings.js'
+import type { ServerSetup } from './server/setup.js'
+
+/** Receives the events of every session: a capture, or `learn --watch`. */
+export interface Witness {
+  record(options: RelayOptions, limits: Limits): Recorder
+  close(): void
+}
+
+interface OpenGuard extends Guard {
+  close(): Promise<void>
+}
+
+/** The settings that a reload changes for running sessions: guards read them on each use. */
+export type Ruling =
+  Pick<Guard, 'policy' | 'tools' | 'names' | 'shapes'> & Pick<AuditConfiguration, 'payloads'>
+
+/** The current settings of one server; a reload replaces them, and keeps the counts of calls. */
+export interface CurrentRuling {
+  now: Ruling
+  readonly rates: CallRates
+  readonly count?: Guard['count']
+}
+
+export const rulingOf = (
+  { server, policy, shapes }: ServerSetup, { audit: { payloads } }: Configuration,
+): Ruling =>
+  ({ policy, tools: server.tools, names: server.names, shapes, payloads })
+
+/** Where decisions are recorded. */
+interface Witnesses {
+  readonly audit: Audit
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly observe: Guard['observe']
+  readonly witness: Witness | undefined
+  readonly health?: ServerHealth
+}
+
+/** Most of the last stderr lines of a server that are recorded; colours and stack frames are left out. */
+const maxLines = 10
+const lastWords = (lines: readonly string[]): readonly string[] =>
+  lines.map(line => stripVTControlCharacters(line)).filter(line => !/^\s+at /.test(line)).slice(-maxLines)
+
+/** Records when a server fails, and when it works again. */
+export const healthOf = (
+  { name: server, ...kind }: ServerConfiguration,
+  { audit, log, metrics }: Pick<Witnesses, 'audit' | 'log' | 'metrics'>,
+): ServerHealth =>
+  new ServerHealth((health, reason, stderr) => {
+    metrics.serverHealth(server, health)
+    // The end of a process is logged by its owner.
+    if (stderr === undefined) log[health === 'restored' ? 'info' : 'warn'](`${server}: ${reason}`)
+    try {
+      audit.write({
+        event: 'server/health', from: 'relay', server, session: '', client: undefined, revision: undefined,
+        verdict: 'log', findings: [], health, reason, stderr: stderr && lastWords(stderr),
+      })
+    } catch (failure) {
+      metrics.auditFailed()
+      log.warn(messageOf(failure))
+    }
+  }, 'command' in kind)
+
+/** A recorder that fails is dropped: the session continues. */
+const expendable = (recorder: Recorder, log: Log): Recorder => {
+  let isLost = false
+  const attempt = (act: () => void): void => {
+    if (isLost) return
+    try {
+      act()
+    } catch (error) {
+      isLost = true
+      log.warn(`what was written down of a session ends here: ${messageOf(error)}`)
+    }
+  }
+  return {
+    asked: isLate => attempt(() => recorder.asked(isLate)),
+    handled: (event, now, effects) => attempt(() => recorder.handled(event, now, effects)),
+  }
+}
+
+/** Counts the failures of the byte validator, and logs the first. @returns a function that stops this */
+export const watchByteValidator = (
+  log: Pick<Log, 'warn'>, metrics: Pick<Metrics, 'byteValidatorFailed'>,
+): (() => void) => {
+  let isLogged = false
+  const failed = (error: unknown): void => {
+    metrics.byteValidatorFailed()
+    if (!isLogged) {
+      log.warn(`the byte validator failed, so that results are parsed, which is slower: ${messageOf(error)}`)
+    }
+    isLogged = true
+  }
+  subscribe(byteValidatorFailures.name, failed)
+  return () => void unsubscribe(byteValidatorFailures.name, failed)
+}
+
+/** Opens the guard of one server: its policy, schema checker and records. */
+export const openGuard = (
+  setup: ServerSetup,
+  configuration: Configuration,
+  { audit, log, metrics, observe, witness, health }: Witnesses,
+  ruling: CurrentRuling = { now: rulingOf(setup, configuration), rates: new CallRates() },
+): OpenGuard => {
+  const { server, trusted, accepted } = setup
+  const { limits, audit: { intent } } = configuration
+  const checker = loadChecker(limits)
+  return {
+    name: server.name,
+    get policy() { return ruling.now.policy },
+    get tools() { return ruling.now.tools },
+    get names() { return ruling.now.names },
+    get shapes() { return ruling.now.shapes },
+    trusted,
+    accepted,
+    listMs: limits.listMs,
+    requestMs: limits.requestMs,
+    maxTools: limits.tools,
+    rates: ruling.rates,
+    count: ruling.count,
+    minRevision: server.minRevision ?? configuration.minRevision,
+    intent,
+    checker,
+    observe,
+    health,
+    prepare: entry => audit.prepare(entry, ruling.now.payloads),
+    audit: entry => {
+      const flush = audit.add(entry, ruling.now.payloads)
+      log.decision(entry)
+      for (const { rule } of entry.findings) {
+        metrics.found(server.name, rule, actionOf(ruling.now.policy, rule))
+      }
+      return flush
+    },
+    failed: cause => {
+      metrics.coreFailed(server.name)
+      log.warn(`the relay failed on a message of ${server.name}, which was answered by an error: ` +
+        messageOf(cause))
+    },
+    record: witness && (options => expendable(witness.record(options, limits), log)),
+    close: () => checker.close(),
+  }
+}
+
+/**
+ * Opens the file that `--capture` names.
+ * @throws CustomsError CANNOT_AUDIT
+ */
+export const captureOf = async (
+  { capture: file }: Pick<RelaySettings, 'capture'>, configuration: Configuration,
+): Promise<Capture | undefined> => {
+  if (file === undefined) return undefined
+  const { openCapture } = await import('#relay/capture/capture.js')
+  return openCapture(file, payloadsOf(configuration), say)
+}
+
+/** Prints what is captured, for the operator. */
+export const tellOfCapture = (
+  { capture: file }: Pick<RelaySettings, 'capture'>, configuration: Configuration,
+): void => {
+  if (file === undefined) return
+  say('keeping every message with its ' +
+    `payload${payloadsOf(configuration) === 'full' ? '' : ', without what looks like a secret,'} in ` +
+    pathText(file))
+}
+
+const payloadsOf = ({ audit }: Configuration) => (audit.payloads === 'full' ? 'full' : 'redacted')
+
+const say = (message: string): void => {
+  process.stderr.write(`mcp-customs: ${message}\n`)
+}

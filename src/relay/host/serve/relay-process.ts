@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto'
+import type { Duplex } from 'node:stream'
+import { openLog } from '#relay/audit/log.js'
+import type { Configuration } from '#relay/config/configuration.js'
+import { type Condition, together } from '#relay/session/health.js'
+import type { FrontCalls, RelayCalls } from '../processes/calls.js'
+import { endingSignals } from '#relay/base/platform/programs.js'
+import { explained } from '#relay/rules/index.js'
+import { countingMetrics, type Metrics, noMetrics } from '#relay/telemetry/metrics.js'
+import { inBatches } from '#relay/transport/channel/calls.js'
+import { RelayEnd } from '#relay/transport/channel/relay-end.js'
+import { reportGroups } from '#relay/transport/process/group.js'
+import type { RelaySettings } from '../settings.js'
+import { Lifetime } from '../lifetime.js'
+import { acceptedOf, type ServerSetup, type Setup } from '../server/setup.js'
+import { recordsFor } from './audits.js'
+import { type Gateway, openGateway } from './gateway.js'
+
+/** What the front sends to a relay process: its server's configuration, as data. */
+export interface RelaySetup {
+  readonly configuration: Configuration
+  /** Its server; none once the configuration no longer names it. */
+  readonly servers: readonly Omit<ServerSetup, 'accepted'>[]
+  readonly isOnly: boolean
+  /** Number of this process, when the server has several. */
+  readonly number: number | undefined
+  readonly flags: Pick<RelaySettings, 'capture' | 'logLevel'>
+}
+
+/** Signals to the process group are ignored: the front ends this process, or its exit does. */
+/** Runs a relay process: serves the front's requests until the channel closes. */
+export const serveAsRelay = async (channel: Duplex): Promise<number> => {
+  const lifetime = new Lifetime()
+  for (const signal of endingSignals) process.on(signal, () => undefined)
+  let gateway: Gateway | undefined
+  let metrics: Metrics = noMetrics
+  let tellOpened: (opened: Gateway) => void = () => undefined
+  const opened = new Promise<Gateway>(resolve => (tellOpened = resolve))
+  /** The generation of the last setup. */
+  let latest = 0
+  /** Resolves when the last setup is applied. */
+  let applied: Promise<void> = Promise.resolve()
+  const apply = async (said: RelaySetup): Promise<void> => {
+    const setup = await setupOf(said)
+    if (gateway) return (await gateway.prepare(setup))()
+    gateway = await begin(said, setup)
+    tellOpened(gateway)
+  }
+  const begin = ({ flags, number }: RelaySetup, setup: Setup): Promise<Gateway> => {
+    const log = openLog(flags.logLevel, explained)
+    lifetime.add(() => log.close())
+    if (setup.configuration.admin) metrics = countingMetrics()
+    const followers = setup.configuration.admin
+      ? [recordsFor(inBatches<object>(records => end.calls.call('records', records)))]
+      : []
+    const newSessionId = number === undefined ? undefined : () => `${number}.${randomUUID()}`
+    return openGateway({ flags, setup, log, metrics, followers, newSessionId }, lifetime)
+  }
+  const calls: RelayCalls = {
+    setup: ({ generation, setup }) => {
+      if (generation > latest) applied = applied.then(() => apply(setup))
+      latest = Math.max(latest, generation)
+      return applied
+    },
+    vitals: () => ({ rss: process.memoryUsage.rss(), sessions: gateway?.endpoints.sessions ?? 0 }),
+    ready: async () => {
+      const conditions: ReadonlyMap<string, Condition> = (await gateway?.upstreams.ready()) ?? new Map()
+      return together([...conditions.values()])
+    },
+    counted: async () => {
+      await gateway?.measure()
+      return metrics.registry?.snapshot() ?? []
+    },
+    endStreams: async () => (await opened).endpoints.endStreams(),
+    giveUp: async reason => {
+      await (await opened).endpoints.giveUp(reason)
+    },
+    endIfIdle: () => {
+      const isIdle = end.inFlight === 0 && (gateway?.endpoints.sessions ?? 0) === 0
+      if (isIdle) lifetime.hurry()
+      return isIdle
+    },
+    hurry: () => lifetime.hurry(),
+  }
+  const end: RelayEnd<FrontCalls> = new RelayEnd(channel, {
+    // The front hands requests over when this process has a setup.
+    serve: (...request) => gateway?.endpoints.serve(...request),
+    calls,
+    // The front is gone: end at once.
+    closed: () => {
+      lifetime.hurry()
+      lifetime.hurry()
+    },
+  })
+  reportGroups((pid, isAlive) => {
+    end.calls.call('group', { pid, isAlive }).catch(() => undefined)
+    // Flushed now, so that the front knows the group even if this process is killed in this turn.
+    end.flush()
+  })
+  await lifetime.ended
+  return 0
+}
+
+const setupOf = async ({ servers, configuration, isOnly }: RelaySetup): Promise<Setup> => ({
+  configuration, isOnly,
+  servers: await Promise.all(servers.map(
+    async one => ({ ...one, accepted: await acceptedOf(one.server, one.lock, configuration) }),
+  )),
+})

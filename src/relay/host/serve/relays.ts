@@ -1,0 +1,153 @@
+import { rmSync, statSync } from 'node:fs'
+import { connect } from 'node:net'
+import { openAudit } from '#relay/audit/sink.js'
+import type { Health } from '#relay/core/event.js'
+import { messageOf } from '#relay/base/errors.js'
+import { wellIn } from '#relay/session/health.js'
+import { type FailedRelay, type RelayedServer, Relays } from '../processes/relays.js'
+import type { LogRecord } from '#relay/audit/read/record.js'
+import { allMetrics } from '#relay/telemetry/metrics.js'
+import { type Row, Totals } from '#relay/telemetry/registry.js'
+import { canStart } from '#relay/transport/process/spawn.js'
+import type { Lifetime } from '../lifetime.js'
+import { openTelemetry, patientUrgency } from '../telemetry.js'
+import type { Served, ServedParts } from '../serve.js'
+import type { ServerSetup, Setup } from '../server/setup.js'
+import { commandLineOf, tlsOf } from '../server/upstream.js'
+import { refusalsTo } from './audits.js'
+import type { RelaySetup } from './relay-process.js'
+import { fileOf, fileOfFront, shareOf, workersOf } from './share.js'
+
+/** An idle relay process ends after so many milliseconds, or after `sessions.idleMs` if that is less. */
+const idleMs = 60_000
+/** How long relay processes may take to end beyond their own grace, in milliseconds. */
+const patienceMs = 70_000
+/** Key of the front's own counts, beside those of relay processes. */
+const ownId = 0
+const connectMs = 4000
+
+/**
+ * Opens the servers of a setup, each in relay processes of its own.
+ * @throws CustomsError when something of it cannot be opened
+ */
+export const openRelays = async (
+  { flags, setup, log, metrics, page }: ServedParts, lifetime: Lifetime,
+): Promise<Served> => {
+  let { configuration } = setup
+  const telemetry = await openTelemetry(configuration, log, metrics)
+  lifetime.add(urgency => (urgency <= patientUrgency ? telemetry.close() : undefined))
+  const followers = [...telemetry.followers, ...(page ? [page.follower] : [])]
+  const audit = await openAudit({
+    ...configuration.audit, file: fileOfFront(configuration.audit.file), server: 'front', log, followers,
+    failed: records => metrics.auditFailed(records),
+  })
+  lifetime.add(() => {
+    audit.close()
+    removeEmpty(audit.file)
+  })
+  const totals = new Totals(allMetrics)
+  const failed = ({ server, pid, reason }: FailedRelay): void => {
+    log.warn(`${server}: the relay process ${pid ?? ''} has ended: ${reason}; its sessions are over, and ` +
+      'another takes its place')
+    metrics.relayFailed(server)
+    writeHealth(server, 'relay', reason)
+  }
+  const tellRefused = (server: string, reason: string): void => {
+    log.warn(`${server}: ${reason}`)
+    writeHealth(server, 'refusal', reason)
+  }
+  const writeHealth = (server: string, health: Health, reason: string): void => {
+    try {
+      audit.write({
+        event: 'server/health', from: 'relay', server, session: '', client: undefined, peer: undefined,
+        revision: undefined, verdict: 'log', findings: [], health, reason,
+      })
+    } catch (failure) {
+      metrics.auditFailed()
+      log.warn(messageOf(failure))
+    }
+  }
+  const isOnly =
+    setup.servers.length === 1 && setup.servers.every(({ server }) => workersOf(server, configuration) === 1)
+  const serverOf = (one: ServerSetup, from: Setup): RelayedServer => {
+    const { server } = one
+    // Reads the certificates now, so that a failure changes nothing.
+    if ('url' in server) tlsOf(server)
+    const count = workersOf(server, from.configuration)
+    const { policy, trusted, lock, refusal } = one
+    const reason = refusal && `mcp-customs did not start the server: ${refusal.message}`
+    if (reason !== undefined) tellRefused(server.name, reason)
+    return {
+      name: server.name, kind: 'url' in server ? 'http' : 'stdio', workers: count,
+      refusal: reason === undefined ? undefined : { kind: 'refusal', reason, since: new Date().toISOString() },
+      reachable: () => ('url' in server
+        ? canConnect(new URL(server.url))
+        : Promise.resolve(canStart(commandLineOf(server)))),
+      setup: (number, isOffered): RelaySetup => {
+        const part = { server: server.name, number, count, isOnly }
+        return {
+          configuration: shareOf(configuration, part),
+          servers: isOffered && refusal === undefined ? [{ server, policy, trusted, lock }] : [],
+          isOnly: from.servers.length === 1,
+          number: count === 1 ? undefined : number,
+          flags: { logLevel: flags.logLevel, capture: fileOf(flags.capture, part) },
+        }
+      },
+    }
+  }
+  const relays = new Relays({
+    servers: setup.servers.map(one => serverOf(one, setup)),
+    maxProcesses: () => configuration.sessions.maxProcesses,
+    bufferedBytes: () => configuration.limits.bufferedBytes,
+    idleMs: () => Math.min(idleMs, configuration.sessions.idleMs),
+    failed,
+    gone: id => totals.retire(id),
+    // Relay processes send records made by `recordsFor`.
+    records: records => records.forEach(one => page?.take(one as LogRecord)),
+  })
+  const { refused, flush } =
+    refusalsTo({ audits: { of: () => audit }, metrics, log, nameAt: path => relays.nameAt(path) })
+  lifetime.add(() => relays.kill())
+  lifetime.add(urgency => relays.stop(urgency), configuration.sessions.graceMs + patienceMs)
+  lifetime.add(flush)
+  return {
+    backend: relays, refused,
+    configuration: () => configuration,
+    prepare: changed => {
+      const servers = changed.servers.map(one => serverOf(one, changed))
+      return () => {
+        configuration = changed.configuration
+        return relays.replace(servers)
+      }
+    },
+    ready: () => relays.ready(),
+    text: async () => {
+      metrics.ready(wellIn(await relays.ready()))
+      metrics.relays(relays.running())
+      // A relay process sends the snapshot of its own registry.
+      const counted = await relays.counted() as ReadonlyMap<number, readonly Row[]>
+      return totals.text(new Map([[ownId, metrics.registry?.snapshot() ?? []], ...counted]))
+    },
+  }
+}
+
+/** The front's log is removed if nothing was recorded. */
+const removeEmpty = (file: string | undefined): void => {
+  if (file !== undefined && statSync(file, { throwIfNoEntry: false })?.size === 0) {
+    rmSync(file, { force: true })
+  }
+}
+
+const canConnect = ({ hostname, port, protocol }: URL): Promise<boolean> =>
+  new Promise(resolve => {
+    const socket = connect({
+      host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80),
+      timeout: connectMs,
+    })
+    const done = (isConnected: boolean) => {
+      socket.destroy()
+      resolve(isConnected)
+    }
+    socket.once('connect', () => done(true)).once('error', () => done(false))
+      .once('timeout', () => done(false))
+  })

@@ -1,0 +1,146 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Configuration, LockSetting, ServerConfiguration } from '#relay/config/configuration.js'
+import type { Accepted, AcceptedOffer, AcceptedPart, Drift } from '#relay/core/accepted.js'
+import { CustomsError, wordsText } from '#relay/base/errors.js'
+import { plain } from '#relay/base/plain.js'
+import { bodyDigest, type Change, compareIdentities, compareTools } from './compare.js'
+import { type ChangeClass, changeClasses } from './comparison.js'
+import { decide, type LockActions, standardActions } from './decide.js'
+import { asDoubles, exactResult, withDigits } from './digits.js'
+import { formatLock, type Locked } from './lock.js'
+import { offer, type Offer } from './offer.js'
+import { equal, isString, type Json, type Meter } from '#relay/protocol/json.js'
+import { targetOf } from '#relay/config/target.js'
+import { type LockFile, readLockFile } from './file.js'
+import { comparableIdentity, identityOf } from './identity.js'
+
+/**
+ * Reads the accepted definitions of a server, which its relay enforces.
+ * @param configuration the one that has the server, if any
+ * @throws CustomsError that says which command to run: BAD_CONFIG when there is no such lock, or it cannot be
+ * read; NOT_ACCEPTED when the lock does not have the server, or the server is not the accepted one
+ */
+export const acceptedOf = async (
+  server: ServerConfiguration, { file, isFrozen, trustAccepted, actions }: LockSetting,
+  configuration: Pick<Configuration, 'file' | 'servers'>,
+): Promise<Accepted> => {
+  const refuse = (advice: string) => async (error: unknown): Promise<never> => {
+    throw error instanceof CustomsError ? await advised(error, advice, server, file, configuration) : error
+  }
+  const reviewAdvice = 'to see it and accept it, run'
+  const found = await readLockFile(file).catch(refuse('restore it, or move it away and run'))
+  const locked =
+    found?.lock.get(server.name) ?? (await refuse(reviewAdvice)(nothingAccepted(file, found, server.name)))
+  const allActions = { ...standardActions, ...actions }
+  const changes =
+    compareIdentities(locked.identity, comparableIdentity(locked.identity, await identityOf(server)))
+  const { action } = decide(changes, allActions)
+  if (action === 'block') {
+    return refuse(reviewAdvice)(new CustomsError(
+      'NOT_ACCEPTED', `${file}: ${JSON.stringify(server.name)} is not the server that was accepted ` +
+        `(${changes.map(({ path }) => plain(path.join('.'))).join(', ')})`,
+    ))
+  }
+  return acceptedOfLock(server.name, locked, allActions, {
+    isFrozen, isTrusted: trustAccepted || locked.acceptedBy === 'person',
+    program: action === 'log' ? programDrift(changes) : undefined,
+  })
+}
+
+/** The error, and the command that mends its cause. */
+const advised = async (
+  { code, message }: CustomsError, advice: string, ...locked: Parameters<typeof lockArguments>
+): Promise<CustomsError> => {
+  // Loaded on demand: a relay that starts does not need it.
+  const [{ ownWords }, { thisInstallation }] =
+    await Promise.all([import('#relay/base/own-command.js'), import('#relay/base/installation.js')])
+  const command = wordsText([...ownWords(thisInstallation()), 'lock', ...lockArguments(...locked)])
+  return new CustomsError(code, `${message}; ${advice}: ${command}`)
+}
+
+/** The arguments with which `lock` shows a server and asks whether to accept it. They hold no secrets. */
+const lockArguments = (
+  server: ServerConfiguration, lock: string, { file, servers }: Pick<Configuration, 'file' | 'servers'>,
+): readonly string[] => {
+  const { name } = server
+  const configured = servers.get(name)
+  if (file !== undefined && configured !== undefined && targetOf(configured) === targetOf(server)) {
+    return ['--config', resolve(file), '--server', name, '--lock', lock]
+  }
+  // `install --lock` puts the lock beside the client's file, which has the server's environment too.
+  const client = ['.json', '.toml'].map(ending => lock.replace(/\.customs\.lock\.json$/, ending))
+    .find(path => path !== lock && existsSync(path))
+  if (client !== undefined) return ['--client', client, '--server', name]
+  const target = targetOf(server)
+  if ('url' in server) return ['--server', name, '--lock', lock, target]
+  const words = target === server.command.join(' ') ? server.command : target.split(' ')
+  return ['--server', name, '--lock', lock, '--', ...words]
+}
+
+const programDrift = (changes: readonly Change[]): Drift => {
+  const version = changes.find(({ path: [first, second] }) => first === 'package' && second === 'version')
+  const [before, after] = [version?.before, version?.after]
+  const versions =
+    isString(before) && isString(after) ? `: ${plain(before, 100)}, now ${plain(after, 100)}` : ''
+  return { classes: changeClasses.version + versions, isMinor: true }
+}
+
+/** The accepted definitions of a lock, as the core reads them. */
+export const acceptedOfLock = (
+  name: string, locked: Locked, actions: LockActions,
+  settings: Pick<Accepted, 'isFrozen' | 'isTrusted' | 'program'>,
+): Accepted => {
+  const { legacy, modern } = locked.offers
+  const ofLegacy = acceptedOffer(legacy, actions)
+  return {
+    legacy: ofLegacy,
+    modern: modern === legacy ? ofLegacy : acceptedOffer(modern, actions),
+    ...settings,
+    exactResult,
+    actions,
+    written: () => formatLock(new Map([[name, locked]])),
+  }
+}
+
+const acceptedOffer = (accepted: Offer, actions: LockActions): AcceptedOffer => {
+  // Computed on the first new tool, which is rare.
+  let bodies: ReadonlySet<string> | undefined
+  const isAcceptedBody = (digest: string) =>
+    (bodies ??= new Set([...accepted.tools.values()].map(one => bodyDigest(one)))).has(digest)
+  const classesOf = (
+    part: AcceptedPart, before: Json | undefined, sent: Json | undefined, meter: Meter,
+  ): readonly ChangeClass[] => {
+    if (part !== 'tools') return equal(before, sent, steps => meter.pay(steps)) ? [] : [part]
+    if (sent === undefined) return ['removed']
+    if (before === undefined) return [isAcceptedBody(bodyDigest(sent, meter)) ? 'renamed' : 'added']
+    return compareTools(before, sent, meter).map(difference => difference.class)
+  }
+  return {
+    definitions: offer(part => new Map([...accepted[part]].map(([name, one]) => [name, asDoubles(one)]))),
+    textOf: (part, name) => {
+      const definition = accepted[part].get(name)
+      return definition === undefined ? undefined : withDigits(JSON.stringify(definition))
+    },
+    drift: (part, name, sent, meter) => {
+      const classes = classesOf(part, accepted[part].get(name), sent, meter)
+      const { action, classes: reported } = decide(classes.map(one => ({ class: one })), actions)
+      return action === 'pass'
+        ? undefined
+        : { classes: reported.map(one => changeClasses[one]).join(', '), isMinor: action === 'log' }
+    },
+  }
+}
+
+/** @throws CustomsError BAD_CONFIG or NOT_ACCEPTED */
+export const lockedIn = async (file: string, name: string): Promise<Locked> => {
+  const found = await readLockFile(file)
+  const locked = found?.lock.get(name)
+  if (locked === undefined) throw nothingAccepted(file, found, name)
+  return locked
+}
+
+const nothingAccepted = (file: string, found: LockFile | undefined, name: string): CustomsError =>
+  (found === undefined
+    ? new CustomsError('BAD_CONFIG', `${file}: there is no such lock file`)
+    : new CustomsError('NOT_ACCEPTED', `${file}: nothing was accepted of the server ${JSON.stringify(name)}`))

@@ -1,0 +1,236 @@
+import type { SchemaProblem } from '#relay/core/check.js'
+import { isArray, isObject, type Json } from '#relay/protocol/unmetered.js'
+import { wirePath } from '#relay/protocol/quote.js'
+import { Exhausted, type Budget } from './budget.js'
+import { checksOf, type SchemaChecks } from './keywords/index.js'
+import type { Check, Subschema } from './keywords/keyword.js'
+import { Evaluated } from './keywords/unevaluated.js'
+import type { SchemaNode, Resource, Step } from './schema-node.js'
+
+/**
+ * The influence of `format` on the verdict. `alone`: formats can only make a valid value invalid.
+ * `entangled`: with a non-monotonic keyword (`not`, `oneOf`) they can also make an invalid value valid.
+ */
+type Formats = 'none' | 'alone' | 'entangled'
+
+export interface Schema {
+  readonly root: SchemaNode
+  readonly formats: Formats
+}
+
+export interface Reading {
+  /** Undefined when the schema is invalid. */
+  readonly schema: Schema | undefined
+  /** `path` is a JSON Pointer into the schema. */
+  readonly problems: readonly SchemaProblem[]
+}
+
+/** The deepest nesting of schemas in an evaluation: on the main thread, and on the worker's larger stack. */
+export const mainThreadDepth = 300
+export const workerDepth = 5000
+
+/** Most problems that are reported of a value. */
+const maxProblems = 20
+
+/** A keyword that does not hold, at a path in the value. */
+export interface Mismatch {
+  readonly path: readonly Step[]
+  readonly message: string
+}
+
+/** The dynamic scope, innermost resource first (2020-12 core, 7.1). */
+export interface Scope {
+  readonly resource: Resource
+  readonly outer: Scope | undefined
+}
+
+const none: never[] = []
+
+/** One evaluation: its budget, its path in the value, its mismatches. */
+export class Run {
+  readonly mismatches: Mismatch[]
+  readonly path: Step[]
+  readonly budget: Budget
+  /** Whether `format` is an assertion. */
+  readonly formats: boolean
+  scope: Scope | undefined
+  readonly #max: number
+  readonly #maxDepth: number
+  #depth = 0
+  #muted = 0
+
+  /**
+   * @param maxDepth how deep schemas may be nested in each other's evaluation, by the size of the stack
+   * @param max how many mismatches to collect; 0 when only the verdict matters
+   */
+  constructor(budget: Budget, maxDepth: number, formats: boolean, max: number) {
+    this.budget = budget
+    this.formats = formats
+    this.#maxDepth = maxDepth
+    this.#max = max
+    // When nothing is collected, these lists stay empty and can be shared.
+    this.mismatches = max > 0 ? [] : none
+    this.path = max > 0 ? [] : none
+  }
+
+  /** Whether mismatches are collected at all, with their paths. */
+  get tracing(): boolean {
+    return this.#max > 0
+  }
+
+  /** True while further mismatches are kept: the evaluation then goes on after a mismatch. */
+  get collecting(): boolean {
+    return this.#muted === 0 && this.mismatches.length < this.#max
+  }
+
+  spend(steps: number): void {
+    this.budget.spend(steps)
+  }
+
+  enter(): void {
+    if (++this.#depth > this.#maxDepth) throw new Exhausted()
+    this.budget.spend(5)
+  }
+
+  leave(): void {
+    this.#depth--
+  }
+
+  /** Collects no mismatches until `unmute`. */
+  mute(): void {
+    this.#muted++
+  }
+
+  unmute(): void {
+    this.#muted--
+  }
+
+  fail(message: string, ...below: readonly Step[]): false {
+    if (!this.collecting) return false
+    this.budget.spend(20 + this.path.length)
+    this.mismatches.push({ path: [...this.path, ...below], message })
+    return false
+  }
+}
+
+/** A schema that is compiled at its first use: most schemas of a list are never used. */
+class Validator implements Subschema {
+  readonly #node: SchemaNode
+  #checks: SchemaChecks | undefined
+
+  constructor(node: SchemaNode) {
+    this.#node = node
+  }
+
+  matches(value: Json, run: Run, seen: Evaluated | undefined): boolean {
+    const checks = (this.#checks ??= checksOf(this.#node, run.budget, validatorOf))
+    if (checks.flat && typeof value !== 'object') {
+      run.spend(4)
+      return holds(checks, value, run, undefined)
+    }
+    run.enter()
+    const { resource } = this.#node
+    const outer = run.scope
+    if (outer?.resource !== resource) run.scope = { resource, outer }
+    const own = checks.tracks || seen !== undefined ? new Evaluated(run.budget) : undefined
+    const valid = holds(checks, value, run, own)
+    if (valid && own !== undefined) seen?.merge(own)
+    run.scope = outer
+    run.leave()
+    return valid
+  }
+
+  matchesBelow(step: string | number, value: Json, run: Run): boolean {
+    if (!run.tracing) return this.matches(value, run, undefined)
+    run.path.push(step)
+    const valid = this.matches(value, run, undefined)
+    run.path.pop()
+    return valid
+  }
+}
+
+const holds = (checks: SchemaChecks, value: Json, run: Run, seen: Evaluated | undefined): boolean => {
+  if (typeof value === 'string') return all(checks.string, value, run, seen)
+  if (typeof value === 'number') return all(checks.number, value, run, seen)
+  if (value === null) return all(checks.null, value, run, seen)
+  if (typeof value === 'boolean') return all(checks.boolean, value, run, seen)
+  if (isArray(value)) return all(checks.array, value, run, seen)
+  return isObject(value) ? all(checks.object, value, run, seen) : run.fail('is no JSON')
+}
+
+/** Runs the checks up to the first that fails, or all of them where mismatches are collected. */
+const all = <Value>(
+  checks: readonly Check<Value>[], value: Value, run: Run, seen: Evaluated | undefined,
+): boolean => {
+  const only = checks[0]
+  if (checks.length < 2) return only === undefined || only(value, run, seen)
+  let valid = true
+  for (let index = 0; index < checks.length; index++) {
+    if (checks[index]?.(value, run, seen) === true) continue
+    valid = false
+    if (!run.collecting) break
+  }
+  return valid
+}
+
+// A validator lives as long as its schema. The official meta-schemas are compiled once for the process.
+const validators = new WeakMap<SchemaNode, Validator>()
+
+export const validatorOf = (node: SchemaNode): Validator => {
+  const known = validators.get(node)
+  if (known !== undefined) return known
+  const made = new Validator(node)
+  validators.set(node, made)
+  return made
+}
+
+/** Steps for clipping a text for a message. */
+const costOfClip = ({ length }: string): number => (length > 80 ? 50 + 2 * Math.min(length, 4096) : 10)
+
+/** A JSON Pointer with clipped parts, for messages. */
+export const clippedPointer = (path: readonly Step[], budget: Budget): string => {
+  for (const step of path) budget.spend(typeof step === 'number' ? 5 : costOfClip(step))
+  return wirePath(...path)
+}
+
+/** One evaluation. @returns undefined when the value is valid, else mismatches, up to `max` */
+const evaluate = (
+  root: SchemaNode, value: Json, budget: Budget, depth: number, formats: boolean, max: number,
+): readonly Mismatch[] | undefined => {
+  const run = new Run(budget, depth, formats, max)
+  if (validatorOf(root).matches(value, run, undefined)) return undefined
+  return run.mismatches.length > 0 ? run.mismatches : [{ path: [], message: 'does not match' }]
+}
+
+/** The mismatches of a value, formats aside. Most values match, so the first pass collects nothing. */
+export const mismatchesOf = (
+  root: SchemaNode, value: Json, budget: Budget, depth: number,
+): readonly Mismatch[] => {
+  const collect = (max: number) => evaluate(root, value, budget, depth, false, max)
+  return collect(0) === undefined ? none : (collect(maxProblems) ?? none)
+}
+
+/** The problem of a check without a verdict. */
+export const unchecked = (why: string): readonly SchemaProblem[] =>
+  [{ kind: 'unchecked', path: '', message: `could not be judged${why}` }]
+
+/**
+ * Validates a value. The problems are mismatches or, if there are none, formats that do not hold. Paths are
+ * JSON Pointers into the value.
+ * @throws Exhausted; RangeError when the native stack does not suffice
+ */
+export const verdict = (
+  { schema, problems }: Reading, value: Json, budget: Budget, depth: number,
+): readonly SchemaProblem[] => {
+  if (schema === undefined) return unchecked(`: the schema cannot be used: ${problems[0]?.message ?? ''}`)
+  const { root, formats } = schema
+  const pass = (asserting: boolean, max: number) => evaluate(root, value, budget, depth, asserting, max)
+  // Most values are valid, so the first pass collects no mismatches. A value that is valid with formats as
+  // assertions is also valid without them, unless the formats are `entangled`.
+  if (pass(formats === 'alone', 0) === undefined && formats !== 'entangled') return none
+  const report = (kind: SchemaProblem['kind'], mismatches: readonly Mismatch[]): readonly SchemaProblem[] =>
+    mismatches.map(({ path, message }) => ({ kind, path: clippedPointer(path, budget), message }))
+  const mismatches = pass(false, maxProblems)
+  if (mismatches !== undefined) return report('mismatch', mismatches)
+  return formats === 'none' ? none : report('format', pass(true, maxProblems) ?? none)
+}

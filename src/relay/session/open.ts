@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto'
+import { digestOf } from '#relay/base/canonical.js'
+import type { SchemaChecker } from '#relay/core/check.js'
+import type { Entry } from '#relay/core/event.js'
+import type { RelayOptions } from '#relay/core/options.js'
+import type { CountAsk, SharedReply, SharedSession } from '#relay/core/shared.js'
+import { Relay } from '#relay/core/relay.js'
+import type { JsonObject } from '#relay/protocol/json.js'
+import { rules } from '#relay/rules/index.js'
+import type { Transport } from '#relay/transport/transport.js'
+import { RunningChecks } from './checks.js'
+import type { Hooks, Observer, Recorder } from './hooks.js'
+import { Session } from './session.js'
+
+/**
+ * The settings and services of a server's sessions. `policy`, `tools`, `names` and `shapes` may be replaced
+ * while sessions run.
+ */
+export interface Guard extends Pick<
+  RelayOptions,
+  'policy' | 'trusted' | 'accepted' | 'tools' | 'names' | 'shapes' | 'rates' | 'minRevision' | 'listMs' |
+  'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
+> {
+  readonly name: string
+  readonly checker: SchemaChecker
+  readonly audit: Hooks['audit']
+  readonly prepare?: Hooks['prepare']
+  /** Counts a call over all replicas; undefined: replicas count for themselves. */
+  readonly count?: ((ask: CountAsk) => Promise<SharedReply>) | undefined
+  readonly failed?: Hooks['failed']
+  readonly health?: Hooks['health']
+  /** Makes the hooks for metrics and traces. */
+  readonly observe?: ((session: ObservedSession) => Observer) | undefined
+  /** Starts a capture of a session. */
+  readonly record?: ((options: RelayOptions) => Recorder) | undefined
+}
+
+export interface ObservedSession {
+  /** The id in its records. */
+  readonly id: string
+  readonly peer: Entry['peer']
+  /** True for a session that clients without a session id share. */
+  readonly stateless: boolean
+}
+
+/** Opens the server's side. HTTP headers of a call are made from its tool's input schema. */
+export type OpenServer = (inputSchemaOf: Relay['inputSchemaOf']) => Transport
+
+interface OpenedSession extends Pick<RelayOptions, 'stateless' | 'joined' | 'peer'> {
+  readonly shared?: SharedSession | undefined
+  /** What its handshake agreed at another replica. */
+  readonly agreed?: JsonObject | undefined
+}
+
+/** Creates a session with a relay between two transports. */
+export const openSession = (
+  guard: Guard,
+  client: Transport,
+  openServer: OpenServer,
+  {
+    stateless, joined = false, peer, shared, agreed,
+  }: OpenedSession = { stateless: false },
+): Session => {
+  const {
+    name, checker, audit, prepare, failed, health, observe, record, trusted, accepted, listMs, requestMs,
+    maxTools, maxFindings, intent, rates, minRevision, count,
+  } = guard
+  const session = randomUUID()
+  const checks = new RunningChecks(checker, session)
+  const observer = observe?.({ id: session, peer, stateless })
+  const options: RelayOptions = {
+    server: name, session, nonce: randomUUID(), stateless, rules, trusted, accepted, listMs, requestMs,
+    maxTools, maxFindings, intent, rates, minRevision, sharedCounts: count !== undefined,
+    observed: observer !== undefined,
+    ...(joined && { joined }),
+    ...(shared && { shared: { agreed, digestOf } }),
+    ...(peer && { peer }),
+    get policy() { return guard.policy },
+    get tools() { return guard.tools },
+    get names() { return guard.names },
+    get shapes() { return guard.shapes },
+    checkNow: record === undefined ? checks.now : subject => {
+      const checked = checks.now(subject)
+      recorder?.asked(checked === undefined)
+      return checked
+    },
+  }
+  const recorder = record?.(options)
+  const core = new Relay(options)
+  return new Session({
+    client, server: openServer(tool => core.inputSchemaOf(tool)), core, checks, shared, count, audit, prepare,
+    observer, recorder, failed, health,
+  })
+}

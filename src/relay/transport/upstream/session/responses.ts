@@ -1,0 +1,261 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Exchange, exchangeNamed, stdioExchange } from '#relay/core/event.js'
+import type { Frame } from '#relay/protocol/frame.js'
+import { isString } from '#relay/protocol/json.js'
+import { isModernRequest } from '../../http/headers.js'
+import { realTimers } from '../../timers.js'
+import type { Call } from '../calls.js'
+import { errorBody, withId } from '../error-body.js'
+import {
+  bodyKind, cursor, readMessages, unexpectedBody, type Cursor, type MaybeStop, type Reading, type Received,
+} from '../messages.js'
+import { discard, failureOf, type HttpReply } from '../pool.js'
+import type { Agreed, HttpHandshake } from './handshake.js'
+import { losesSession, type Refusal } from './lost-session.js'
+
+interface ResponseOptions extends Pick<Reading, 'limits' | 'latch'> {
+  readonly backoff: Backoff
+  /** Requests the rest of a stream. */
+  readonly get: (lastEventId: string | undefined, signal: AbortSignal) => Promise<HttpReply>
+  /** Waits while the answer may come on another stream. @returns why it has not come */
+  readonly elsewhere: (call: Call, reason: string) => Promise<string>
+  /** Gets every message, from any stream. */
+  readonly onMessage: (exchange: Exchange, frame: Frame) => void
+}
+
+export const refusedWith = ({ status }: HttpReply): string => {
+  const hint = status === 401 ? ': it asks for credentials, to be given by --header Authorization=VALUE' : ''
+  return `the server answered HTTP ${status}${hint}`
+}
+
+/** A stream that answers no request, and the responses to notifications. */
+const unasked = exchangeNamed('unasked')
+
+/** A frame that is no message concerns only the requests of the POST whose response it came in. */
+export const exchangeFor = (call: Call | undefined, { message }: Frame): Exchange =>
+  message.kind === 'unusable' && call?.hasRequests !== true ? unasked : (call?.exchange ?? stdioExchange)
+
+/** Reads responses to the end, and resumes their streams when a connection is cut. */
+export class HttpResponses {
+  readonly #options: ResponseOptions
+
+  constructor(options: ResponseOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Reads the response to a POST.
+   * @param isLost whether an error says that the server has lost the session: it is not reported
+   * @returns that error, or why the requests that are still unanswered get no answer
+   */
+  async answer(call: Call, reply: HttpReply, isLost: (frame: Frame) => boolean): Promise<Frame | string> {
+    const { exchange, frame, unanswered } = call
+    const kind = bodyKind(reply)
+    if (kind === 'other') {
+      discard(reply)
+      const faultOrReason = unanswered.size > 0 ? unexpectedBody(reply, [...unanswered]) : ''
+      if (isString(faultOrReason))
+        return reply.status === 202 ? this.#options.elsewhere(call, faultOrReason) : faultOrReason
+      this.#options.onMessage(exchange, faultOrReason)
+      return 'the response could not be read'
+    }
+    const position = cursor()
+    let cut: string | undefined
+    let lost: Frame | undefined
+    try {
+      await this.readWith(reply, received => {
+        if (!('bytes' in received)) return undefined
+        if (isLost(received)) lost = received
+        else this.#options.onMessage(exchangeFor(call, received), received)
+        return lost && 'enough'
+      }, position, call)
+    } catch (error) {
+      cut = failureOf(error)
+    }
+    if (lost !== undefined) return lost
+    const resumable = kind === 'sse' && position.lastEventId !== undefined && !isModernRequest(frame)
+    if (resumable && unanswered.size > 0) return this.#resumed(call, position)
+    return cut ?? this.#options.elsewhere(call, 'the response ended before the answer')
+  }
+
+  /** The body of an HTTP error. A stdio client cannot get a page. */
+  async refusal(reply: HttpReply, call?: Call): Promise<Refused> {
+    const { limits, latch } = this.#options
+    const body = await errorBody(reply, { limits, latch, asked: () => [...(call?.unanswered ?? [])] })
+    const frame = body === undefined || body.message.kind === 'page' ? undefined : withId(body)
+    return { ...reply, frame, ...saidBy(body) }
+  }
+
+  /** Reports every message of a body to `onMessage` of the options. @throws what the connection fails with */
+  async read(reply: HttpReply, position: Cursor, call?: Call): Promise<void> {
+    await this.readWith(reply, received => {
+      if ('bytes' in received) this.#options.onMessage(exchangeFor(call, received), received)
+    }, position, call)
+  }
+
+  /** Like `read`, but calls this `onMessage`. */
+  readWith(
+    reply: HttpReply, onMessage: (received: Received) => MaybeStop, position = cursor(), call?: Call,
+  ): Promise<void> {
+    const { limits, latch } = this.#options
+    const asked = () => [...(call?.unanswered ?? [])]
+    return readMessages(reply, { limits, latch, asked, cursor: position }, onMessage)
+  }
+
+  async #resumed(call: Call, position: Cursor): Promise<string> {
+    const { unanswered, signal } = call
+    const outcome = await resume({
+      cursor: position,
+      backoff: this.#options.backoff,
+      signal,
+      open: () => this.#options.get(position.lastEventId, signal),
+      read: reply => this.read(reply, position, call),
+      done: () => unanswered.size === 0,
+    })
+    if (outcome === undefined || isString(outcome)) return outcome ?? ''
+    discard(outcome)
+    return `the stream was cut, and the server does not resume it (HTTP ${outcome.status})`
+  }
+}
+
+/** An HTTP error, and the JSON-RPC message in it. */
+interface Refused extends Refusal {
+  readonly frame: Frame | undefined
+}
+
+export const saidBy = (frame: Frame | undefined): Pick<Refusal, 'code' | 'text'> => {
+  const message = frame?.message
+  if (message?.kind === 'error')
+    return { code: message.error.code, text: `${message.error.message}\n${frame?.bytes.toString() ?? ''}` }
+  return { text: message?.kind === 'page' ? message.text : (frame?.bytes.toString() ?? '') }
+}
+
+/** How often and how soon resuming a cut stream is tried. */
+export interface Backoff {
+  /** Before the first attempt, in milliseconds; doubled before each further one. */
+  readonly firstMs: number
+  readonly maxMs: number
+  /** Attempts in a row without an event. */
+  readonly attempts: number
+}
+
+/** Gives up after half a minute. */
+export const backoff: Backoff = { firstMs: 500, maxMs: 30_000, attempts: 6 }
+
+interface Resumable {
+  readonly cursor: Cursor
+  readonly backoff: Backoff
+  /** The stream of unsolicited messages is opened at once; a client waits for the other ones. */
+  readonly isUnsolicited?: boolean
+  readonly signal: AbortSignal
+  /** Requests the rest: resolves with a stream, or an error response. */
+  readonly open: () => Promise<HttpReply>
+  /** Reads the stream; rejects when it is cut. */
+  readonly read: (reply: HttpReply) => Promise<void>
+  /** Whether the rest of the stream is not needed any more. */
+  readonly done: () => boolean
+}
+
+/** Bounds of the server's `retry:`, in milliseconds. */
+const maxRetryMs = 300_000
+const minRetryMs = 10
+
+/** A stream that ends sooner than this, in milliseconds, is asked for less often. */
+const briefMs = 2000
+
+/**
+ * Requests the rest of a stream until it is not needed any more, or the server refuses it.
+ * @returns the response that refused it, or the reason for giving up; undefined when it is done
+ */
+export const resume = async (stream: Resumable): Promise<HttpReply | string | undefined> => {
+  const { cursor, backoff, signal, isUnsolicited = false } = stream
+  let reason = ''
+  let isFirst = isUnsolicited
+  let brief = 0
+  for (let failures = 0; failures < backoff.attempts; failures++) {
+    if (stream.done() || signal.aborted) return undefined
+    const { events } = cursor
+    let openedAt = Infinity
+    try {
+      const ms = isFirst ? 0 : waitMs({ retryMs: cursor.retryMs, brief, failures, isUnsolicited }, backoff)
+      isFirst = false
+      if (ms > 0) await delay(ms, undefined, { signal })
+      const reply = await stream.open()
+      openedAt = realTimers.now()
+      if (reply.status >= 400 && reply.status < 500 && reply.status !== 429) return reply
+      reason = `HTTP ${reply.status}`
+      if (reply.status >= 400) discard(reply)
+      else await stream.read(reply)
+    } catch (error) {
+      reason = failureOf(error)
+    }
+    if (cursor.events > events) failures = -1
+    brief = realTimers.now() - openedAt >= briefMs ? 0 : brief + 1
+  }
+  return `the stream was cut and could not be resumed: ${reason}`
+}
+
+interface Attempts {
+  /** The server's `retry:`. */
+  readonly retryMs: number | undefined
+  /** Streams in a row that ended soon. */
+  readonly brief: number
+  /** Attempts in a row without an event. */
+  readonly failures: number
+  readonly isUnsolicited: boolean
+}
+
+/** The longest wait for a stream that a client waits for, in times of the first wait. */
+const maxAwaited = 4
+
+/**
+ * How long to wait before a stream is asked for again: longer after each one that ended soon. The server's
+ * `retry:` decides where it asks for a pause, and the stream brings events.
+ */
+export const waitMs = (
+  { retryMs, brief, failures, isUnsolicited }: Attempts, { firstMs, maxMs }: Backoff,
+): number => {
+  const asked = retryMs === undefined ? undefined : Math.min(Math.max(retryMs, minRetryMs), maxRetryMs)
+  if (brief === 0) return asked ?? firstMs
+  if (asked !== undefined && asked >= firstMs && failures === 0) return asked
+  const longest = failures === 0 && !isUnsolicited ? maxAwaited * firstMs : maxMs
+  return Math.max(asked ?? 0, Math.min(firstMs * 2 ** brief, longest))
+}
+
+interface Listening {
+  readonly handshake: HttpHandshake
+  readonly agreed: Agreed
+  readonly backoff: Backoff
+  readonly responses: HttpResponses
+}
+
+/**
+ * Reads the stream of unsolicited messages while the session lasts and the server offers it (2025-11-25,
+ * listening for messages), and keeps `agreed.stream` up to date.
+ * @returns true when the server has lost the session
+ */
+export const listen = async ({ handshake, agreed, backoff, responses }: Listening): Promise<boolean> => {
+  const { signal } = agreed.over
+  const position = cursor()
+  let streams = 0
+  agreed.stream = 'open'
+  const outcome = await resume({
+    cursor: position,
+    backoff,
+    isUnsolicited: true,
+    signal,
+    open: () => handshake.get(position.lastEventId, signal),
+    read: reply => {
+      streams += 1
+      return responses.read(reply, position)
+    },
+    done: () => false,
+  })
+  // Opened again when the server answers another request.
+  agreed.stream = 'closed'
+  if (outcome === undefined || isString(outcome)) return false
+  const refusal = await responses.refusal(outcome).catch(() => undefined)
+  const isLost = streams > 0 && agreed.id !== undefined && refusal !== undefined && losesSession(refusal)
+  if (!isLost) agreed.stream = 'refused'
+  return isLost
+}
