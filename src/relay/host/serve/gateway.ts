@@ -1,5 +1,5 @@
 import type { Log } from '#relay/audit/log.js'
-import type { Audit, Follower } from '#relay/audit/sink.js'
+import type { Audit, Follower } from '#relay/audit/audit.js'
 import type { Capture } from '#relay/capture/capture.js'
 import {
   asksForTokens, type Configuration, type ProcessServer, type RemoteServer,
