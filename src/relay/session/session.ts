@@ -104,10 +104,10 @@ export class Session {
     })
   }
 
-  readonly #expected = (exchange: Exchange, key: IdKey): Buffer | undefined => {
+  readonly #expected = (exchange: Exchange, key: IdKey, length: number): Buffer | undefined => {
     try {
       const schema = this.#core.outputSchemaFor(exchange, key)
-      return schema === undefined ? undefined : this.#checks.tableOf(schema)
+      return schema === undefined ? undefined : this.#checks.tableOf(schema, length)
     } catch {
       // The value is checked after it was read.
       return undefined
