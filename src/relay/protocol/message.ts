@@ -64,7 +64,7 @@ export const keyAt = (frame: Frame, path: Path): IdKey | undefined => {
   return text === undefined || !mayBeId(text[0]) ? undefined : readKey(text.toString())
 }
 
-/** Where nearly every peer writes an integer id: after `jsonrpc` in front of the only container, or at the end. */
+/** Where most peers write an integer id: after `jsonrpc` and before the only container, or at the end. */
 const firstId = /^\{"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14}),/
 const lastId = /,"id":(0|[1-9]\d{0,14})\}$/
 

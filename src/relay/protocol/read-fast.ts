@@ -45,7 +45,7 @@ interface FastRead extends Pick<Facts, 'plain' | 'repeats'> {
   readonly value: Json
 }
 
-/** A shorter message is parsed as fast as it is read here; the same holds up to LONG_BYTES without a table. */
+/** A shorter message is parsed as fast as it is read here, and so is one up to LONG_BYTES without a table. */
 const fewBytes = 1024
 
 /** How many steps reading this text costs in a turn of the event loop (turns.ts). */

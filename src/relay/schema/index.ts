@@ -26,8 +26,8 @@ type Problems = readonly SchemaProblem[]
 const fine: Problems = []
 
 /**
- * Making a table costs as much as evaluating so many bytes of values without one, most of it in the automata of
- * its patterns: so it is made when so many bytes were evaluated, or come at once (docs/speed.md).
+ * Making a table costs as much as evaluating so many bytes of values without one, most of it in the automata
+ * of its patterns: so it is made when so many bytes were evaluated, or come at once (docs/speed.md).
  */
 const worthBytes = 128 * 1024
 /** Steps of making a table for each small value, about a millisecond. */
@@ -146,7 +146,8 @@ class Checker implements WarmableChecker {
    * @returns undefined while it is not made
    */
   #tableOf(plan: Plan, schema: Schema, bytes: number): Table | 'none' | undefined {
-    const known = this.#tables.get(schema) ?? { seen: 0, budget: new Budget(mainThreadSteps), writer: undefined }
+    const known = this.#tables.get(schema) ??
+      { seen: 0, budget: new Budget(mainThreadSteps), writer: undefined }
     if (known === 'none' || !('seen' in known)) return known
     this.#tables.set(schema, known)
     if ((known.seen += bytes) < worthBytes) return undefined
