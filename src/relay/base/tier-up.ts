@@ -10,7 +10,7 @@ const tiers: ReadonlyMap<string, readonly [flag: string, late: number, usual: nu
 ])
 
 /** Frames of the server after which a session is long enough to pay for optimized code. */
-const manyFrames = 500
+const manyFrames = 1000
 
 let usually: string | undefined
 let left = 0

@@ -8,7 +8,7 @@ t.test('V8 optimizes later until a session has had many frames of its server, wh
     const note = (flag: string) => set.push(flag)
     optimizeLater(version, note)
     const late = set.splice(0)
-    for (let frame = 1; frame < 500; frame++) frameCame(note)
+    for (let frame = 1; frame < 1000; frame++) frameCame(note)
     t.same(set, [])
     for (let frame = 0; frame < 1000; frame++) frameCame(note)
     const wanted = usual.get(version)
@@ -20,5 +20,5 @@ t.test('V8 optimizes later until a session has had many frames of its server, wh
 
 t.test('V8 takes these flags while it runs', async () => {
   optimizeLater()
-  for (let frame = 0; frame < 500; frame++) frameCame()
+  for (let frame = 0; frame < 1000; frame++) frameCame()
 })
