@@ -3,6 +3,7 @@ import { openAudit } from '#relay/audit/sink.js'
 import { defaultLimits, type RemoteServer } from '#relay/config/configuration.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import { CustomsError } from '#relay/base/errors.js'
+import { optimizeLater } from '#relay/base/tier-up.js'
 import { type Guard, openSession } from '#relay/session/open.js'
 import type { Session } from '#relay/session/session.js'
 import { standardOutput } from '#relay/base/platform/standard-output.js'
@@ -33,6 +34,7 @@ import { processOf, tlsOf } from './server/upstream.js'
  * @returns the exit code of the server's process; 0 for a remote server
  */
 export const wrap = async (flags: RelaySettings, target: Target, watching?: Witness): Promise<number> => {
+  optimizeLater()
   const { configuration, servers: [setup] } = await setUp(flags, target, 'relay').catch(tellClient)
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
   const { limits, sessions: { graceMs } } = configuration

@@ -51,7 +51,7 @@ export interface HttpRequest {
 }
 
 /** The table by which the response to a request of this exchange will be checked; see `FrameLimits`. */
-export type Expected = (exchange: Exchange, key: IdKey) => Buffer | undefined
+export type Expected = (exchange: Exchange, key: IdKey, length: number) => Buffer | undefined
 
 export interface Exit {
   readonly code: number | null

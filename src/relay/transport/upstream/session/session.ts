@@ -70,7 +70,9 @@ class UpstreamSession extends HttpSide {
   constructor(options: HttpSessionOptions) {
     super(options.stopMs)
     this.#options = options
-    this.#limits = { ...options.limits, expected: key => this.#expected?.(stdioExchange, key) }
+    this.#limits = {
+      ...options.limits, expected: (key, length) => this.#expected?.(stdioExchange, key, length),
+    }
     const { url, tls, authorizer } = options
     const upstream = new HttpUpstream(url, tls)
     this.#upstream = authorizer ? new AuthorizedUpstream(upstream, authorizer) : upstream
