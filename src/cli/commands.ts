@@ -34,6 +34,10 @@ export interface Command {
   run(given: Given, rest: Rest): Promise<number>
 }
 
+/** A client that starts `wrap` shows its user what `initialize` gets, and not stderr. @throws the reason */
+export const tellClient = async (reason: unknown): Promise<never> =>
+  (await import('#relay/host/not-started.js')).answerInitialize(reason)
+
 const oneServer = { words: { least: 0, most: 1 }, server: true } as const
 /** The period that a gateway's page shows, in milliseconds. */
 const dayMs = 86_400_000
@@ -61,8 +65,11 @@ export const commands: readonly Command[] = [
     ],
     flags: relayFlags,
     ...oneServer,
-    run: async (given, rest) =>
-      (await import('#relay/host/wrap.js')).wrap(readFlags(relayFlags, given), readTarget(rest)),
+    run: async (given, rest) => {
+      const read = async () => [readFlags(relayFlags, given), readTarget(rest)] as const
+      const [flags, target] = await read().catch(tellClient)
+      return (await import('#relay/host/wrap.js')).wrap(flags, target)
+    },
   },
   {
     name: 'serve',
@@ -128,7 +135,7 @@ export const commands: readonly Command[] = [
     name: 'install',
     usage: ['[options] [--client NAME|FILE]', '--check [options] [--client NAME|FILE]'],
     describe: 'put mcp-customs in front of the servers of an MCP client, in its configuration; --check ' +
-      'tells how things are',
+      'shows which servers run under it, and what is wrong',
     examples: ['install --client claude-desktop --lock', 'install --check'],
     flags: installFlags,
     ...noWords,
@@ -270,8 +277,8 @@ export const commands: readonly Command[] = [
   {
     name: 'explain',
     usage: ['[RULE | FAMILY | CODE]'],
-    describe: 'tell what a rule or an error code means, whose fault it is, what to do, and an example; without ' +
-      'a word, list them',
+    describe: 'tell what a rule or an error code means, whose fault it is, what to do, and an example; ' +
+      'without a word, list them',
     examples: ['explain result/schema', 'explain -31001'],
     flags: {},
     words: { least: 0, most: 1 },

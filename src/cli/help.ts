@@ -38,8 +38,9 @@ const complete = async (words: readonly string[]): Promise<string> => {
 }
 
 /** yargs has no script for fish; its completions work there too. */
-const fishScript = `complete -c mcp-customs -a '(mcp-customs --get-yargs-completions (commandline -opc) (commandline -ct))'
-`
+const fishScript = 'complete -c mcp-customs -a ' +
+  '\'(mcp-customs --get-yargs-completions (commandline -opc) (commandline -ct))\'\n'
+
 
 /** Writes the script of the shell that `SHELL` names to stdout. */
 export const completion = (shell = basename(process.env['SHELL'] ?? '')): number => {
@@ -49,7 +50,8 @@ export const completion = (shell = basename(process.env['SHELL'] ?? '')): number
     return 0
   }
   if (shell !== '' && !/^(?:bash|zsh|sh)$/.test(shell)) {
-    badUsage(`completion: there is a script for bash, zsh and fish, and none for ${shell} (SHELL=bash chooses one)`)
+    badUsage(`completion: there is a script for bash, zsh and fish, and none for ${shell} ` +
+      '(SHELL=bash chooses one)')
   }
   parser().showCompletionScript()
   return 0
