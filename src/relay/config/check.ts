@@ -121,7 +121,7 @@ const describeError = (
       return { reason: `must have ${named('missingProperty')}` }
     case 'type':
       if (Array.isArray(schema)) return { reason: messageIn(parentSchema) }
-      if (schema === 'string' && parentSchema.errorMessage !== undefined) {
+      if (schema === 'string' && parentSchema.errorMessage?.includes('such as') === true) {
         return { reason: `${parentSchema.errorMessage}, not ${kindOf(value)}` }
       }
       return { reason: `must be ${typeNames.get(String(schema)) ?? String(schema)}, not ${

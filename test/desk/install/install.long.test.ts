@@ -103,7 +103,7 @@ t.test('install is idempotent, check shows it, and uninstall restores the file',
   t.equal(await check({ ...desktop, check: true }, context), 1, 'the command of one is not there')
   t.match(
     context.printed(),
-    /\n {2}files {2}not wrapped\n {4}the entry names no version of server .*\n {2}mail {3}not wrapped\n {4}wrong: its command \/opt\/mail is not there\n {2}old {4}not wrapped, disabled\n$/,
+    /\n {2}files {2}not wrapped\n {4}the entry names no version of server, .*\n {2}mail {3}not wrapped\n {4}wrong: its command \/opt\/mail is not there\n {2}old {4}not wrapped, disabled\n$/,
   )
   t.equal(await install({ ...desktop, yes: true, policy: 'strict' }, context), 0)
   t.match(

@@ -21,6 +21,8 @@ const exposed = (): ReadonlyMap<string, ReadonlySet<string>> => {
   metrics.moved('s', 'client', 1)
   metrics.refused(401)
   metrics.auditFailed()
+  metrics.reloaded('ok')
+  metrics.serverHealth('s', 'exit')
   metrics.undelivered('x', 1)
   metrics.ready(new Map([['s', true]]))
   for (const role of ['server', 'client'] as const) {
