@@ -97,6 +97,7 @@ const desk: Readonly<Record<string, readonly string[]>> = {
   'desk/login': ['desk/terminal'],
   'desk/report': ['desk/terminal'],
   'desk/audit': ['desk/terminal', 'desk/report'],
+  'desk/explain': ['desk/terminal'],
 }
 
 const mayImport = (room: string, target: string): boolean => {
