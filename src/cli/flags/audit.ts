@@ -147,6 +147,7 @@ export const toolsFlags = {
     type: 'string', value: 'FILE|FOLDER', multiple: true,
     describe: 'the audit logs to read (default: those of this user\'s relays)',
   },
+  all: { type: 'boolean', describe: 'every tool of every server, also those that nobody has to do anything about' },
   json: { type: 'boolean', describe: 'as JSON' },
 } as const
 
