@@ -34,6 +34,12 @@ export const shownName = (text: string): string => shown(text, maxName)
 /** Of a definition, more is shown: the end may say what the beginning hides. */
 const maxChange = 800
 
+/** Characters of which each stands for one of ASCII, and none is seen: instructions are hidden in them. */
+const tags = /[\u{e0020}-\u{e007e}]{2,}/gu
+
+const hiddenIn = (text: string): string =>
+  `<hidden: ${Array.from(text, one => String.fromCodePoint((one.codePointAt(0) ?? 0) - 0xe0000)).join('').trim()}>`
+
 /** The texts that changed, as they were and as they are. */
 export const changesIn = ({ rule, value, declared }: LoggedFinding): readonly ChangedText[] => {
   if (!rule.startsWith('tool/')) return []
@@ -44,7 +50,7 @@ export const changesIn = ({ rule, value, declared }: LoggedFinding): readonly Ch
     if (!isString(now)) return []
     return [{
       path: shown(path, maxText), before: isString(was) ? shown(was, maxChange) : undefined,
-      after: shown(now, maxChange),
+      after: shown(now.replace(tags, hiddenIn), maxChange),
     }]
   })
 }
