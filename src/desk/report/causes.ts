@@ -1,6 +1,6 @@
 import { byDanger, type Danger } from '#relay/core/danger.js'
 import type { ChangedText, Fault, HeldGroup, HealthRow, OfferRow, Summary } from './summary.js'
-import { count, whole } from './units.js'
+import { count } from './units.js'
 import { inRange, type Range } from './range.js'
 
 /** Something that happened, once or often, for one reason: what a person decides about. */
@@ -81,7 +81,8 @@ const ofOffer = (summary: Summary, row: OfferRow & { readonly times: number }, c
     fault: isDrift ? 'server' : row.fault,
     changes: row.changes, values: [],
     before: !isDrift ? undefined : /accepted/.test(row.message) ? 'What you accepted' : 'As it was listed first',
-    next: isDrift ? accept(summary) : withoutReport(next), isResolved, isBad: !isResolved,
+    // Nobody should be led to let hidden text pass.
+    next: isDrift ? accept(summary) : danger === 'hidden' ? next.slice(0, 1) : withoutReport(next), isResolved, isBad: !isResolved,
     report: isDrift || row.fault !== 'server' ? undefined : reportOf(summary, {
       ...row, what: `The ${noun} \`${name}\` is not described as the protocol asks.`, help,
     }),
@@ -120,25 +121,31 @@ export const stepsFor = ({ health, isDown, isProcess, stderr }: HealthRow): read
   ...(health === 'silence' ? ['See whether it still runs, or raise `limits.requestMs`'] : []),
 ]
 
-/** One cause for each tool and kind. */
+/** One cause for each tool and fault: the words are those of its severest verdict. */
 const ofHeld = (
   summary: Summary, rows: readonly (HeldGroup & { readonly times: number })[],
 ): readonly Cause[] => {
-  const causes = new Map<string, Cause & { readonly calls: number }>()
+  const causes = new Map<string, Cause & { readonly calls: number; readonly isBlocked: boolean }>()
   for (const row of rows.toSorted((a, b) => Number(a.isResolved) - Number(b.isResolved))) {
     const { server, subject, verdict, rule, fault, isResolved, newest, path } = row
     const { means, next = [], help } = summary.rules[rule] ?? {}
     const name = nameOf({ server, name: subject })
-    const key = `${name} ${verdict} ${fault ?? ''} ${isResolved ? 'resolved' : ''}`
+    const key = `${name} ${fault ?? ''} ${isResolved ? 'resolved' : ''}`
     const before = causes.get(key)
     const calls = (before?.calls ?? 0) + row.times
-    const isResult = /^(?:result|content)\//.test(rule)
-    const what = subject.includes('/') ? 'message' : 'call'
+    const did = fault === 'configuration' ? 'is not allowed by your configuration'
+      : fault === 'client' ? 'was called wrongly'
+        : rule === 'result/unchecked' ? 'could not be checked'
+          : rule.startsWith('result/') ? 'did not return what it declares' : 'returned what cannot be passed on'
+    const became = verdict === 'demote' ? 'clients get an error beside the text' : 'blocked'
+    const isCall = !subject.includes('/')
+    const state = isCall ? `${did}: ${became}` : 'was blocked'
+    const isWorse = before !== undefined && (before.isBlocked || verdict === 'demote')
     causes.set(key, {
       key, calls, server, name, fault, isResolved,
       danger: before === undefined || byDanger(row.danger, before.danger) < 0 ? row.danger : before.danger,
-      state: verdict === 'demote' ? 'was turned into an error' : isResult ? 'had its result blocked' : 'was blocked',
-      times: count(calls, what),
+      state: isWorse ? before.state : state, isBlocked: before?.isBlocked === true || verdict !== 'demote',
+      times: `in ${count(calls, isCall ? 'call' : 'message')}`,
       why: [...new Set([...before?.why ?? [], means ?? newest.reason])],
       changes: [], before: undefined,
       values: [
@@ -180,10 +187,3 @@ const reportOf = (
   `- Rule: ${rule}${revision === undefined ? '' : `, protocol revision ${revision}`}, mcp-customs ${version}`,
   ...(help === undefined ? [] : ['', help]), '',
 ].join('\n')
-
-/** A sentence for each kind of causes, the most dangerous first: `2 tools are withheld`. */
-export const countsOf = (causes: readonly Cause[]): readonly string[] => {
-  const kinds = new Map<string, number>()
-  for (const { state } of causes) kinds.set(state, (kinds.get(state) ?? 0) + 1)
-  return [...kinds].map(([state, number]) => `${whole(number)} ${state}`)
-}

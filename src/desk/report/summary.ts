@@ -124,7 +124,10 @@ export interface HeldGroup {
   /** Whose mistake it is; undefined where nobody made one. */
   readonly fault: Fault | undefined
   readonly danger: Danger
-  /** True when the tool has given good results since, in another session or for an hour. */
+  /**
+   * True when the rule was relaxed, or the tool has given good results since, in another session or for an
+   * hour, and for longer than it used to between two such messages.
+   */
   readonly isResolved: boolean
   /** What stood there, redacted, and what was declared; JSON. */
   readonly got: string | undefined

@@ -63,7 +63,7 @@ t.test('a cause has both texts, or what came beside what was declared, and the c
     next: [/`mcp-customs lock --server SERVER`$/], report: undefined,
   })
   t.match(careless, {
-    times: '1 call', fault: 'server',
+    state: 'did not return what it declares: blocked', times: 'in 1 call', fault: 'server',
     values: [{ path: '/result/structuredContent/n', got: 'null', declared: '{"type":"integer"}' }],
     next: [/`mcp-customs relax SERVER TOOL`/],
   })
@@ -94,9 +94,14 @@ t.test('what no longer happens is resolved', t => {
   t.strictSame(isOpen([bad, newer]), [false], 'an update of the client is the same client')
   t.strictSame(isOpen([bad, list('s-2', 5000, ['read']), list('s-3', 9000, [], [drift])]), [true], 'it is back')
   const good = (session: string, time: number) => record({ tool: 'get', session, time: at + time, verdict: 'mend' })
-  t.strictSame(isOpen([wrong(0), good('s-3', 10)]), [false], 'the rule was relaxed, or the server mended')
+  t.strictSame(isOpen([wrong(0), good('s-3', 10)]), [false], 'the server was mended')
   t.strictSame(isOpen([wrong(0), good('s-2', 10)]), [true], 'another call of the same session says little')
   t.strictSame(isOpen([wrong(0), good('s-2', 4_000_000)]), [false], 'after an hour it does')
+  const often = [0, 1000, 2000].map(time => wrong(time))
+  t.strictSame(isOpen([...often, good('s-3', 2500)]), [true], 'it is careless now and then')
+  t.strictSame(isOpen([...often, good('s-3', 9000)]), [false], 'and has not been for longer than that')
+  const relaxed = { ...good('s-2', 2500), findings: [finding('result/schema')] }
+  t.strictSame(isOpen([...often, relaxed]), [false], 'the rule was relaxed')
   t.strictSame(isOpen([died, record({ server: 'tickets', time: at + 60 })]), [false], 'the server answers')
   t.end()
 })

@@ -49,7 +49,9 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
       )}
       {shown.length > 0 && (
         <ul class="causes">
-          {shown.map(cause => <li key={cause.key}><Whole cause={cause} isNew={isNew(cause)} /></li>)}
+          {shown.map(cause => (
+            <li key={cause.key}><Whole cause={cause} isNew={isNew(cause)} isNamed={cause !== worst} /></li>
+          ))}
         </ul>
       )}
       {open.length > few && (
@@ -76,7 +78,14 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
   )
 }
 
-const Whole = ({ cause, isNew }: { readonly cause: Cause; readonly isNew: boolean }) => {
+interface WholeProps {
+  readonly cause: Cause
+  readonly isNew: boolean
+  /** False under a heading that names it. */
+  readonly isNamed: boolean
+}
+
+const Whole = ({ cause, isNew, isNamed }: WholeProps) => {
   const { server, name, danger, state, times, why, fault, changes, before: old, values, next, report, last } = cause
   const tool = name.startsWith(`${server}.`) ? name.slice(server.length + 1) : undefined
   // Longer advice is in the row of the message below.
@@ -87,7 +96,7 @@ const Whole = ({ cause, isNew }: { readonly cause: Cause; readonly isNew: boolea
         {fault !== undefined && (
           <strong class={`fault ${fault}`}>{danger === 'changed' ? 'Changed by the server' : faults[fault]}</strong>
         )}{' '}
-        <b><bdi>{name}</bdi></b> {state} <small>{times}, last <When time={last} /></small>
+        {isNamed && <><b><bdi>{name}</bdi></b> {state} </>}<small>{times}, last <When time={last} /></small>
         {isNew && <span class="new">new</span>}
       </p>
       {why.map(one => <p key={one} class="why"><bdi>{one}</bdi></p>)}

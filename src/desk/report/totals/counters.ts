@@ -43,6 +43,15 @@ export const names = (max: number): Counter<Set<string>> => ({
   },
 })
 
+/** The latest time of each of a few names. */
+export const times: Counter<Map<string, number>> = {
+  empty: () => new Map(),
+  merge: (into, other) => {
+    for (const [name, time] of other) into.set(name, Math.max(into.get(name) ?? 0, time))
+    return into
+  },
+}
+
 /** Several values, each with its own way of addition. */
 export const together = <Values extends object>(
   fields: { readonly [Name in keyof Values]: Counter<Values[Name]> },

@@ -5,7 +5,7 @@ import { shown, shownName } from '../sentence.js'
 import type { GroupSummary, Periods, Quantiles, Rows, RuleRow, ToolRow } from '../summary.js'
 import { sumOf } from '../units.js'
 import {
-  addAt, type Counted, earliest, latest, nameOf, newest, partsOf, sum, TableOf, tally, together,
+  addAt, type Counted, earliest, latest, nameOf, newest, partsOf, sum, TableOf, tally, times, together,
 } from './counters.js'
 import { type Histogram, histogram, observe, spreadOf } from './histogram.js'
 import { addTo, series, summaryOf } from './series.js'
@@ -27,6 +27,8 @@ const tool = together({
   relay: histogram, upstream: histogram, response: histogram,
   /** When it gave its first and last good result. */
   firstGood: earliest, lastGood: newest<{ readonly time: number; readonly session: string }>(),
+  /** When a result passed although it breaks a rule, by the rule. */
+  passed: times,
 })
 const tools = new TableOf(maxTools, tool, ({ calls }) => sumOf(calls))
 
@@ -78,6 +80,10 @@ export const takeIn = (into: Group, record: LogRecord, isHeld: boolean): void =>
   if (row === undefined) return
   row.findings += findings.length + more
   if (isHeld || error !== undefined) return
+  // The names of rules are few: a log of another program has no room for more.
+  if (row.passed.size < maxRules) {
+    row.passed = times.merge(row.passed, new Map(findings.map(({ rule: name }) => [name, time])))
+  }
   row.firstGood = Math.min(row.firstGood, time)
   if (time >= (row.lastGood?.time ?? -Infinity)) row.lastGood = { time, session: record.session }
 }
@@ -85,7 +91,7 @@ export const takeIn = (into: Group, record: LogRecord, isHeld: boolean): void =>
 /** When a tool gave good results. */
 export const goodResults = (
   of: Group | undefined, server: string, name: string,
-): Pick<Counted<typeof tool>, 'firstGood' | 'lastGood'> | undefined =>
+): Pick<Counted<typeof tool>, 'firstGood' | 'lastGood' | 'passed'> | undefined =>
   of?.tools.rows.get(nameOf(server, name))
 
 export const groupSummary = (of: Group, server: string | undefined, periods: Periods): GroupSummary => ({

@@ -95,7 +95,7 @@ const groupAt = (
 }
 
 /** After this time without another block, a good result in the same session counts as well. */
-const calmMs = 3_600_000
+const hourMs = 3_600_000
 
 /**
  * The groups, the newest first. `left` is a number of messages.
@@ -109,14 +109,17 @@ export const heldSummary = (
     const [server = '', subject = '', verdict = '', rule = '', fault = '', path = ''] = partsOf(key)
     if (one.newest === undefined) return []
     const { time, record, reason } = one.newest
-    const { firstGood = Infinity, lastGood } = good(server, subject) ?? {}
-    const isSince = lastGood !== undefined && lastGood.time > time
+    const { firstGood = Infinity, lastGood, passed } = good(server, subject) ?? {}
+    // What happens now and then is not over when it has not happened for as long as before.
+    const calmMs = lastGood === undefined ? -1 : lastGood.time - time
+    const isCalm = calmMs > 0 && calmMs > (2 * (time - one.first)) / Math.max(1, one.count - 1)
     const danger = reason === undefined ? 'held' : dangerOf(reason)
     return [{
       server, subject, verdict, rule, path,
       fault: faults.find(known => known === fault),
       danger: danger === 'held' && fault === 'server' && firstGood < one.first ? 'worsened' : danger,
-      isResolved: isSince && (lastGood.session !== record.session || lastGood.time - time > calmMs),
+      isResolved: (passed?.get(reason?.rule ?? '') ?? 0) > time ||
+        (isCalm && (lastGood?.session !== record.session || calmMs > hourMs)),
       got: reason?.value && shown(reason.value, maxText),
       declared: reason?.declared && shown(reason.declared, maxText),
       count: one.count, first: one.first, last: time,
