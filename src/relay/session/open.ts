@@ -18,8 +18,8 @@ import { Session } from './session.js'
  */
 export interface Guard extends Pick<
   RelayOptions,
-  'policy' | 'trusted' | 'accepted' | 'tools' | 'names' | 'shapes' | 'rates' | 'minRevision' | 'listMs' |
-  'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
+  'policy' | 'trusted' | 'accepted' | 'tools' | 'names' | 'shapes' | 'rates' | 'minRevision' | 'listMs'
+  | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
 > {
   readonly name: string
   readonly checker: SchemaChecker

@@ -97,8 +97,8 @@ const Group = ({ row, summary, range }: {
       words={rule === '' ? '' : `${rule}${path === '' ? '' : ` at ${path}`}: ${newest.reason}`}
     >
       <Facts row={row}>
-        {clients.length > 0 &&
-          <>; {clients.length === 1 ? 'client' : 'clients'} <bdi>{clients.join(', ')}</bdi></>}
+        {clients.length > 0
+          && <>; {clients.length === 1 ? 'client' : 'clients'} <bdi>{clients.join(', ')}</bdi></>}
       </Facts>
       <Steps next={summary.rules[rule]?.next ?? []} server={server} tool={subject} />
       <h3>The newest</h3>

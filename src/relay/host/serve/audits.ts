@@ -180,4 +180,3 @@ const record = (
     log.warn(messageOf(failure))
   }
 }
-
