@@ -58,7 +58,8 @@ export const lockCommand = async (
         isOther = true
         context.tell(`${name}: ${message}`)
       }
-      const comparison = draft.propose(name, targetOf(server), ...proposalOf(listed, before, own), own.verbose)
+      const [proposed, acceptedBy] = proposalOf(listed, before, own)
+      const comparison = draft.propose(name, targetOf(server), proposed, acceptedBy, own.verbose)
       const advice = own.check ? undefined : adviceOn(server, listed.identity)
       if (advice !== undefined) context.tell(`${name}: the lock holds no digest of the program: ${advice}`)
       const pin = own.check || advice !== undefined ? undefined : pinAdvice(server, listed.identity)
@@ -235,7 +236,7 @@ export class Draft {
     // was.
     const isChanged = changes.length > 0 || isAll || before === undefined
     if (isChanged) this.#changed.add(name)
-    this.#proposed.set(name, isChanged || before === undefined ? offered : before)
+    this.#proposed.set(name, isChanged ? offered : before)
     return { before: this.file, after: `${name} (${target})`, changes, incomparable: [] }
   }
 

@@ -51,8 +51,8 @@ export const causesOf = (summary: Summary, server: string | undefined, range: Ra
     ...inRange(summary.health, server, range).map(row => ofHealth(row)),
     ...ofHeld(summary, held.filter(row => !isOfWithheld(row))),
   ].sort((a, b) =>
-    Number(a.isResolved) - Number(b.isResolved) || Number(b.isBad) - Number(a.isBad) ||
-    byDanger(a.danger, b.danger) || b.last - a.last)
+    Number(a.isResolved) - Number(b.isResolved) || Number(b.isBad) - Number(a.isBad)
+    || byDanger(a.danger, b.danger) || b.last - a.last)
 }
 
 const keyOf = ({ server, name }: Pick<OfferRow, 'server' | 'name'>): string => `${server}\n${name}`
@@ -114,8 +114,8 @@ const ofHealth = (row: HealthRow & { readonly times: number }): Cause => ({
 export const stepsFor = ({ health, isDown, isProcess, stderr }: HealthRow): readonly string[] => [
   ...(!isDown ? ['Nothing, unless it happens again']
     : !isProcess ? ['Check its address, and whether it runs: the next request tries it again']
-      : stderr.length === 0 ? ['Restart the client, which starts its servers again']
-        : ['Check what its last words name, and its settings; then restart the client, which starts it again']),
+        : stderr.length === 0 ? ['Restart the client, which starts its servers again']
+          : ['Check what its last words name, and its settings; then restart the client, which starts it again']),
   ...(health === 'exit' || health === 'refusal'
     ? [`See what it does by itself: \`mcp-customs inspect ${isProcess ? 'COMMAND' : 'URL'}\``] : []),
   ...(health === 'silence' ? ['See whether it still runs, or raise `limits.requestMs`'] : []),

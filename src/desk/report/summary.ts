@@ -12,7 +12,7 @@ export interface Summary {
   readonly unreadable: number
   /** Of this program. */
   readonly version: string
-  /** How messages end: the verdicts by severity, ascending, and `lost`. The order of all counts by verdict. */
+  /** How messages end: verdicts by severity, ascending, and `lost`. The order of counts by verdict. */
   readonly verdicts: readonly string[]
   /** The periods that all counts over time refer to. */
   readonly periods: Periods

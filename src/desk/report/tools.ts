@@ -101,7 +101,8 @@ export const overviewText = (servers: readonly ServerTools[], style: Style, widt
     .toSorted((a, b) => byDanger(worstOf(a.needing), worstOf(b.needing)))
     .flatMap(({ one, needing }) => [
       ...withHead(style, needing.length > 0, nameOf(one).padEnd(column), summaryOf(one), width),
-      ...needing.slice(0, maxNamed).flatMap(([name, state]) => whyLines(one.server, name, state, style, width)),
+      ...needing.slice(0, maxNamed)
+        .flatMap(([name, state]) => whyLines(one.server, name, state, style, width)),
       ...(needing.length > maxNamed
         ? [`    and ${needing.length - maxNamed} more: mcp-customs tools ${shownName(one.server)}`]
         : []),
@@ -134,7 +135,7 @@ const summaryOf = ({ tools, client, more }: ServerTools): string => {
   const bare = all.filter(({ lostAnnotations }) => lostAnnotations).length
   const whom = client === undefined ? 'the client' : shownName(client)
   return [
-    `${count(all.length - missing + more, 'tool')}`,
+    count(all.length - missing + more, 'tool'),
     ...(missing > 0 ? [`${missing} withheld`] : []),
     ...(rewritten > 0 ? [`${rewritten} rewritten for ${whom}: nothing to do`] : []),
     ...(bare > 0 ? [`claims of ${bare} removed (--trust keeps them)`] : []),

@@ -132,10 +132,10 @@ const acceptedOffer = (accepted: Offer, actions: LockActions): AcceptedOffer => 
       return action === 'pass'
         ? undefined
         : {
-          classes: classes.map(one => changeClasses[one]).join(', '), isMinor: action === 'log',
-          texts: changedTexts(changes.filter(({ class: kind }) => isText.has(kind))
-            .map(({ path, before, after }) => [pointer(...path), before, after])),
-        }
+            classes: classes.map(one => changeClasses[one]).join(', '), isMinor: action === 'log',
+            texts: changedTexts(changes.filter(({ class: kind }) => isText.has(kind))
+              .map(({ path, before, after }) => [pointer(...path), before, after])),
+          }
     },
   }
 }

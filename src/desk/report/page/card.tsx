@@ -63,7 +63,7 @@ interface Subject {
   readonly tool?: string | undefined
 }
 
-/** A step that the reader can take. Commands are between backquotes; in them, SERVER and TOOL are replaced. */
+/** A step that the reader can take. In its commands, between backquotes, SERVER and TOOL are replaced. */
 const Step = ({ text, server, tool = '' }: Subject & { readonly text: string }) => {
   // A name that a shell could misread is left to the reader.
   const named = [['SERVER', server], ['TOOL', tool]].reduce((all, [word = '', name = '']) =>

@@ -21,7 +21,8 @@ export const HeldBack = ({ summary, filter, change, range }: HeldBackProps) => {
   const group = summary.servers.find(one => one.server === server) ?? summary.all
   const { held } = countsIn(group, range, summary)
   // Calls that got no result at all come first.
-  const rows = inRange(summary.held.rows, server, range).toSorted((a, b) => a.verdict.localeCompare(b.verdict))
+  const rows = inRange(summary.held.rows, server, range)
+    .toSorted((a, b) => a.verdict.localeCompare(b.verdict))
   const found = rows.filter(row =>
     (verdict === '' || row.verdict === verdict) && words.every(word => textOf(row, summary).includes(word)))
   const kinds = summary.verdicts.filter(one => one === verdict || rows.some(row => row.verdict === one))
@@ -82,8 +83,8 @@ const meaningOf = ({ rule, newest }: HeldGroup, { rules }: Summary): string =>
   rules[rule]?.means ?? newest.reason
 
 const textOf = (row: HeldInRange, summary: Summary): string =>
-  [row.server, row.subject, row.rule, row.path, meaningOf(row, summary), ...row.clients, ...row.newest.findings,
-    ...row.newest.facts.map(([, value]) => value)].join(' ').toLowerCase()
+  [row.server, row.subject, row.rule, row.path, meaningOf(row, summary), ...row.clients,
+    ...row.newest.findings, ...row.newest.facts.map(([, value]) => value)].join(' ').toLowerCase()
 
 const Group = ({ row, summary, range }: {
   readonly row: HeldInRange

@@ -86,7 +86,8 @@ interface WholeProps {
 }
 
 const Whole = ({ cause, isNew, isNamed }: WholeProps) => {
-  const { server, name, danger, state, times, why, fault, changes, before: old, values, next, report, last } = cause
+  const { server, name, danger, state, times, why, fault, changes, values, next, report, last } = cause
+  const { before: old } = cause
   const tool = name.startsWith(`${server}.`) ? name.slice(server.length + 1) : undefined
   // Longer advice is in the row of the message below.
   const steps = next.slice(0, 2)

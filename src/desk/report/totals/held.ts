@@ -87,11 +87,11 @@ const groupAt = (
     return groups.at(into.groups, nameOf(...parts))
   }
   const ofTool = [server, subject, verdict, rule, fault]
-  return existing([...ofTool, path]) ??
-    made([...ofTool, path], [server, nameOf(...ofTool)]) ??
-    existing([...ofTool, several]) ??
-    made([...ofTool, several], [server]) ??
-    groups.at(into.groups, nameOf(server, several, verdict, rule, fault, several))
+  return existing([...ofTool, path])
+    ?? made([...ofTool, path], [server, nameOf(...ofTool)])
+    ?? existing([...ofTool, several])
+    ?? made([...ofTool, several], [server])
+    ?? groups.at(into.groups, nameOf(server, several, verdict, rule, fault, several))
 }
 
 /** After this time without another block, a good result in the same session counts as well. */
@@ -118,8 +118,8 @@ export const heldSummary = (
       server, subject, verdict, rule, path,
       fault: faults.find(known => known === fault),
       danger: danger === 'held' && fault === 'server' && firstGood < one.first ? 'worsened' : danger,
-      isResolved: (passed?.get(reason?.rule ?? '') ?? 0) > time ||
-        (isCalm && (lastGood?.session !== record.session || calmMs > hourMs)),
+      isResolved: (passed?.get(reason?.rule ?? '') ?? 0) > time
+        || (isCalm && (lastGood?.session !== record.session || calmMs > hourMs)),
       got: reason?.value && shown(reason.value, maxText),
       declared: reason?.declared && shown(reason.declared, maxText),
       count: one.count, first: one.first, last: time,
@@ -191,4 +191,4 @@ const commandFor = ({ time, server, session }: LogRecord, places: readonly strin
 }
 
 /** A path for a shell. */
-const quoted = (path: string): string => `'${path.replaceAll("'", "'\\''")}'`
+const quoted = (path: string): string => `'${path.replaceAll('\'', '\'\\\'\'')}'`

@@ -142,8 +142,8 @@ export const offerRows = (of: Offers, periods: Periods): Rows<OfferRow> => {
 
 /** The client has listed the tools since, in another session or much later, without such a finding. */
 const isOver = (sight: Sight, listed: Listing | undefined): boolean =>
-  listed !== undefined && listed.began > sight.time &&
-  (listed.session !== sight.session || sight.event === 'tools/list')
+  listed !== undefined && listed.began > sight.time
+  && (listed.session !== sight.session || sight.event === 'tools/list')
 
 const isNewTool = ({ rule, message }: LoggedFinding): boolean =>
   rule === 'tool/drift' && /\((?:added|renamed)\b|not in this session's first list/.test(message)

@@ -45,8 +45,8 @@ export const take = (into: Totals, record: LogRecord): void => {
   const relevant = withoutRemovedAnnotations(record)
   const missing = verdict === 'block' ? relevant.findings.filter(isOfMissing(relevant)) : []
   // Where only elements of a list were blocked, the list itself was sent.
-  const isHeld = isStop(verdict) && missing.length === 0 &&
-    (relevant === record || relevant.findings.length > 0)
+  const isHeld = isStop(verdict) && missing.length === 0
+    && (relevant === record || relevant.findings.length > 0)
   takeIn(groups.at(into.servers, name), relevant, isHeld)
   if (isHeld) takeHeld(into.held, relevant, verdict, decisive(relevant.findings))
   if (session !== '') takeSession(into.sessions, relevant, isHeld)
@@ -117,7 +117,8 @@ const standardAction = (rule: string): Action | undefined => {
 const wordsOf = (names: Iterable<string>): Readonly<Record<string, RuleWords>> =>
   Object.fromEntries([...names].flatMap(name => {
     const { means, next, help } = ruleNamed(name) ?? {}
-    return means === undefined || next === undefined || help === undefined ? [] : [[name, { means, next, help }]]
+    const isKnown = means !== undefined && next !== undefined && help !== undefined
+    return isKnown ? [[name, { means, next, help }]] : []
   }))
 
 /** True for a finding about an element of a list that was blocked, so that clients do not get the element. */

@@ -69,7 +69,8 @@ export const recordOfLine = (text: string): LogRecord | undefined => {
 export const recordOf = (members: JsonObject): LogRecord | undefined => {
   // No object inherits members of these names; `member` would look for each of them twice.
   const { event, from, server, session, client, revision, tool, id, phase, verdict, findings, more } = members
-  const { seq, ms, serverInfo, serverMs, bytes, digest, error, reason, peer, health, stderr, tools, toolsMore } = members
+  const { seq, ms, serverInfo, serverMs, bytes, digest, error, reason, peer, health, stderr } = members
+  const { tools, toolsMore } = members
   const time = Date.parse(text(members['time']) ?? '')
   if (Number.isNaN(time) || !isString(event)) return undefined
   return {
