@@ -16,7 +16,7 @@ run().then(
   (error: unknown) => {
     const known = error instanceof CustomsError
     process.stderr.write(
-      `mcp-customs: ${known ? error.message : visible(`internal error: ${messageOf(error)}`)}\n`
+      `mcp-customs: ${known ? error.message : visible(`internal error: ${messageOf(error)}`)}\n`,
     )
     process.exit(known ? error.exitCode : 70)
   },

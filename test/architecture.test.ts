@@ -58,7 +58,7 @@ const targetOf = ({ file, from }: Import): string =>
 
 /**
  * Who may import whom: base <- judge <- protocol <- core <- { rules, schema, profiles, lock, audit, auth,
- * transport } <- session <- host <- cli. The desk imports rooms of the relay; nothing imports the desk but cli.
+ * transport } <- session <- host <- cli. The desk imports rooms of the relay; only cli imports the desk.
  */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   // A file of our own and a path are JSON and text as well.
@@ -189,7 +189,7 @@ t.test('one reader gives JSON its meaning', t => {
     let calls = 0
     const visit = (node: ts.Node): void => {
       if (ts.isPropertyAccessExpression(
-        node
+        node,
       ) && node.expression.getText() === 'JSON' && node.name.text === 'parse') calls++
       ts.forEachChild(node, visit)
     }
@@ -316,7 +316,7 @@ t.test('a relay of one process loads nothing of several', t => {
   const [serve = ''] = chunks.filter(file => /^serve-[A-Z0-9]+\.js$/.test(file))
   const [front = ''] = chunks.filter(file => /^relays-[A-Z0-9]+\.js$/.test(file))
   const textOf = (chunk: string) => [
-    ...loadedWith(join('chunks', chunk))
+    ...loadedWith(join('chunks', chunk)),
   ].filter(file => file.startsWith('chunks/')).map(file => readFileSync(join(built, file), 'utf8')).join('')
   const several = /\bclass (?:Wire|Relays)\b|\b(?:Wire|Relays) = class/
   t.match(textOf(front), several)

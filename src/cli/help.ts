@@ -122,6 +122,6 @@ const isOthers = (words: readonly string[]): boolean => {
   const before = own.at(-1) ?? ''
   const flag =
     before.startsWith('--') ? new Map(Object.entries(command.flags)).get(before.slice(2)) : undefined
-  return server !== undefined || (!command.server && own.length > 0) ||
-    (flag?.type === 'string' && flag.choices === undefined)
+  return server !== undefined || (!command.server && own.length > 0)
+    || (flag?.type === 'string' && flag.choices === undefined)
 }

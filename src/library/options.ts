@@ -99,15 +99,15 @@ const named = (name: string, candidates: readonly string[]): string =>
 
 const readPolicy = (preset: string, rules: Readonly<Record<string, string | undefined>>): Policy => {
   const known =
-    presets.find(one => one === preset) ??
-    fail(`policy: no preset ${JSON.stringify(preset)} (${presets.join(', ')})`)
+    presets.find(one => one === preset)
+    ?? fail(`policy: no preset ${JSON.stringify(preset)} (${presets.join(', ')})`)
   const policy = presetPolicy(known, { purpose: 'relay', locked: false })
   for (const [rule, asked] of Object.entries(rules)) {
     if (asked === undefined) continue
     if (!isRuleName(rule)) return fail(`rules: no rule ${JSON.stringify(rule)}${suggestion(rule, ruleNames)}`)
     const action =
-      actions.find(one => one === asked) ??
-      fail(`rules: ${rule}: no action ${JSON.stringify(asked)} (${actions.join(', ')})`)
+      actions.find(one => one === asked)
+      ?? fail(`rules: ${rule}: no action ${JSON.stringify(asked)} (${actions.join(', ')})`)
     if (!actionsOf(rule).includes(action)) return fail(`rules: ${rule}: ${notFor(action)}`)
     policy.set(rule, action)
   }

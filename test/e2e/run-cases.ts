@@ -121,7 +121,7 @@ class Script {
 }
 
 const unique = (
-  tools: readonly ListedTool[]
+  tools: readonly ListedTool[],
 ): readonly ListedTool[] => [...new Map(tools.map(tool => [tool.sent, tool])).values()]
 
 const initialized = (revision: string) =>

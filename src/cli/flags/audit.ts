@@ -81,8 +81,8 @@ const known: ReadonlyMap<string, readonly string[]> = new Map([
 
 /** @throws CustomsError BAD_USAGE for an unknown action, and for a flag of another action */
 export const checkAction = (action: string, given: Given): void => {
-  const flags = known.get(action) ??
-    badUsage(`audit ${quote(action)}: no such action (there is: ${[...known.keys()].join(', ')})`)
+  const flags = known.get(action)
+    ?? badUsage(`audit ${quote(action)}: no such action (there is: ${[...known.keys()].join(', ')})`)
   const others = [...given.keys()].filter(name => !flags.includes(name))
   if (others.length > 0) badUsage(`audit ${action} knows no --${others.join(', --')}`)
 }
@@ -131,8 +131,8 @@ const readPeriod = (given: Given, now: number): Pick<Wanted, 'servers' | 'since'
 }
 
 const readPoint = (name: string, written: string | undefined, now: number): number | undefined =>
-  written === undefined ? undefined : readTime(written, now) ??
-    badUsage(`--${name} ${quote(written)}: neither so long ago (30m, 2h, 7d) nor a date (2026-11-21, ` +
+  written === undefined ? undefined : readTime(written, now)
+    ?? badUsage(`--${name} ${quote(written)}: neither so long ago (30m, 2h, 7d) nor a date (2026-11-21, ` +
       '2026-11-21T08:30)')
 
 const readHead = (text: string): string => {

@@ -151,8 +151,8 @@ const changeFile = async (
   if (file.shared) {
     await print('This file belongs to the project: everyone who works on it will run mcp-customs too.\n')
   }
-  if (!flags.yes &&
-    (await context.dialogue?.confirm(`Write this to ${places.map(pathText).join(' and ')}?`)) !== true) {
+  if (!flags.yes
+    && (await context.dialogue?.confirm(`Write this to ${places.map(pathText).join(' and ')}?`)) !== true) {
     return giveUp(context)
   }
   for (const draft of locking.changed) {
@@ -189,8 +189,8 @@ const chooseServers = async (
   }))
   const chosen = await dialogue.choose(`Which servers of ${visible(file.title)}?`, choices)
   const refused = choices.filter(({ value }) => chosen?.includes(value) === false)
-  return chosen &&
-    { ...wanted, isWanted: ({ path }) => !refused.some(({ value }) => value === path.join('\0')) }
+  return chosen
+    && { ...wanted, isWanted: ({ path }) => !refused.some(({ value }) => value === path.join('\0')) }
 }
 
 const write = async (

@@ -7,7 +7,7 @@ export const reportPage = async (summary: Summary): Promise<string> =>
   html(await assets(), dataScript(summary))
 
 /** A page that gets its data from the event stream at `events`. */
-export const livePage = async (): Promise<string> => html(await assets(), '', "connect-src 'self'; ")
+export const livePage = async (): Promise<string> => html(await assets(), '', 'connect-src \'self\'; ')
 
 interface Assets {
   readonly script: string

@@ -100,7 +100,6 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
   ], last)
 }
 
-
 /** Milliseconds, to the third decimal. */
 const microseconds = (ms: number | undefined): number | undefined =>
   (ms === undefined ? undefined : Math.round(ms * 1000) / 1000)

@@ -11,7 +11,7 @@ export const beginning = '"servers: { NAME: { command: [npx, -y, PACKAGE] } }"'
 export interface Check<Written> {
   (value: unknown): value is Written
   /** Of the last call that failed. */
-  readonly errors?: readonly SchemaError[] | null
+    readonly errors?: readonly SchemaError[] | null
 }
 
 /** A keyword that failed, as Ajv reports it. */
@@ -70,8 +70,8 @@ const withoutParts = (errors: readonly SchemaError[]): readonly SchemaError[] =>
   for (const choice of errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')) {
     const branches = branchesOf(choice, errors)
     const isOfMeant = ({ instancePath, keyword, parentSchema }: SchemaError) =>
-      instancePath !== choice.instancePath || keyword === 'additionalProperties' ||
-      (keyword === 'required' && parentSchema.properties !== undefined)
+      instancePath !== choice.instancePath || keyword === 'additionalProperties'
+      || (keyword === 'required' && parentSchema.properties !== undefined)
     if (branches.some(isOfMeant)) parts.add(choice)
     for (const error of branches) if (!isOfMeant(error)) parts.add(error)
   }
@@ -85,8 +85,8 @@ const withoutParts = (errors: readonly SchemaError[]): readonly SchemaError[] =>
 const branchesOf = (choice: SchemaError, errors: readonly SchemaError[]) => {
   const { schemaPath, instancePath } = choice
   return errors.slice(0, errors.indexOf(choice)).filter(error =>
-    (error.schemaPath.startsWith(`${schemaPath}/`) && error.instancePath.startsWith(instancePath)) ||
-    (error.keyword === 'type' && error.instancePath === instancePath))
+    (error.schemaPath.startsWith(`${schemaPath}/`) && error.instancePath.startsWith(instancePath))
+    || (error.keyword === 'type' && error.instancePath === instancePath))
 }
 
 /** The valid values of an enum, a const, or an anyOf of those. */

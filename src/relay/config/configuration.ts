@@ -184,7 +184,7 @@ type WithDefault = 'payloads' | 'intent' | 'keepDays' | 'keepBytes' | 'onFailure
 
 export interface AuditConfiguration
   extends Readonly<Required<Pick<WrittenAudit, WithDefault>>>,
-    Readonly<Pick<WrittenAudit, 'maxBytes' | 'rotate' | 'keep' | 'signKey'>> {
+  Readonly<Pick<WrittenAudit, 'maxBytes' | 'rotate' | 'keep' | 'signKey'>> {
   /**
    * A path; `-`: the standard stream that the command does not use; `none`: no log; undefined: the default
    * file.

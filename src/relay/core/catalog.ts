@@ -268,8 +268,8 @@ export class Catalog {
 
   #hasRoom(weight: number): boolean {
     return (
-      this.#firstWeight + this.#variants.weight + weight <= maxWeight &&
-      this.#ledger.of?.hasRoom(weight) !== false
+      this.#firstWeight + this.#variants.weight + weight <= maxWeight
+      && this.#ledger.of?.hasRoom(weight) !== false
     )
   }
 
@@ -323,7 +323,7 @@ const weightOfNames = (shown: string, name: string): number => 100 + 2 * (shown.
 
 /** Compares by identity, because equal definitions are interned. */
 const isSame = (a: Listing, b: Listing): boolean =>
-  a.names.size === b.names.size &&
-  a.tools.size === b.tools.size &&
-  [...a.names].every(name => b.names.has(name)) &&
-  [...a.tools].every(([name, { definition }]) => b.tools.get(name)?.definition === definition)
+  a.names.size === b.names.size
+  && a.tools.size === b.tools.size
+  && [...a.names].every(name => b.names.has(name))
+  && [...a.tools].every(([name, { definition }]) => b.tools.get(name)?.definition === definition)

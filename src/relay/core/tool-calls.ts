@@ -165,9 +165,9 @@ export class ToolCalls {
   *#originalOf(shown: string, request: PendingRequest): Flow<string> {
     const { catalog } = this.#lists
     const isKnown =
-      isDenied(this.#core.options, shown, request.terms.client) ||
-      isObject(this.#inFrozenLock(shown, request.terms)) ||
-      catalog.originalOf(shown) !== shown
+      isDenied(this.#core.options, shown, request.terms.client)
+      || isObject(this.#inFrozenLock(shown, request.terms))
+      || catalog.originalOf(shown) !== shown
     if (!isKnown) yield* this.#lists.find(shown, request)
     return catalog.originalOf(shown)
   }
@@ -266,11 +266,11 @@ const headerMismatchOf = ({ called, request, terms }: PendingRequest): string | 
   const { headers, translatedFrom } = request?.frame.envelope ?? {}
   const schema = called?.tool?.inputSchemas[0]
   if (
-    request === undefined ||
-    headers === undefined ||
-    translatedFrom !== undefined ||
-    schema === undefined ||
-    !traitsOf(terms.revision).modern
+    request === undefined
+    || headers === undefined
+    || translatedFrom !== undefined
+    || schema === undefined
+    || !traitsOf(terms.revision).modern
   )
     return undefined
   return compareHeaders(headers, request.message, schema)

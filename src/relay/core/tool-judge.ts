@@ -124,8 +124,8 @@ export class ToolJudge {
     const judged = (value: JsonObject) => this.#judged(value)
     const last = before && (yield* mended({ mends, power: 'onTool', path: this.#path }, before, judged))
     found.include(last?.findings ?? ofServer.findings)
-    const isHidden = name !== undefined &&
-      (isDenied(options, name, terms.client) || !grants(scopes, settingOf(options, name)?.scopes))
+    const isHidden = name !== undefined
+      && (isDenied(options, name, terms.client) || !grants(scopes, settingOf(options, name)?.scopes))
     const seen = last && (hidesSchema ? omit(last.value, 'outputSchema') : last.value)
     const { outputSchema, ...words } = seen === undefined ? {} : operatorWords(seen, setting, meter)
     const own = { ...words, ...(outputSchema !== undefined && !hidesSchema && { outputSchema }) }
@@ -143,9 +143,9 @@ export class ToolJudge {
     const isRemoved = isStopped(found)
     const changes = isRemoved || isHidden || last === undefined || whole === undefined ? undefined
       : (fitted && difference(whole, fitted, meter)) ?? [
-        ...(difference(whole, told ?? last.value, meter) ?? difference(whole, last.value, meter) ?? []),
-        ...Object.entries(own).map(([key, value]) => ({ path: [key], replace: JSON.stringify(value) })),
-      ]
+          ...(difference(whole, told ?? last.value, meter) ?? difference(whole, last.value, meter) ?? []),
+          ...Object.entries(own).map(([key, value]) => ({ path: [key], replace: JSON.stringify(value) })),
+        ]
     return {
       shown, shownName, isHidden, isRemoved, isRepeated: this.#facts.repeated,
       // The server's schema, where the operator's replaces it, is no part of `whole`.

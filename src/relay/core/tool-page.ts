@@ -48,8 +48,8 @@ export function* judgePage(
   const edits: Edit[] =
     [...(yield* judgeList(core, 'tools/list', terms, listing.cursors, result, exchange, findings))]
   // A list that depends on who asks must not be cached for others (2026-07-28, CacheableResult).
-  const isPersonal = options.names?.clients !== undefined || options.shapes?.isPersonal === true ||
-    (scopes !== undefined && [...options.tools.values()].some(one => one.scopes !== undefined))
+  const isPersonal = options.names?.clients !== undefined || options.shapes?.isPersonal === true
+    || (scopes !== undefined && [...options.tools.values()].some(one => one.scopes !== undefined))
   if (isPersonal && member(result, 'cacheScope') === 'public')
     edits.push({ path: ['result', 'cacheScope'], replace: '"private"' })
   const tools = member(result, 'tools')

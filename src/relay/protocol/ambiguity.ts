@@ -58,8 +58,7 @@ export const countTokens = (bytes: Buffer): TokenCounts => {
         const escaped = bytes[++at]
         if (escaped === 0x75) unicodeEscapes = true
         else if (escaped === 0x62 || escaped === 0x66 || escaped === 0x72) controlEscapes = true
-      }
-      else if ((one | 0x20) === byte.openObject) opens++
+      } else if ((one | 0x20) === byte.openObject) opens++
     }
     // A string is still open after a whole block: skip to its end or to its next escape.
     if (isBlockWithoutEscape && quotes % 2 === 1) {

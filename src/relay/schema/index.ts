@@ -81,8 +81,8 @@ class Checker implements WarmableChecker {
   #listed(schema: Json, session: string): Problems | Promise<Problems> {
     const plan = this.#planOf(schema)
     if ('over' in plan) return [{ kind: 'cost', path: '', message: plan.over }]
-    return plan.reading?.problems ??
-      this.#offload.check(plan, undefined, session).then(({ problems }) => problems)
+    return plan.reading?.problems
+      ?? this.#offload.check(plan, undefined, session).then(({ problems }) => problems)
   }
 
   #validate(
@@ -219,8 +219,8 @@ const measure = (schema: Json, limits: SchemaLimits): Measured => {
     if (!isObject(value)) return take(1)
     const keys = Object.keys(value)
     // Keys, not entries: values are read only while there are bytes left.
-    return depth > 0 && take(1 + Math.max(1, 2 * keys.length)) &&
-      keys.every(key => take(key.length + 2) && fits(value[key] ?? null, depth - 1))
+    return depth > 0 && take(1 + Math.max(1, 2 * keys.length))
+      && keys.every(key => take(key.length + 2) && fits(value[key] ?? null, depth - 1))
   }
   if (!fits(schema, limits.schemaDepth)) {
     return bytes < 0 ? tooLong : { over: `is nested deeper than ${limits.schemaDepth}` }

@@ -19,8 +19,8 @@ import { Session } from './session.js'
  */
 export interface Guard extends Pick<
   RelayOptions,
-  'policy' | 'trusted' | 'accepted' | 'tools' | 'names' | 'shapes' | 'rates' | 'minRevision' | 'listMs' |
-  'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
+  'policy' | 'trusted' | 'accepted' | 'tools' | 'names' | 'shapes' | 'rates' | 'minRevision' | 'listMs'
+  | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
 > {
   /** Which sessions are translated between eras of MCP; undefined: none. */
   readonly eras?: Eras | undefined

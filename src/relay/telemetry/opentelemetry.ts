@@ -100,7 +100,7 @@ export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
     const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis, exportTimeoutMillis })
     const temporality = exporter.selectAggregationTemporality(InstrumentType.HISTOGRAM)
     reader.setMetricProducer(
-      { collect: collectorOf(registry, { resource, scope: { name: 'mcp-customs', version }, temporality }) }
+      { collect: collectorOf(registry, { resource, scope: { name: 'mcp-customs', version }, temporality }) },
     )
     closing.push(() => reader.shutdown())
   }

@@ -202,7 +202,7 @@ t.test('a server is down from its last failure until it answers', t => {
 })
 
 t.test('names that a shell could misread are not in the command of a record', t => {
-  for (const name of ['a; rm -rf ~', '$(id)', '--json', "o'neill", 'a\nb']) {
+  for (const name of ['a; rm -rf ~', '$(id)', '--json', 'o\'neill', 'a\nb']) {
     const [row] = summaryOf([record({ server: name, session: name, verdict: 'block' })]).held.rows
     t.match(row?.newest.command, /^mcp-customs audit show --since [-\dT:.Z]+ --until [-\dT:.Z]+ --long$/)
   }

@@ -91,7 +91,7 @@ export const callCases: readonly Case[] = bothEras.flatMap(revision => {
     asked('call/unchecked', 'arguments that cannot be checked pass', 'log', {
       send: call(revision, '7', 'slow', `{"a":"${'a'.repeat(40)}!"}`),
       tools: [
-        String.raw`{"name":"slow","inputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"^(a+)+\\1$"}}}}`
+        String.raw`{"name":"slow","inputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"^(a+)+\\1$"}}}}`,
       ],
     }),
   ]

@@ -118,7 +118,7 @@ t.test('the files that the compose file mounts exist, and the collector listens 
 const hasPromtool = spawnSync('promtool', ['--version']).error === undefined
 
 t.test('promtool finds nothing wrong, and the alerts fire when they should', {
-  skip: !hasPromtool && 'promtool is not here (Debian: prometheus)'
+  skip: !hasPromtool && 'promtool is not here (Debian: prometheus)',
 }, t => {
   const runs = [
     ['check', 'rules', 'rules.yaml'], ['check', 'config', '--syntax-only', 'prometheus.yaml'],
@@ -132,7 +132,7 @@ t.test('promtool finds nothing wrong, and the alerts fire when they should', {
 })
 
 t.test('promtool finds nothing wrong with the metrics', {
-  skip: !hasPromtool && 'promtool is not here (Debian: prometheus)'
+  skip: !hasPromtool && 'promtool is not here (Debian: prometheus)',
 }, t => {
   const { stdout, stderr } = spawnSync(
     'promtool', ['check', 'metrics'], { input: countingMetrics().registry.text(), encoding: 'utf8' },

@@ -90,8 +90,8 @@ const Group = ({ row, summary, range }: {
       words={`${rule}${path === '' ? '' : ` at ${path}`}: ${newest.reason}`}
     >
       <Facts row={row}>
-        {clients.length > 0 &&
-          <>; {clients.length === 1 ? 'client' : 'clients'} <bdi>{clients.join(', ')}</bdi></>}
+        {clients.length > 0
+          && <>; {clients.length === 1 ? 'client' : 'clients'} <bdi>{clients.join(', ')}</bdi></>}
       </Facts>
       <Steps rule={summary.rules[rule]} server={server} />
       <h3>The newest</h3>

@@ -46,8 +46,8 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
     missing.size > 0 && `${least}${count(missing.size, 'tool')} ${was(missing.size)} withheld`,
     changed > 0 && `${least}${count(changed, 'definition')} changed`,
     blocked > 0 && `${count(blocked, 'call')} ${was(blocked)} blocked`,
-    demoted > 0 &&
-      `${count(demoted, 'call')} ${was(demoted)} turned into ${demoted === 1 ? 'an error' : 'errors'}`,
+    demoted > 0
+      && `${count(demoted, 'call')} ${was(demoted)} turned into ${demoted === 1 ? 'an error' : 'errors'}`,
     others > 0 && `${count(others, 'other message')} ${was(others)} held back`,
   ].filter(part => part !== false)
   const held = heldIn(summary, server, range)

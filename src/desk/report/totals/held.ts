@@ -56,11 +56,11 @@ export class HeldGroups {
 
   #at([server = '', subject = '', verdict = '', rule = '', fault = '', path = '']: readonly string[]): Group {
     const ofTool = [server, subject, verdict, rule, fault]
-    return this.#existing([...ofTool, path]) ??
-      this.#made([...ofTool, path], [server, nameOf(...ofTool)]) ??
-      this.#existing([...ofTool, several]) ??
-      this.#made([...ofTool, several], [server]) ??
-      this.#groups.at(nameOf(server, several, verdict, rule, fault, several))
+    return this.#existing([...ofTool, path])
+      ?? this.#made([...ofTool, path], [server, nameOf(...ofTool)])
+      ?? this.#existing([...ofTool, several])
+      ?? this.#made([...ofTool, several], [server])
+      ?? this.#groups.at(nameOf(server, several, verdict, rule, fault, several))
   }
 
   #existing(parts: readonly string[]): Group | undefined {
@@ -196,4 +196,4 @@ const commandFor = ({ time, server, session }: LogRecord, places: readonly strin
 }
 
 /** A path for a shell. */
-const quoted = (path: string): string => `'${path.replaceAll("'", "'\\''")}'`
+const quoted = (path: string): string => `'${path.replaceAll('\'', '\'\\\'\'')}'`

@@ -36,8 +36,8 @@ export class Totals {
     const relevant = withoutRemovedAnnotations(record)
     const missing = verdict === 'block' ? relevant.findings.filter(isOfMissing(relevant)) : []
     // Where only elements of a list were blocked, the list itself was sent.
-    const isHeld = isStop(verdict) && !isNoise(record) && missing.length === 0 &&
-      (relevant === record || relevant.findings.length > 0)
+    const isHeld = isStop(verdict) && !isNoise(record) && missing.length === 0
+      && (relevant === record || relevant.findings.length > 0)
     this.#servers.at(name).take(relevant, verdict, isHeld)
     if (isHeld) this.#held.take(relevant, verdict, decisive(relevant.findings))
     if (session !== '') {

@@ -181,4 +181,3 @@ const record = (
     log.warn(messageOf(failure))
   }
 }
-

@@ -174,9 +174,9 @@ const upstreamOf = async (
   const connector = await ('url' in server
     ? remote(server, configuration, isAlone, parts, audit)
     : local(server, configuration.limits, (reason, hasStarted, lines) => {
-      log.warn(`${name}: ${reason}`)
-      health.ended(reason, hasStarted, lines)
-    }, message => log.warn(`${name}: ${message}`)))
+        log.warn(`${name}: ${reason}`)
+        health.ended(reason, hasStarted, lines)
+      }, message => log.warn(`${name}: ${message}`)))
   const witnesses = { audit, log, metrics, observe: telemetry.observe?.(place), witness: capture, health }
   return new Upstream({
     health: stateful(health, state),

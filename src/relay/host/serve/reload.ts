@@ -22,8 +22,8 @@ export const needRestart = (before: Configuration, after: Configuration): readon
     'audit.file': before.audit.file !== after.audit.file,
     'audit.targets': differ(before.audit.targets, after.audit.targets),
     'audit.onFailure': before.audit.onFailure !== after.audit.onFailure,
-    telemetry: differ(before.telemetry, after.telemetry) ||
-      differ([...before.telemetry.headers], [...after.telemetry.headers]),
+    telemetry: differ(before.telemetry, after.telemetry)
+      || differ([...before.telemetry.headers], [...after.telemetry.headers]),
   }).flatMap(([key, differs]) => (differs ? [key] : []))
 }
 

@@ -34,7 +34,7 @@ const oneOf = ofList('oneOf', schemas => (value, run, seen) => {
 }, { nonMonotonic: true })
 
 const not = ofSchema('not', schema => forAll((value, run) =>
-  !attempt(schema, value, run, undefined) || run.fail('must not fit the schema (not)')
+  !attempt(schema, value, run, undefined) || run.fail('must not fit the schema (not)'),
 ), { applies: 'here', nonMonotonic: true })
 
 const conditional = ofSchema('if', (condition, context) => {

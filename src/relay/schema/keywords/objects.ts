@@ -65,9 +65,9 @@ const hasAll = (
 ): boolean => {
   run.spend(members.length)
   return eachHolds(members, run, ({ name, of }) =>
-    of(object) !== undefined ||
+    of(object) !== undefined
     // Quoting a long name takes longer than everything else, so that it is done only for a report.
-    (run.collecting && run.fail(`must have the property ${quote(name)} (${keyword})`)))
+    || (run.collecting && run.fail(`must have the property ${quote(name)} (${keyword})`)))
 }
 
 /**

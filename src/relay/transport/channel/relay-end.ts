@@ -7,7 +7,6 @@ import { type Calls, Channel, type Message } from './calls.js'
 import { ChannelRequest, ChannelResponse, type OpenHead } from './exchange.js'
 import { type Kind, Wire } from './wire.js'
 
-
 interface RelayEndOptions {
   /** Answers a request, at once or later. */
   readonly serve: Backend['serve']

@@ -30,7 +30,7 @@ export const contextDigest = (
   const key = source === 'token'
     ? [shown]
     : Object.keys(headers).filter(identifiesClient).sort()
-      .map(name => [name, name === 'authorization' ? shown : headerText(headers[name])])
+        .map(name => [name, name === 'authorization' ? shown : headerText(headers[name])])
   return hash('sha256', JSON.stringify(key), 'base64url')
 }
 

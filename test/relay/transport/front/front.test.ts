@@ -70,7 +70,7 @@ t.test('an ambiguous framing of the body is refused', async t => {
   for (const [version, coding] of [['1.0', 'chunked'], ['1.1', 'gzip, chunked']] as const) {
     const { socket, reader } = await dial(t, port)
     socket.write(
-      `POST /mcp HTTP/${version}\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: ${coding}\r\n\r\n0\r\n\r\n`
+      `POST /mcp HTTP/${version}\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: ${coding}\r\n\r\n0\r\n\r\n`,
     )
     t.match(await reader.rest(), /^HTTP\/1\.1 400 [^]*\r\nconnection: close\r\n/, coding)
   }
@@ -238,7 +238,7 @@ for (const server of [
   const bytes = Buffer.from(body)
   const split = bytes.indexOf(Buffer.from('é')) + 1
   socket.write(
-    `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${bytes.length}\r\n\r\n`
+    `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${bytes.length}\r\n\r\n`,
   )
   socket.write(bytes.subarray(0, split), () => socket.write(bytes.subarray(split)))
   const told = await (await session(0)).until('frame')
@@ -409,7 +409,7 @@ t.test('a session that cannot be opened is answered with an error, and the front
   const front = frontWith({
     address: { host: '127.0.0.1', port: 0 }, limits,
     endpoints: new Map(
-      [['/mcp', { server: 'stdio' as const, open: () => { throw new Error('no such command: secret') } }]]
+      [['/mcp', { server: 'stdio' as const, open: () => { throw new Error('no such command: secret') } }]],
     ),
   })
   t.teardown(() => front.close(0))

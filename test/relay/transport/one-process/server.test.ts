@@ -16,7 +16,7 @@ const revision = '"io.modelcontextprotocol/protocolVersion":"2026-07-28"'
 const subscription = (id: string) => `"io.modelcontextprotocol/subscriptionId":${id}`
 const ask = (id: string, method = 'tools/call', token?: string) =>
   frameOf(
-    `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${revision}${token === undefined ? '' : `,"progressToken":${token}`}}}}`
+    `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${revision}${token === undefined ? '' : `,"progressToken":${token}`}}}}`,
   )
 const answer = (id: string, result = '{}') => `{"jsonrpc":"2.0","id":${id},"result":${result}}`
 const note = (method: string, params: string) =>
