@@ -93,7 +93,8 @@ export const openSession = (
   const recorder = record?.(options)
   const core = new Relay(options)
   const ofEra = {
-    server: name, isShared: stateless, newSessionId, outputSchemaOf: (tool: string) => core.outputSchemaOf(tool),
+    server: name, isShared: stateless, newSessionId,
+    outputSchemaOf: (tool: string) => core.outputSchemaOf(tool),
   }
   return new Session({
     client: eras === undefined ? client : translate(client, eras, ofEra),
