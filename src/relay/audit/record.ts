@@ -49,8 +49,8 @@ const maxToolNames = 300
  * @param now the wall clock
  */
 export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: Date): Line => {
-  const { bytes, client, error, event, findings, from, health, id, more, ms, peer, phase } = entry
-  const { reason, revision, server, serverInfo, serverMs, session, stderr, subject } = entry
+  const { bytes, client, clientRevision, error, event, findings, from, health, id, more, ms } = entry
+  const { peer, phase, reason, revision, server, serverInfo, serverMs, session, stderr, subject } = entry
   const { tool, tools, verdict } = entry
   const full = payloads === 'full'
   const name = full ? (text: string): string => wellFormed(cut(text)) : nameOf
@@ -59,6 +59,7 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
   return sealedLine({
     bytes: bytes && { request: bytes.request, response: bytes.response },
     client: client && { name: name(client.name), version: name(client.version) },
+    clientRevision: maybe(clientRevision),
     digest: payloads === 'none' ? undefined : digestsOf(entry),
     error, event: name(event), findings: findings.length === 0 ? findings : findingsOf(entry, payloads), from,
   }, [

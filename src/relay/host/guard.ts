@@ -138,6 +138,11 @@ export const openGuard = (
     rates: ruling.rates,
     count: ruling.count,
     minRevision: server.minRevision ?? configuration.minRevision,
+    eras: setup.translate && {
+      translate: setup.translate, limits,
+      began: (client, spoken) => log.info(`${server.name}: the client speaks ${client} and the server ${spoken}: ` +
+        'their messages are translated (docs/eras.md)'),
+    },
     intent,
     checker,
     observe,

@@ -141,10 +141,13 @@ export class Upstream {
 
   open(opening: NewSession): Promise<void> {
     const { guard, connector, sessionStarted, sessionEnded } = this.#options
-    const { kind, joined, peer, shared, agreed } = opening
+    const { kind, joined, peer, shared, agreed, newSessionId } = opening
     const session = openSession(
       guard, opening.transport, connector.connect(opening),
-      { stateless: kind === 'stateless', joined, peer, shared, agreed },
+      {
+        stateless: kind === 'stateless', joined, peer, shared, agreed,
+        ...(kind === 'upstream' && { newSessionId }),
+      },
     )
     this.#sessions.add(session)
     sessionStarted()
