@@ -79,6 +79,8 @@ export interface Connector {
   readonly kind: 'stdio' | 'http'
   /** Opens the server's side of a session. */
   connect(opening: NewSession): OpenServer
+  /** As `connect`, for a session that keeps the server's session itself, because its clients have none. */
+  connectAlone(opening: NewSession): OpenServer
   /** Whether the server can be reached. */
   ready(): Promise<boolean>
   /** Called after the last session. */

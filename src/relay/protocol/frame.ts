@@ -54,6 +54,8 @@ export interface Envelope {
   readonly response?: ResponseHead
   /** The lines of the SSE event's fields other than `data`, serialised after parsing. */
   readonly event?: string
+  /** Of an error of the relay: the server's request that the client did not get. */
+  readonly refused?: Request
   /** Of a request that is traced. */
   readonly trace?: Trace | undefined
 }

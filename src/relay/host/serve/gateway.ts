@@ -230,6 +230,7 @@ const local = (
   return {
     kind: 'stdio',
     connect: ({ kind }) => (kind === 'stateless' ? () => shared.connect() : make),
+    connectAlone: () => make,
     ready: () => Promise.resolve(canStart(commandLineOf(server)) && shared.isReady),
     close: () => shared.close(),
   }
@@ -240,11 +241,14 @@ const remote = async (
   server: RemoteServer, configuration: Configuration, isAlone: boolean,
   { credentials, log, metrics }: Parts, audit: Pick<Audit, 'write'>,
 ): Promise<Connector> => {
-  const [{ HttpUpstream }, { AuthorizedUpstream }, { GuardedUpstream }, { httpServer }] = await Promise.all([
+  const [
+    { HttpUpstream }, { AuthorizedUpstream }, { GuardedUpstream }, { httpServer }, { httpSession },
+  ] = await Promise.all([
     import('#relay/transport/upstream/pool.js'),
     import('#relay/transport/upstream/authorized.js'),
     import('#relay/transport/upstream/guarded.js'),
     import('#relay/transport/upstream/forward.js'),
+    import('#relay/transport/upstream/session/session.js'),
   ])
   const { limits } = configuration
   const logins = await loginsOf(server, configuration, message => log.warn(`${server.name}: ${message}`))
@@ -265,13 +269,19 @@ const remote = async (
       log.warn(messageOf(failure))
     }
   }
+  const guardedFor = ({ peer }: NewSession) => {
+    const asked = logins ? new AuthorizedUpstream(upstream, logins.of(peer.subject), true) : upstream
+    return new GuardedUpstream(asked, credentials, refused)
+  }
   return {
     kind: 'http',
-    connect: ({ peer }) => {
-      const asked = logins ? new AuthorizedUpstream(upstream, logins.of(peer.subject), true) : upstream
-      const guarded = new GuardedUpstream(asked, credentials, refused)
-      return inputSchemaOf =>
-        httpServer({ upstream: guarded, headers, limits, inputSchemaOf, cookiePath, passHeaders })
+    connect: opening => inputSchemaOf =>
+      httpServer({ upstream: guardedFor(opening), headers, limits, inputSchemaOf, cookiePath, passHeaders }),
+    connectAlone: opening => {
+      const shown = [...opening.headers].filter(([name]) => identifiesClient(name) && name !== 'mcp-session-id')
+      return inputSchemaOf => httpSession({
+        url, upstream: guardedFor(opening), headers: new Map([...shown, ...headers]), limits, inputSchemaOf,
+      })
     },
     ready: () => upstream.reachable(),
     close: async () => {

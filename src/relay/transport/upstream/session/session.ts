@@ -23,6 +23,8 @@ import {
 export interface HttpSessionOptions {
   readonly url: URL
   readonly tls?: HttpTls
+  /** The connections to the server, which others use as well: they are not closed with the session. */
+  readonly upstream?: HttpRequests
   /** Gets tokens, where the server asks for them. */
   readonly authorizer?: Authorizer | undefined
   /** The operator's headers, by lower-case name, for every request. */
@@ -71,8 +73,7 @@ class UpstreamSession extends HttpSide {
     super(options.stopMs)
     this.#options = options
     this.#limits = { ...options.limits, expected: key => this.#expected?.(stdioExchange, key) }
-    const { url, tls, authorizer } = options
-    const upstream = new HttpUpstream(url, tls)
+    const { url, tls, authorizer, upstream = new HttpUpstream(url, tls) } = options
     this.#upstream = authorizer ? new AuthorizedUpstream(upstream, authorizer) : upstream
     this.#stopWaiting = authorizer?.waiting(message => this.#tellWaiting(message))
     this.#handshake = new HttpHandshake(this.#upstream, options.headers, options.inputSchemaOf)
@@ -115,7 +116,7 @@ class UpstreamSession extends HttpSide {
   protected async finish(): Promise<void> {
     this.#end('the connection to the server was closed')
     await this.#handshake.leave(AbortSignal.timeout(this.stopMs))
-    await this.#upstream.close()
+    if (this.#options.upstream === undefined) await this.#upstream.close()
   }
 
   #end(reason: string): void {
