@@ -4,6 +4,9 @@ import {
   about, valuesOf, type Flags, type Given, type Rest, readSettings,
 } from '../flag.js'
 
+export const translateFlag =
+  { type: 'string', value: 'WHICH', choices: ['auto', 'both', 'off'], key: 'translate' } as const
+
 /** Flags that wrap, serve, inspect and lock share (docs/commands.md). */
 export const sharedFlags = {
   ...about('Server', {
@@ -77,6 +80,7 @@ export const relayFlags = {
   }),
   ...about('Requests', {
     'request-timeout': { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'limits.requestMs' },
+    translate: translateFlag,
     grace: { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'sessions.graceMs' },
   }),
 } as const

@@ -49,7 +49,7 @@ const maxToolNames = 300
  * @param now the wall clock
  */
 export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: Date): Line => {
-  const { bytes, called, client, error, event, findings, from, health, id, more, ms, peer, phase } = entry
+  const { bytes, called, client, clientRevision, error, event, findings, from, health, id, more, ms, peer, phase } = entry
   const { reason, revision, server, serverMs, session, stderr, subject, tool, tools, verdict } = entry
   const full = payloads === 'full'
   const name = full ? (text: string): string => wellFormed(cut(text)) : nameOf
@@ -76,6 +76,7 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
   return sealedLine({
     bytes: bytes && { request: bytes.request, response: bytes.response },
     client: client && { name: name(client.name), version: name(client.version) },
+    clientRevision: maybe(clientRevision),
     digest: payloads === 'none' ? undefined : digestsOf(entry),
     error, event: name(event), findings: findings.map(found), from,
   }, [

@@ -116,6 +116,7 @@ const merged = async (
     admin: admin === undefined ? base.admin : readAddress(admin, ['admin']),
     sessions: { ...base.sessions, ...written.sessions },
     minRevision: written.minRevision ?? base.minRevision,
+    translate: written.translate ?? base.translate,
     clients,
     state,
   })

@@ -13,7 +13,7 @@ import { ListenStreams } from './listen-streams.js'
 import { discovered, legacyRequest, made, modernResult, objectOf, renamed, textIn } from './modern-frames.js'
 import { type OpenCall, OpenCalls } from './open-calls.js'
 import { ParkedCalls, subjectOf } from './parked-calls.js'
-import type { EraAction, EraEvent, EraOptions, Translator } from './stage.js'
+import { type EraAction, type EraEvent, type EraOptions, OwnExchange, type Translator } from './translator.js'
 
 /**
  * unknown: nothing was said yet. asking: `server/discover` was sent, and shows the server's era. opening:
@@ -60,8 +60,6 @@ export class ModernClient implements Translator {
   readonly #streams: ListenStreams
   /** The level of log messages that the server was told. */
   #level: string | undefined
-  /** Exchanges of ours towards the relay. */
-  readonly #ours = new WeakSet<Exchange>()
 
   constructor(options: EraOptions) {
     this.#options = options
@@ -92,10 +90,10 @@ export class ModernClient implements Translator {
     const actions: EraAction[] = (this.#actions = [])
     if (event.from === 'client') this.#fromClient(event.event)
     else if (event.from === 'timer') this.#fired(event.timer)
+    else if (event.from === 'refusal') this.#parked.asked(event.exchange, event.request, undefined)
     else if (event.type === 'frame') this.#fromRelay(event.exchange, event.frame)
-    else if (event.type === 'refused') this.#parked.asked(event.exchange, event.request, undefined)
     else if (event.type === 'hand') actions.push({ type: 'hand', event: event.event })
-    else if (!this.#ours.has(event.exchange)) this.#complete(event.exchange)
+    else if (!(event.exchange instanceof OwnExchange)) this.#complete(event.exchange)
     return actions
   }
 
@@ -258,10 +256,7 @@ export class ModernClient implements Translator {
   /** Over HTTP each call has an exchange of ours, so that what comes in its HTTP response is known as its own. */
   #exchangeFor(exchange: Exchange): Exchange {
     if (exchange === stdioExchange) return exchange
-    const { context } = exchange
-    const own = { name: `era-${++this.#last}`, ...(context !== undefined && { context }) }
-    this.#ours.add(own)
-    return own
+    return new OwnExchange(`era-${++this.#last}`, exchange.context)
   }
 
   /** Tells the server the most verbose level that an open call asks for, and goes on when it was told. */
@@ -297,7 +292,7 @@ export class ModernClient implements Translator {
         own(frame)
       } else if (call !== undefined) this.#answered(call, frame)
       // The refusal of what was no message. Other responses are late: their calls were cancelled.
-      else if (frame.relayMade === true && !this.#ours.has(exchange)) this.#send(exchange, frame)
+      else if (frame.relayMade === true && !(exchange instanceof OwnExchange)) this.#send(exchange, frame)
     }
   }
 
@@ -390,7 +385,7 @@ export class ModernClient implements Translator {
   #finish(call: OpenCall): void {
     this.#calls.delete(call)
     this.#parked.ended(call)
-    if (this.#ours.has(call.exchange)) this.#report({ type: 'exchange-ended', exchange: call.exchange })
+    if (call.exchange instanceof OwnExchange) this.#report({ type: 'exchange-ended', exchange: call.exchange })
   }
 
   /** 2026-07-28 has no streams of GET. */

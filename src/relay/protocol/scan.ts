@@ -230,6 +230,10 @@ export const slice = (frame: Frame, path: Path): Buffer | undefined => {
   return below(bytes, afterSpace(bytes, 0), undefined, path, 0)
 }
 
+/** The same in a JSON text that is no frame. */
+export const sliceOf = (bytes: Buffer, path: Path): Buffer | undefined =>
+  below(bytes, afterSpace(bytes, 0), undefined, path, 0)
+
 const below = (
   bytes: Buffer, from: number, to: number | undefined, path: Path, depth: number,
 ): Buffer | undefined => {

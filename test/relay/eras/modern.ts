@@ -1,6 +1,6 @@
 import { type Exchange, stdioExchange } from '#relay/core/event.js'
 import { ModernClient } from '#relay/eras/modern-client.js'
-import type { EraEvent } from '#relay/eras/stage.js'
+import type { EraEvent } from '#relay/eras/translator.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 
@@ -51,7 +51,9 @@ export class Bench {
 
   constructor() {
     this.translator =
-      new ModernClient({ server: 'old', limits, newId: () => `made-${++this.#ids}`, isShared: false })
+      new ModernClient({
+        server: 'old', limits, newId: () => `made-${++this.#ids}`, isShared: false, outputSchemaOf: () => undefined,
+      })
   }
 
   client(message: Message, exchange: Exchange = stdioExchange): this {
@@ -65,7 +67,7 @@ export class Bench {
   /** The relay refused a request of the server. */
   refused(message: Message, exchange: Exchange = stdioExchange): this {
     const { message: request } = frameOf(message)
-    return request.kind === 'request' ? this.#handle({ from: 'relay', type: 'refused', exchange, request }) : this
+    return request.kind === 'request' ? this.#handle({ from: 'refusal', exchange, request }) : this
   }
 
   leaves(exchange: Exchange): this {

@@ -195,7 +195,7 @@ class HttpServer extends HttpSide {
     const { headers: operatorHeaders, inputSchemaOf } = this.#options
     if (request === undefined || frame.relayMade === true)
       return borrowedHeaders(request?.headers ?? new Map(), frame, inputSchemaOf, operatorHeaders)
-    return request.body === frame.bytes
+    return request.body === frame.bytes && frame.envelope?.translatedFrom === undefined
       ? forwardedHeaders(request.headers, frame.envelope?.trace, operatorHeaders)
       : changedHeaders(request.headers, frame, inputSchemaOf, operatorHeaders)
   }

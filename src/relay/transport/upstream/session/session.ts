@@ -23,7 +23,7 @@ import {
 export interface HttpSessionOptions {
   readonly url: URL
   readonly tls?: HttpTls
-  /** The connections to the server, which others use as well: they are not closed with the session. */
+  /** Connections to the server that others use as well: they have its tokens, and are not closed with the session. */
   readonly upstream?: HttpRequests
   /** Gets tokens, where the server asks for them. */
   readonly authorizer?: Authorizer | undefined
@@ -73,8 +73,9 @@ class UpstreamSession extends HttpSide {
     super(options.stopMs)
     this.#options = options
     this.#limits = { ...options.limits, expected: key => this.#expected?.(stdioExchange, key) }
-    const { url, tls, authorizer, upstream = new HttpUpstream(url, tls) } = options
-    this.#upstream = authorizer ? new AuthorizedUpstream(upstream, authorizer) : upstream
+    const { url, tls, authorizer } = options
+    const connect = () => new HttpUpstream(url, tls)
+    this.#upstream = options.upstream ?? (authorizer ? new AuthorizedUpstream(connect(), authorizer) : connect())
     this.#stopWaiting = authorizer?.waiting(message => this.#tellWaiting(message))
     this.#handshake = new HttpHandshake(this.#upstream, options.headers, options.inputSchemaOf)
     this.#responses = new HttpResponses({
