@@ -237,7 +237,7 @@ class World {
 
   #client({ exchange, message }: Sent): void {
     if (message.method !== undefined) return this.#judge(this.#new, 'ServerNotification', message)
-    const of = this.#asked.find(one => one.exchange === exchange && one.id === message.id && one.answers === 0)
+    const of = this.#asked.findLast(one => one.exchange === exchange && one.id === message.id && one.answers === 0)
     if (of === undefined) return void this.faults.push(`answers nobody: ${JSON.stringify(message)}`)
     of.answers++
     of.isOver = true
