@@ -13,7 +13,7 @@ import { ListenStreams } from './listen-streams.js'
 import { discovered, legacyRequest, made, modernResult, objectOf, renamed, textIn } from './modern-frames.js'
 import { type OpenCall, OpenCalls } from './open-calls.js'
 import { ParkedCalls, subjectOf } from './parked-calls.js'
-import { type EraAction, type EraEvent, type EraOptions, OwnExchange, type Translator } from './translator.js'
+import type { EraAction, EraEvent, EraOptions, Translator } from './translator.js'
 
 /**
  * unknown: nothing was said yet. asking: `server/discover` was sent, and shows the server's era. opening:
@@ -93,7 +93,7 @@ export class ModernClient implements Translator {
     else if (event.from === 'refusal') this.#parked.asked(event.exchange, event.request, undefined)
     else if (event.type === 'frame') this.#fromRelay(event.exchange, event.frame)
     else if (event.type === 'hand') actions.push({ type: 'hand', event: event.event })
-    else if (!(event.exchange instanceof OwnExchange)) this.#complete(event.exchange)
+    else if (!(event.exchange instanceof CallExchange)) this.#complete(event.exchange)
     return actions
   }
 
@@ -256,7 +256,7 @@ export class ModernClient implements Translator {
   /** Over HTTP each call has an exchange of ours, so that what comes in its HTTP response is known as its own. */
   #exchangeFor(exchange: Exchange): Exchange {
     if (exchange === stdioExchange) return exchange
-    return new OwnExchange(`era-${++this.#last}`, exchange.context)
+    return new CallExchange(`era-${++this.#last}`, exchange.context)
   }
 
   /** Tells the server the most verbose level that an open call asks for, and goes on when it was told. */
@@ -292,7 +292,7 @@ export class ModernClient implements Translator {
         own(frame)
       } else if (call !== undefined) this.#answered(call, frame)
       // The refusal of what was no message. Other responses are late: their calls were cancelled.
-      else if (frame.relayMade === true && !(exchange instanceof OwnExchange)) this.#send(exchange, frame)
+      else if (frame.relayMade === true && !(exchange instanceof CallExchange)) this.#send(exchange, frame)
     }
   }
 
@@ -385,7 +385,7 @@ export class ModernClient implements Translator {
   #finish(call: OpenCall): void {
     this.#calls.delete(call)
     this.#parked.ended(call)
-    if (call.exchange instanceof OwnExchange) this.#report({ type: 'exchange-ended', exchange: call.exchange })
+    if (call.exchange instanceof CallExchange) this.#report({ type: 'exchange-ended', exchange: call.exchange })
   }
 
   /** 2026-07-28 has no streams of GET. */
@@ -438,6 +438,11 @@ export class ModernClient implements Translator {
   #complete(exchange: Exchange): void {
     this.#actions.push({ type: 'complete', exchange })
   }
+}
+
+/** The exchange of one call over HTTP, towards the relay. */
+class CallExchange implements Exchange {
+  constructor(readonly name: string, readonly context: string | undefined) {}
 }
 
 const tokenPath = ['params', '_meta', 'progressToken']
