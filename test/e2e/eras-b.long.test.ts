@@ -98,8 +98,6 @@ const steps: Readonly<Record<string, (peer: Peer) => Promise<unknown>>> = {
   'progress': async ({ t, call }) => {
     const seen: number[] = []
     await call('progress', {}, { onprogress: ({ progress }: { progress: number }) => void seen.push(progress) })
-    // The client may resolve the call before it handles what came before.
-    await until(() => seen.length === 3)
     t.same(seen, [1, 2, 3])
   },
   'cancellation reaches the tool': async ({ t, call }) => {
