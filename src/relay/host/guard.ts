@@ -14,6 +14,7 @@ import { loadChecker } from '#relay/session/checks.js'
 import { ServerHealth } from '#relay/session/health.js'
 import type { Recorder } from '#relay/session/hooks.js'
 import type { Guard } from '#relay/session/open.js'
+import { quote } from '#relay/protocol/quote.js'
 import { byteValidatorFailures } from '#relay/protocol/read-fast.js'
 import type { Metrics } from '#relay/telemetry/metrics.js'
 import type { RelaySettings } from './settings.js'
@@ -142,6 +143,8 @@ export const openGuard = (
       translate: setup.translate, limits,
       began: (client, spoken) => log.info(`${server.name}: the client speaks ${client} and the server ${spoken}: ` +
         'their messages are translated (docs/eras.md)'),
+      leftOut: tool => log.warn(`${server.name}: ${quote(tool)} runs as a task only, which the client's revision ` +
+        'does not have: it is left out of the list'),
     },
     intent,
     checker,

@@ -54,6 +54,8 @@ export interface Envelope {
   readonly response?: ResponseHead
   /** The lines of the SSE event's fields other than `data`, serialised after parsing. */
   readonly event?: string
+  /** Of an error of the relay: the server's request that the client did not get. */
+  readonly refused?: Request
   /** The client's revision, of a message that the relay has translated from it. */
   readonly translatedFrom?: string | undefined
   /** Of a request that is traced. */

@@ -11,7 +11,8 @@ import { type Connector, Upstream, Upstreams } from '../upstreams.js'
 import type { FrameLimits } from '#relay/protocol/frame.js'
 import type { Metrics } from '#relay/telemetry/metrics.js'
 import { connectionTo, http } from '#relay/telemetry/place.js'
-import { Endpoints, type Refused } from '#relay/transport/front/front.js'
+import { identifiesClient } from '#relay/transport/front/credentials.js'
+import { Endpoints, type NewSession, type Refused } from '#relay/transport/front/front.js'
 import { canStart } from '#relay/transport/process/spawn.js'
 import { machine } from '#relay/transport/machine.js'
 import type { Credentials } from '#relay/transport/upstream/guarded.js'
@@ -230,6 +231,7 @@ const local = (
   return {
     kind: 'stdio',
     connect: ({ kind }) => (kind === 'stateless' ? () => shared.connect() : make),
+    connectAlone: () => make,
     ready: () => Promise.resolve(canStart(commandLineOf(server)) && shared.isReady),
     close: () => shared.close(),
   }
@@ -240,11 +242,14 @@ const remote = async (
   server: RemoteServer, configuration: Configuration, isAlone: boolean,
   { credentials, log, metrics }: Parts, audit: Pick<Audit, 'write'>,
 ): Promise<Connector> => {
-  const [{ HttpUpstream }, { AuthorizedUpstream }, { GuardedUpstream }, { httpServer }] = await Promise.all([
+  const [
+    { HttpUpstream }, { AuthorizedUpstream }, { GuardedUpstream }, { httpServer }, { httpSession },
+  ] = await Promise.all([
     import('#relay/transport/upstream/pool.js'),
     import('#relay/transport/upstream/authorized.js'),
     import('#relay/transport/upstream/guarded.js'),
     import('#relay/transport/upstream/forward.js'),
+    import('#relay/transport/upstream/session/session.js'),
   ])
   const { limits } = configuration
   const logins = await loginsOf(server, configuration, message => log.warn(`${server.name}: ${message}`))
@@ -265,13 +270,19 @@ const remote = async (
       log.warn(messageOf(failure))
     }
   }
+  const guardedFor = ({ peer }: NewSession) => {
+    const asked = logins ? new AuthorizedUpstream(upstream, logins.of(peer.subject), true) : upstream
+    return new GuardedUpstream(asked, credentials, refused)
+  }
   return {
     kind: 'http',
-    connect: ({ peer }) => {
-      const asked = logins ? new AuthorizedUpstream(upstream, logins.of(peer.subject), true) : upstream
-      const guarded = new GuardedUpstream(asked, credentials, refused)
-      return inputSchemaOf =>
-        httpServer({ upstream: guarded, headers, limits, inputSchemaOf, cookiePath, passHeaders })
+    connect: opening => inputSchemaOf =>
+      httpServer({ upstream: guardedFor(opening), headers, limits, inputSchemaOf, cookiePath, passHeaders }),
+    connectAlone: opening => {
+      const shown = [...opening.headers].filter(([name]) => identifiesClient(name) && name !== 'mcp-session-id')
+      return inputSchemaOf => httpSession({
+        url, upstream: guardedFor(opening), headers: new Map([...shown, ...headers]), limits, inputSchemaOf,
+      })
     },
     ready: () => upstream.reachable(),
     close: async () => {

@@ -23,6 +23,8 @@ import {
 export interface HttpSessionOptions {
   readonly url: URL
   readonly tls?: HttpTls
+  /** Connections to the server that others use as well: they have its tokens, and are not closed with the session. */
+  readonly upstream?: HttpRequests
   /** Gets tokens, where the server asks for them. */
   readonly authorizer?: Authorizer | undefined
   /** The operator's headers, by lower-case name, for every request. */
@@ -74,8 +76,8 @@ class UpstreamSession extends HttpSide {
       ...options.limits, expected: (key, length) => this.#expected?.(stdioExchange, key, length),
     }
     const { url, tls, authorizer } = options
-    const upstream = new HttpUpstream(url, tls)
-    this.#upstream = authorizer ? new AuthorizedUpstream(upstream, authorizer) : upstream
+    const connect = () => new HttpUpstream(url, tls)
+    this.#upstream = options.upstream ?? (authorizer ? new AuthorizedUpstream(connect(), authorizer) : connect())
     this.#stopWaiting = authorizer?.waiting(message => this.#tellWaiting(message))
     this.#handshake = new HttpHandshake(this.#upstream, options.headers, options.inputSchemaOf)
     this.#responses = new HttpResponses({
@@ -117,7 +119,7 @@ class UpstreamSession extends HttpSide {
   protected async finish(): Promise<void> {
     this.#end('the connection to the server was closed')
     await this.#handshake.leave(AbortSignal.timeout(this.stopMs))
-    await this.#upstream.close()
+    if (this.#options.upstream === undefined) await this.#upstream.close()
   }
 
   #end(reason: string): void {
