@@ -3,7 +3,7 @@ import {
   toolsFlags, uiFlags,
 } from './flags/audit.js'
 import type { Flags, Given, Rest } from './flag.js'
-import { readFlags, readTarget, relayFlags, serveFlags } from './flags/relay.js'
+import { readFlags, readTarget, serveFlags, wrapFlags } from './flags/relay.js'
 import { inspectFlags, readInspectFlags, readInspectTarget, saved } from './flags/inspect.js'
 import {
   installFlags, readInstallFlags, readRelaxFlags, readUninstallFlags, relaxFlags, uninstallFlags,
@@ -50,16 +50,24 @@ const noWords = { words: { least: 0, most: 0 }, server: false } as const
 export const commands: readonly Command[] = [
   {
     name: 'wrap',
-    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]'],
+    usage: [
+      '[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]',
+      '[options] --config FILE --merge',
+    ],
     describe: 'stand between a stdio client and one server: the drop-in for a desktop client\'s "command"',
     examples: [
       'wrap -- npx -y @modelcontextprotocol/server-filesystem /data',
       'wrap --header \'Authorization=Bearer ${env:TOKEN}\' https://mcp.example.com/mcp',
     ],
-    flags: relayFlags,
+    flags: wrapFlags,
     ...oneServer,
-    run: async (given, rest) =>
-      (await import('#relay/host/wrap.js')).wrap(readFlags(relayFlags, given), readTarget(rest)),
+    run: async (given, rest) => {
+      const settings = readFlags(wrapFlags, given)
+      if (given.get('merge') !== true) {
+        return (await import('#relay/host/wrap.js')).wrap(settings, readTarget(rest))
+      }
+      return (await import('#relay/host/merge/wrapped.js')).wrapMerged(settings, readTarget(rest))
+    },
   },
   {
     name: 'serve',

@@ -23,9 +23,17 @@ export const isId = (value: Json | undefined): value is Id =>
 /** The key of an id that we write. */
 export const written = (id: Id): IdKey => JSON.stringify(id)
 
-/** A response of ours. @param key the id as spelt; `null` if none could be read (JSON-RPC 2.0, section 5) */
+/**
+ * A response of ours.
+ * @param key the id as spelt; `null` if none could be read (JSON-RPC 2.0, section 5)
+ * @param value or its JSON text
+ */
 export const responseBytes = (key: IdKey, member: 'result' | 'error', value: object): Buffer =>
-  Buffer.from(`{"jsonrpc":"2.0","id":${key},"${member}":${JSON.stringify(value)}}`)
+  Buffer.concat([
+    Buffer.from(`{"jsonrpc":"2.0","id":${key},"${member}":`),
+    Buffer.isBuffer(value) ? value : Buffer.from(JSON.stringify(value)), closing,
+  ])
+const closing = Buffer.from('}')
 
 /** The key of an id's JSON text. @returns undefined for a text that is not an id: `01`, `1.`, `null` */
 export const readKey = (text: string): IdKey | undefined => {

@@ -22,6 +22,8 @@ import {
 
 export interface HttpSessionOptions {
   readonly url: URL
+  /** Where requests go; undefined: to a pool of connections of its own. */
+  readonly upstream?: HttpRequests | undefined
   readonly tls?: HttpTls
   /** Gets tokens, where the server asks for them. */
   readonly authorizer?: Authorizer | undefined
@@ -71,9 +73,8 @@ class UpstreamSession extends HttpSide {
     super(options.stopMs)
     this.#options = options
     this.#limits = { ...options.limits, expected: key => this.#expected?.(stdioExchange, key) }
-    const { url, tls, authorizer } = options
-    const upstream = new HttpUpstream(url, tls)
-    this.#upstream = authorizer ? new AuthorizedUpstream(upstream, authorizer) : upstream
+    const { authorizer } = options
+    this.#upstream = options.upstream ?? ownUpstream(options)
     this.#stopWaiting = authorizer?.waiting(message => this.#tellWaiting(message))
     this.#handshake = new HttpHandshake(this.#upstream, options.headers, options.inputSchemaOf)
     this.#responses = new HttpResponses({
@@ -298,6 +299,11 @@ class UpstreamSession extends HttpSide {
   #report(event: TransportEvent): void {
     if (!this.#closing.signal.aborted) this.#onEvent(event)
   }
+}
+
+const ownUpstream = ({ url, tls, authorizer }: HttpSessionOptions): HttpRequests => {
+  const upstream = new HttpUpstream(url, tls)
+  return authorizer ? new AuthorizedUpstream(upstream, authorizer) : upstream
 }
 
 const secondsPerProgress = 5
