@@ -191,15 +191,14 @@ export class Lists {
   ): void {
     if (!leg.has(kinds[kind].capability)) return take({ pages: [], rest: undefined, ttlMs: Infinity })
     const id = `${kind} ${leg.name}`
-    const known = cursor === undefined ? this.#walks.get(id) : undefined
-    if (known !== undefined) {
-      // Nobody waits again for a server that is late already; its answer will be a change of the list.
-      const waited = this.#host.now() - known.startedAt
-      if (waited >= this.#host.options.listMs) {
-        return take({ missing: `it has not listed for ${inSeconds(waited)} s` })
-      }
-      if (!asking.isModern && !known.isStale) return void known.done.push(take)
+    // Nobody waits again for a server that is late with any list; its answer will be a change of the list.
+    const since = Math.min(...allKinds.map(one => this.#walks.get(`${one} ${leg.name}`)?.startedAt ?? Infinity))
+    const waited = this.#host.now() - since
+    if (waited >= this.#host.options.listMs) {
+      return take({ missing: `it has not listed for ${inSeconds(waited)} s` })
     }
+    const known = cursor === undefined ? this.#walks.get(id) : undefined
+    if (known !== undefined && !asking.isModern && !known.isStale) return void known.done.push(take)
     const walk: Walk = { startedAt: this.#host.now(), isStale: false, done: [take] }
     if (cursor === undefined) this.#walks.set(id, walk)
     this.#page(kind, leg, asking, cursor, [], new Set(), outcome => {
