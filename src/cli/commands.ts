@@ -139,6 +139,10 @@ export const commands: readonly Command[] = [
     ...noWords,
     run: async (given, rest) => {
       const flags = readInstallFlags(given, rest)
+      if (flags.merge) {
+        const [{ installMerged }, own] = await Promise.all([import('#desk/install/merge.js'), import('./context.js')])
+        return installMerged(flags, own.thisContext())
+      }
       const [{ install }, { check }, { thisContext }] = await Promise.all([
         import('#desk/install/command.js'), import('#desk/install/check.js'), import('./context.js'),
       ])
