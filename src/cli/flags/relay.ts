@@ -85,6 +85,13 @@ export const relayFlags = {
   }),
 } as const
 
+export const wrapFlags = {
+  ...relayFlags,
+  ...about('Server', {
+    merge: { type: 'boolean', describe: 'all servers of the file as one (docs/merge.md)' },
+  }),
+} as const
+
 export const serveFlags = {
   ...relayFlags,
   ...about('Clients', {

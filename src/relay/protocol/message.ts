@@ -28,8 +28,13 @@ export const written = (id: Id): IdKey => JSON.stringify(id)
  * @param key the id as spelt; `null` if none could be read (JSON-RPC 2.0, section 5)
  * @param value or its JSON text
  */
-export const responseBytes = (key: IdKey, member: 'result' | 'error', value: object | string): Buffer =>
-  Buffer.from(`{"jsonrpc":"2.0","id":${key},"${member}":${isString(value) ? value : JSON.stringify(value)}}`)
+export const responseBytes = (
+  key: IdKey, member: 'result' | 'error', value: object | string | Buffer,
+): Buffer => Buffer.concat([
+  Buffer.from(`{"jsonrpc":"2.0","id":${key},"${member}":`),
+  Buffer.isBuffer(value) ? value : Buffer.from(isString(value) ? value : JSON.stringify(value)), closing,
+])
+const closing = Buffer.from('}')
 
 /** A request of ours. @param params JSON text */
 export const requestBytes = (key: IdKey, method: string, params = '{}'): Buffer =>

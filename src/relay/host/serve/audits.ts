@@ -14,7 +14,11 @@ import { realTimers, type Timers } from '#relay/transport/timers.js'
 /** Descriptor of the standard output, which `serve` does not use otherwise. */
 const standardOutput = 1
 
-type AuditsOptions = Pick<AuditOptions, 'followers' | 'failed'> & { readonly log: Log }
+type AuditsOptions = Pick<AuditOptions, 'followers' | 'failed'> & {
+  readonly log: Log
+  /** Descriptor of the standard stream that is spare (that of `serve`). */
+  readonly stream?: number
+}
 
 /**
  * The audit logs of a gateway: one for all servers when the operator names a file, else one for each. Each is
