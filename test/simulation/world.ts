@@ -120,6 +120,13 @@ export abstract class World {
     this.violations.push({ invariant, text: `${text} (step ${this.steps.length}${this.isResting ? ', at rest' : ''})` })
   }
 
+  /** When all is stopped, nothing is left. */
+  protected checkNothingLeft(): void {
+    for (const { owner, at } of this.clock.timers)
+      if (owner.isRunning) this.violate('nothing left', `a timer of ${owner.name} runs, until ${at}`)
+    if (processLedger.kept !== 0) this.violate('nothing left', `${processLedger.kept} bytes count that nobody keeps`)
+  }
+
   /** Nothing of this history may reach the next one. */
   async close(): Promise<void> {
     for (let round = 0; round < 20 && this.clock.hasImmediates; round++) {

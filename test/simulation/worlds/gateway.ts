@@ -109,6 +109,7 @@ export class Gateway extends World {
       spawnGroup: ({ command }: { command: readonly string[] }) =>
         this.processes.start(command[1] ?? '').process,
       signalGroup: (pid: number, signal: NodeJS.Signals | 0) => this.processes.signal(pid, signal),
+      groups: () => this.clock.owner.groups,
       spawnRelay: () => this.relays.start(),
       httpServer: (url: URL) => this.upstreamOf(url.hostname.split('.')[0] ?? '').upstream(url),
     })
@@ -241,6 +242,7 @@ export class Gateway extends World {
     await this.rest(20_000)
     if (this.processes.running.length > 0)
       this.violate('zero', `${this.processes.running.length} processes run when all is stopped`)
+    if (!this.relays.hasFailed) this.checkNothingLeft()
   }
 
   #checkAnswers(): void {
@@ -324,6 +326,6 @@ export class Gateway extends World {
   override async close(): Promise<void> {
     await super.close()
     for (const name of Object.keys(machine)) Reflect.deleteProperty(machine, name)
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.removeAllListeners(signal)
+    this.relays.close()
   }
 }
