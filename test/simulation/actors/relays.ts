@@ -67,9 +67,14 @@ export class RelayProcesses implements Actor {
       for (const upstream of this.#world.upstreams.values()) upstream.cut(relay.owner)
       for (const asked of this.#world.book.asked.values()) if (!asked.isAnswered) asked.isLoose = true
     }
+    const how = signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`
+    const tell = () => this.#world.clock.as(this.#world.main, () => relay.told.forEach(gone => gone(how)))
+    // What it has written is read before its end is known.
+    if (relay.near.destroyed) tell()
+    else relay.near.once('close', tell)
+    relay.near.peer?.destroy()
     this.#world.clock.as(this.#world.main, () => {
-      relay.near.destroy()
-      for (const gone of relay.told) gone(signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`)
+      while (relay.near.isDue) relay.near.deliver()
     })
   }
 
