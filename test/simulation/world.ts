@@ -93,6 +93,9 @@ export abstract class World {
   /** Whether the program has yet to see that a connection of the client is broken. */
   isBreaking?(client: string): boolean
 
+  /** Whether a client still reads this stream. */
+  isRead?(stream: string): boolean
+
   /** @param near of this owner, @param far of that one */
   connect(
     name: string, near: readonly [Owner, Kind], far: readonly [Owner, Kind], address?: string,

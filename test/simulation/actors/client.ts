@@ -263,6 +263,7 @@ export class ClientActor implements Actor {
     this.book.dismissQuestions(this.name)
     // What was sent to a connection that breaks is lost.
     this.book.dismiss(`/${this.name}`)
+    this.book.dismissLogs(this.name)
     this.#broken.push(one.http)
     if (one.asked) {
       one.asked.isLoose = true

@@ -201,6 +201,10 @@ export class Gateway extends World {
       one.name === client && (one.isBreaking || (one.hasLeft && this.relays.isBehind)))
   }
 
+  override isRead(stream: string): boolean {
+    return this.clients.some(({ open }) => open.some(({ name }) => name === stream))
+  }
+
   sessionsLast(client: ClientActor): boolean {
     return this.operator?.hasChangedServers !== true && !this.relays.hasFailed
       && !this.manners.dies && !client.kind.isModern
