@@ -181,7 +181,8 @@ export class Gateway extends World {
     if (this.settings.servers.get(server) === 'http') {
       if (authorization.endsWith('forged')) return
       asked.tools = this.upstreamOf(server).tools
-      asked.session = client.session?.id ?? `${isModern ? 'modern' : 'legacy'} ${authorization}`
+      // The server's own id, without what binds it to its client.
+      asked.session = client.session?.id.replace(/\.[^.]*$/, '') ?? `${isModern ? 'modern' : 'legacy'} ${authorization}`
       return
     }
     const begun = isModern ? undefined : client.session?.begun
