@@ -66,8 +66,8 @@ export const commands: readonly Command[] = [
     flags: relayFlags,
     ...oneServer,
     run: async (given, rest) => {
-      const read = async () => [readFlags(relayFlags, given), readTarget(rest)] as const
-      const [flags, target] = await read().catch(tellClient)
+      const read = Promise.resolve().then(() => [readFlags(relayFlags, given), readTarget(rest)] as const)
+      const [flags, target] = await read.catch(tellClient)
       return (await import('#relay/host/wrap.js')).wrap(flags, target)
     },
   },
