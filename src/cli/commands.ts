@@ -4,7 +4,7 @@ import {
 } from './flags/audit.js'
 import { badUsage } from '#relay/base/errors.js'
 import type { Flags, Given, Rest } from './flag.js'
-import { readFlags, readTarget, relayFlags, serveFlags } from './flags/relay.js'
+import { readFlags, readTarget, serveFlags, wrapFlags } from './flags/relay.js'
 import { inspectFlags, readInspectFlags, readInspectTarget, saved } from './flags/inspect.js'
 import {
   installFlags, readInstallFlags, readRelaxFlags, readUninstallFlags, relaxFlags, uninstallFlags,
@@ -57,18 +57,22 @@ const noWords = { words: { least: 0, most: 0 }, server: false } as const
 export const commands: readonly Command[] = [
   {
     name: 'wrap',
-    usage: ['[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]'],
+    usage: [
+      '[options] [--] COMMAND [ARG...]', '[options] URL', '[options] --config FILE [--server NAME]',
+      '[options] --config FILE --merge',
+    ],
     describe: 'stand between a stdio client and one server: the drop-in for a desktop client\'s "command"',
     examples: [
       'wrap -- npx -y @modelcontextprotocol/server-filesystem /data',
       'wrap --header \'Authorization=Bearer ${env:TOKEN}\' https://mcp.example.com/mcp',
     ],
-    flags: relayFlags,
+    flags: wrapFlags,
     ...oneServer,
     run: async (given, rest) => {
-      const read = Promise.resolve().then(() => [readFlags(relayFlags, given), readTarget(rest)] as const)
-      const [flags, target] = await read.catch(tellClient)
-      return (await import('#relay/host/wrap.js')).wrap(flags, target)
+      const read = Promise.resolve().then(() => [readFlags(wrapFlags, given), readTarget(rest)] as const)
+      const [settings, target] = await read.catch(tellClient)
+      if (given.get('merge') !== true) return (await import('#relay/host/wrap.js')).wrap(settings, target)
+      return (await import('#relay/host/merge/wrapped.js')).wrapMerged(settings, target)
     },
   },
   {
@@ -141,6 +145,10 @@ export const commands: readonly Command[] = [
     ...noWords,
     run: async (given, rest) => {
       const flags = readInstallFlags(given, rest)
+      if (flags.merge) {
+        const [{ installMerged }, own] = await Promise.all([import('#desk/install/merge.js'), import('./context.js')])
+        return installMerged(flags, own.thisContext())
+      }
       const [{ install }, { check }, { thisContext }] = await Promise.all([
         import('#desk/install/command.js'), import('#desk/install/check.js'), import('./context.js'),
       ])

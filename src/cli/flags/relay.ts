@@ -4,6 +4,9 @@ import {
   about, valuesOf, type Flags, type Given, type Rest, readSettings,
 } from '../flag.js'
 
+export const translateFlag =
+  { type: 'string', value: 'WHICH', choices: ['auto', 'both', 'off'], key: 'translate' } as const
+
 /** Flags that wrap, serve, inspect and lock share (docs/commands.md). */
 export const sharedFlags = {
   ...about('Server', {
@@ -77,7 +80,15 @@ export const relayFlags = {
   }),
   ...about('Requests', {
     'request-timeout': { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'limits.requestMs' },
+    translate: translateFlag,
     grace: { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'sessions.graceMs' },
+  }),
+} as const
+
+export const wrapFlags = {
+  ...relayFlags,
+  ...about('Server', {
+    merge: { type: 'boolean', describe: 'all servers of the file as one (docs/merge.md)' },
   }),
 } as const
 

@@ -277,11 +277,13 @@ const isSchemaMismatch = ({ kind }: SchemaProblem): boolean => kind === 'mismatc
 
 /** Compares `Mcp-Param-*` headers, which repeat arguments that the input schema names, with the call. */
 const headerMismatchOf = ({ called, request, terms }: PendingRequest): string | undefined => {
-  const headers = request?.frame.envelope?.headers
+  // The headers of a translated call are made from its body later.
+  const { headers, translatedFrom } = request?.frame.envelope ?? {}
   const schema = called?.tool?.inputSchemas[0]
   if (
     request === undefined
     || headers === undefined
+    || translatedFrom !== undefined
     || schema === undefined
     || !traitsOf(terms.revision).modern
   )

@@ -2,6 +2,7 @@ import { openLog } from '#relay/audit/log.js'
 import { openAudit } from '#relay/audit/sink.js'
 import type { RemoteServer } from '#relay/config/configuration.js'
 import { CustomsError } from '#relay/base/errors.js'
+import { optimizeLater } from '#relay/base/tier-up.js'
 import { type Guard, openSession } from '#relay/session/open.js'
 import type { Session } from '#relay/session/session.js'
 import { standardOutput } from '#relay/base/platform/standard-output.js'
@@ -31,6 +32,7 @@ import { processOf, tlsOf } from './server/upstream.js'
  * @returns the exit code of the server's process; 0 for a remote server
  */
 export const wrap = async (flags: RelaySettings, target: Target, watching?: Witness): Promise<number> => {
+  optimizeLater()
   const { session, lifetime, server } = await prepare(flags, target, watching)
     .catch(async (reason: unknown) => (await import('./not-started.js')).answerInitialize(reason))
   await run(session, lifetime)

@@ -1,4 +1,4 @@
-import type { Usage } from '#relay/audit/log-file.js'
+import type { Usage } from '#relay/audit/output.js'
 import type { Health } from '#relay/core/event.js'
 import type { Action, Verdict } from '#relay/core/findings.js'
 import type { RuleName } from '#relay/core/rule.js'

@@ -29,8 +29,8 @@ export interface FrontSettings extends Partial<Omit<GateOptions, 'host'>> {
   readonly site?: Site | undefined
 }
 
-/** Answers the admitted requests. Relay processes need Node's own request and response. */
-export type FrontBackend = Backend<IncomingMessage, ServerResponse>
+/** Answers the admitted requests. */
+export type FrontBackend = Backend
 
 export interface HttpFrontOptions extends FrontSettings {
   readonly address: ListenAddress
