@@ -48,7 +48,7 @@ export const causesOf = (summary: Summary, server: string | undefined, range: Ra
     .reduce((sum, { times }) => sum + times, 0)
   return [
     ...offers.map(row => ofOffer(summary, row, callsOf(row))),
-    ...inRange(summary.health, server, range).map(row => ofHealth(row)),
+    ...inRange(summary.health, server, range).map(row => ofHealth(row, summary)),
     ...ofHeld(summary, held.filter(row => !isOfWithheld(row))),
   ].sort((a, b) =>
     Number(a.isResolved) - Number(b.isResolved) || Number(b.isBad) - Number(a.isBad)
@@ -101,21 +101,25 @@ const accept = ({ places }: Summary): readonly string[] => [
   'If you do not know why it changed, ask its author, or remove the server',
 ]
 
-const ofHealth = (row: HealthRow & { readonly times: number }): Cause => ({
+const ofHealth = (row: HealthRow & { readonly times: number }, { places }: Summary): Cause => ({
   key: `${row.server} health`, danger: 'down', server: row.server, name: row.server,
   state: row.isDown ? 'is down' : 'failed, and answers again', times: count(row.times, 'failure'),
   why: [row.reason, ...row.stderr.slice(-1).map(line => `Its last words: ${line}`)],
   fault: row.isDown ? 'server' : undefined, changes: [], before: undefined, values: [],
-  next: stepsFor(row), report: undefined,
+  next: stepsFor(row, places.length === 0), report: undefined,
   first: row.first, last: row.last, isResolved: !row.isDown, isBad: row.isDown,
 })
 
 /** What the reader can do about a server that failed. */
-export const stepsFor = ({ health, isDown, isProcess, stderr }: HealthRow): readonly string[] => [
-  ...(!isDown ? ['Nothing, unless it happens again']
-    : !isProcess ? ['Check its address, and whether it runs: the next request tries it again']
-        : stderr.length === 0 ? ['Restart the client, which starts its servers again']
-          : ['Check what its last words name, and its settings; then restart the client, which starts it again']),
+const stepsFor = (
+  { health, isDown, isProcess, stderr }: HealthRow, isGateway: boolean,
+): readonly string[] => [
+  !isDown
+    ? 'Nothing, unless it happens again'
+    : isProcess
+      ? (stderr.length === 0 ? '' : 'Check what its last words name, and its settings. ') +
+        (isGateway ? 'The next session starts it again' : 'Restart the client, which starts its servers again')
+      : 'Check its address, and whether it runs: the next request tries it again',
   ...(health === 'exit' || health === 'refusal'
     ? [`See what it does by itself: \`mcp-customs inspect ${isProcess ? 'COMMAND' : 'URL'}\``] : []),
   ...(health === 'silence' ? ['See whether it still runs, or raise `limits.requestMs`'] : []),

@@ -122,7 +122,8 @@ t.test('a new tool is no changed one, and a remote server is not restarted', t =
   t.match(causesIn([list('s-1', 0, [], [added])]), [{ danger: 'held', state: /is a new tool that you have not/ }])
   const refused = { ...died, health: 'refusal' as const, stderr: undefined }
   t.match(causesIn([refused]), [{ next: [/Check its address/, /inspect URL`/] }])
-  t.match(causesIn([died]), [{ next: [/restart the client/, /inspect COMMAND`/] }])
+  t.match(causesIn([died]), [{ next: [/Restart the client/, /inspect COMMAND`/] }])
+  t.match(causesIn([died], []), [{ next: [/The next session starts it again/] }], 'of a gateway')
   t.end()
 })
 
