@@ -396,7 +396,7 @@ t.test('an unknown option is named in the error', t => {
     ['an option', { polcy: 'strict' }, /^no option "polcy"; did you mean "policy"\?$/],
     [
       'an option that is like nothing', { xxxxxxxxxx: 1 },
-      /^no option "xxxxxxxxxx" \(policy, rules, trusted, tools, limits, server, onRecord, checker\)$/,
+      /^no option "xxxxxxxxxx" \(policy, rules, trusted, tools, limits, server, onRecord, checker, translate\)$/,
     ],
     ['an option of prototypes', { constructor: {} }, /^no option "constructor"/],
     [

@@ -45,7 +45,7 @@ const showFlags = {
   session: pattern('of this session'),
   last: {
     type: 'string', value: 'NUMBER',
-    describe: 'only the last so many (with --follow: 10 before those that come, unless --since is given)',
+    describe: 'the number of newest records to show (with --follow: 10, unless --since is given)',
   },
   follow: {
     type: 'boolean', short: 'f',

@@ -1,7 +1,9 @@
 import type { LoginSettings } from '#relay/auth/client/settings.js'
 import type { ClientPatterns, NamePatterns, ToolSetting } from '#relay/core/options.js'
 import type { Revision } from '#relay/protocol/revisions/index.js'
+import type { Translate } from '#relay/eras/index.js'
 import { readAddress, type Address, type SocketAddress } from './address.js'
+import type { MergeConfiguration } from './merge.js'
 import { defaults } from './generated/defaults.js'
 import type * as Written from './generated/types.js'
 import type { BasePolicy, Rules } from './policy.js'
@@ -45,6 +47,8 @@ export interface Configuration {
   readonly lock: LockSetting | undefined
   /** In the order of the file. */
   readonly servers: ReadonlyMap<string, ServerConfiguration>
+  /** Undefined: no endpoint of several servers. */
+  readonly merge: MergeConfiguration | undefined
   /**
    * Bearer tokens, one of which a client must send, unless it has a token of `issuer` or `facade`. Without
    * all three, any client may connect.
@@ -72,6 +76,7 @@ export interface Configuration {
   readonly sessions: SessionLimits
   /** The oldest revision that clients and servers may speak; undefined: any. */
   readonly minRevision: Revision | undefined
+  readonly translate: Translate
   /** Patterns of tools' names for the clients of every server. */
   readonly clients: readonly ClientPatterns[]
   /** What replicas share; undefined: nothing. */
@@ -100,6 +105,7 @@ interface AnyServer {
   readonly names?: NamePatterns | undefined
   /** Over the configuration's. */
   readonly minRevision?: Revision | undefined
+  readonly translate?: Translate | undefined
   readonly lock: LockSetting | undefined
   /** Scopes that a token needs for this server. */
   readonly scopes?: readonly string[] | undefined
@@ -238,6 +244,7 @@ export const usual: Configuration = {
   trust: [],
   lock: undefined,
   servers: new Map(),
+  merge: undefined,
   tokens: [],
   issuer: undefined,
   facade: undefined,
@@ -249,6 +256,7 @@ export const usual: Configuration = {
   admin: undefined,
   sessions: defaultSessionLimits,
   minRevision: undefined,
+  translate: 'auto',
   clients: [],
   state: undefined,
 }

@@ -39,12 +39,12 @@ export class Records {
   ): void {
     this.start(terms)
     const { server, session, peer } = this.#options
-    const { client, revision } = terms
+    const { client, revision, clientRevision } = terms
     const { verdict = 'pass', kept = [], more = 0 } = findings ?? {}
     this.#output.emit({
       type: 'audit',
       entry: {
-        server, session, client, revision, verdict, findings: named(kept, response),
+        server, session, client, revision, clientRevision, verdict, findings: named(kept, response),
         more: more || undefined, subject: peer?.subject, ...entry,
       },
     })
@@ -96,6 +96,7 @@ export class Records {
       session,
       client: terms.client,
       revision: terms.revision,
+      clientRevision: terms.clientRevision,
       tool: called?.name,
       tools: sent?.message.kind === 'result' ? request.tools : undefined,
       serverInfo: method === 'tools/list' ? this.#serverInfo : undefined,

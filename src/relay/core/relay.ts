@@ -108,6 +108,12 @@ export class Relay {
     return found === 'absent' ? undefined : found?.inputSchemas[0]
   }
 
+  /** The newest output schema that the server declared for a tool. */
+  outputSchemaOf(tool: string) {
+    const found = this.#lists.catalog.lookupLast(tool)
+    return found === 'absent' ? undefined : found?.outputSchemas[0]
+  }
+
   /** The schema that the structured content of the response to a call will be checked by. */
   outputSchemaFor(exchange: Exchange, key: IdKey) {
     return this.#responses.results.outputSchemaFor(this.#requests.pending.find(exchange, key)?.called)

@@ -69,11 +69,12 @@ t.test('the long form has every field of the record', t => {
       'the server\'s)',
     '      → Report it to the author of the server: Return what the outputSchema declares, or declare ' +
       'what is returned',
+    '      → More: mcp-customs explain result/schema',
     '    result/text: The tool\'s answer says one thing in its text and another in its structured data.',
     '      → Report it to the author of the server: Write the text from the same data as ' +
       'structuredContent',
-    '      → To let it pass where your policy stops it: --rule result/text=log; to hear no more of it: ' +
-      '--rule result/text=off',
+    '      → To let it pass under any policy: --rule result/text=log; to ignore it: --rule result/text=off',
+    '      → More: mcp-customs explain result/text',
     '    audit.ndjson:7 (record 1)',
   ])
   t.end()

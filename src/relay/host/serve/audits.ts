@@ -1,7 +1,8 @@
-import type { Usage } from '#relay/audit/log-file.js'
+import type { Audit, AuditOptions, Follower } from '#relay/audit/audit.js'
+import type { Usage } from '#relay/audit/output.js'
 import type { Log } from '#relay/audit/log.js'
 import { beginning, nextLine } from '#relay/audit/record.js'
-import { type Audit, type AuditOptions, type Follower, openAudit } from '#relay/audit/sink.js'
+import { openAudit } from '#relay/audit/sink.js'
 import type { AuditConfiguration } from '#relay/config/configuration.js'
 import { messageOf } from '#relay/base/errors.js'
 import { quote } from '#relay/protocol/quote.js'
@@ -13,7 +14,11 @@ import { realTimers, type Timers } from '#relay/transport/timers.js'
 /** Descriptor of the standard output, which `serve` does not use otherwise. */
 const standardOutput = 1
 
-type AuditsOptions = Pick<AuditOptions, 'followers' | 'failed'> & { readonly log: Log }
+type AuditsOptions = Pick<AuditOptions, 'followers' | 'failed'> & {
+  readonly log: Log
+  /** Descriptor of the standard stream that is spare (that of `serve`). */
+  readonly stream?: number
+}
 
 /**
  * The audit logs of a gateway: one for all servers when the operator names a file, else one for each. Each is

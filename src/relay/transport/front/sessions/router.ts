@@ -22,6 +22,8 @@ export interface Endpoint {
    * forwarded.
    */
   readonly server: 'stdio' | 'http'
+  /** It stands for several servers, which may list by any of a client's headers. */
+  readonly isMerged?: true
   /** The server gets the Authorization header of clients. */
   readonly passesAuthorization?: boolean
   /** The scopes that a token needs for this endpoint. */
@@ -62,6 +64,8 @@ export interface NewSession {
   readonly agreed?: JsonObject | undefined
   /** The client that began the session. */
   readonly peer: Peer
+  /** Makes a session id for the client, where the server does not. */
+  readonly newSessionId: () => string
   /** The headers of the session's first request, without credentials that were meant for this relay. */
   readonly headers: ReadonlyMap<string, string>
 }
@@ -299,7 +303,7 @@ export class SessionRouter {
   }
 
   get #contextSource(): ContextSource {
-    if (!this.isStdio) return 'headers'
+    if (!this.isStdio || this.#endpoint.isMerged) return 'headers'
     return this.#settings().ownAuthorization ? 'token' : 'none'
   }
 
@@ -355,6 +359,7 @@ export class SessionRouter {
         shared,
         agreed: joined?.agreed,
         peer: arrival.peer,
+        newSessionId,
         headers: this.headersFor(arrival),
       })
       void Promise.all([session.closed, ended]).then(place)
