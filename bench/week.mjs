@@ -1,5 +1,5 @@
 // Simulates the week of a desktop user: eight servers behind `install --lock`, and 500 calls. Three servers are official packages, five come
-// by `npx NAME@latest` from a registry of this script's own. One is careless: it declares an integer and returns null. At the second start of the client one of those has a new version that describes a
+// by `npx NAME@latest` from a registry of this script's own. One is careless: it declares an integer and returns null, which strict clients refuse. At the second start of the client one of those has a new version that describes a
 // tool otherwise, at the third one has a new version with another tool, at the fourth one crashes. Whenever a tool is gone, or a server does not
 // start, the user runs the command that was shown. Prints what happened; the exit code is 1 where something is not as users need it.
 // After `npm run build`: node bench/week.mjs [FOLDER] [CALLS (500)]
@@ -93,7 +93,8 @@ writeFileSync(config, JSON.stringify({ mcpServers: {
 const cli = fileURLToPath(new URL('../dist/cli.js', import.meta.url))
 /** Runs mcp-customs as the user. It must not block: the registry answers meanwhile. */
 const run = words => new Promise(done => {
-  const child = spawn(words[0], words.slice(1), { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  // In a folder of its own: a package that the working directory has is another one than the registry's.
+  const child = spawn(words[0], words.slice(1), { env, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', bytes => (stdout += bytes))
   child.stderr.on('data', bytes => (stderr += bytes))
@@ -120,7 +121,7 @@ const wanted = new Map(servers.map(name => [name, new Set(asks[name].map(([tool]
 const session = async (name, day, number) => {
   const { command, args, env: own } = JSON.parse(readFileSync(config, 'utf8')).mcpServers[name]
   const crash = name === 'mail' && day === 4
-  const transport = new StdioClientTransport({ command, args, env: { ...env, ...own, ...(crash && { WEEK_CRASH: '1' }) }, stderr: 'pipe' })
+  const transport = new StdioClientTransport({ command, args, env: { ...env, ...own, ...(crash && { WEEK_CRASH: '1' }) }, cwd: folder, stderr: 'pipe' })
   let stderr = ''
   transport.stderr.on('data', bytes => (stderr += bytes))
   const client = new Client({ name: 'Claude Desktop', version: '1' })
@@ -134,8 +135,6 @@ const session = async (name, day, number) => {
   }
   const { tools } = await client.listTools({}, { timeout: 600_000 })
   const names = new Set(tools.map(tool => tool.name))
-  // A result that was withheld says which command lets the tool work.
-  let withheld
   for (let made = 0; made < number; made += 1) {
     const [tool, given] = asks[name][made % asks[name].length]
     if (!names.has(tool)) continue
@@ -144,16 +143,15 @@ const session = async (name, day, number) => {
     if (answer.error !== undefined) {
       count.errors.push(`${name}.${tool}, day ${day}: ${answer.error.message}`)
       if (/ended|exit/.test(answer.error.message)) { count.crash = `${answer.error.message}`; break }
-    } else if (answer.isError === true && /mcp-customs relax /.test(answer.content[0]?.text)) { withheld = answer.content[0].text; break }
-    else if (JSON.stringify(answer._meta ?? {}).includes('mcp-customs') || answer.isError === true) count.blocked.push(`${name}.${tool}, day ${day}: ${answer.content[0]?.text}`)
+    } else if (JSON.stringify(answer._meta ?? {}).includes('mcp-customs') || answer.isError === true) count.blocked.push(`${name}.${tool}, day ${day}: ${answer.content[0]?.text}`)
     else count.good += 1
   }
   await client.close().catch(() => undefined)
-  return { missing: [...wanted.get(name)].filter(tool => !names.has(tool)), names, withheld }
+  return { missing: [...wanted.get(name)].filter(tool => !names.has(tool)), names }
 }
 
 /** The command that the user is shown, and runs. */
-const shownCommand = text => (/\b(lock --(?:client|config|server) [^\n(]+)/.exec(text) ?? /mcp-customs (relax [\w-]+ [\w-]+)/.exec(text))?.[1].trim()
+const shownCommand = text => /\b(lock --(?:client|config|server) [^\n(]+)/.exec(text)?.[1].trim()
 
 for (let day = 1; day <= days; day += 1) {
   if (day === 2) publish('week-notes', '1.1.0', second.notes)
@@ -166,14 +164,14 @@ for (let day = 1; day <= days; day += 1) {
   await Promise.all([1, 2].map(async () => {
     for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) results.set(name, await session(name, day, each + (name === 'files' ? extra : 0)))
   }))
-  for (const [name, { refusal, missing = [], withheld }] of results) {
-    const told = refusal ?? withheld ?? ''
+  for (const [name, { refusal, missing = [] }] of results) {
+    const told = refusal ?? ''
     const offered = day >= 3 && name === 'tasks' && !count.questions.some(({ server }) => server === name)
-    if (refusal === undefined && withheld === undefined && missing.length === 0 && !offered) continue
+    if (refusal === undefined && missing.length === 0 && !offered) continue
     // The user looks what is wrong, and finds the command.
     const { stdout } = await run([process.execPath, cli, 'tools', name])
     const command = shownCommand(told) ?? shownCommand(stdout)
-    const { code, stderr } = command === undefined ? { code: undefined, stderr: '' } : await run([process.execPath, cli, ...command.split(/\s+/), '--yes', ...(command.startsWith('lock') ? ['--timeout', '300'] : [])])
+    const { code, stderr } = command === undefined ? { code: undefined, stderr: '' } : await run([process.execPath, cli, ...command.split(/\s+/), '--yes', '--timeout', '300'])
     count.questions.push({ server: name, day, missing, command, code, ...(code !== 0 && { stderr }), shown: told || stdout.trim() })
   }
   console.log(`day ${day}: ${count.calls} calls, ${count.questions.length} questions`)
@@ -186,7 +184,7 @@ const records = logs.flatMap(file => readFileSync(file, 'utf8').trimEnd().split(
 const bytes = logs.reduce((sum, file) => sum + statSync(file).size, 0)
 const health = records.filter(({ event }) => event === 'server/health').map(({ server, health, reason, stderr = [] }) => `${server}: ${health}, ${reason}; ${stderr.join(' ')}`)
 const heldBack = records.filter(({ verdict }) => verdict === 'block' || verdict === 'demote')
-const innocent = heldBack.filter(({ event, server, findings }) => server !== 'shop' && !(event === 'tools/list' && ['notes', 'tasks'].includes(server) && findings.every(({ rule }) => rule === 'tool/drift' || rule === 'tool/annotations')))
+const innocent = heldBack.filter(({ event, server, findings }) => !(event === 'tools/list' && ['notes', 'tasks'].includes(server) && findings.every(({ rule }) => rule === 'tool/drift' || rule === 'tool/annotations')))
 console.log(JSON.stringify({ ...count, health, heldBack: heldBack.length, innocent, logs: { files: logs.length, bytes } }, undefined, 2))
 const page = join(folder, 'report.html')
 const reported = await run([process.execPath, cli, 'audit', 'report', '-o', page])
@@ -196,7 +194,8 @@ const verdicts = [
   [`${calls} calls`, count.calls >= Number(calls) * 0.97],
   ['no server died without a word', count.silentlyDead.length === 0 && health.some(text => text.startsWith('mail: exit')) && count.crash !== ''],
   ['at most three questions, each answered by one command that was shown', count.questions.length <= 3 && count.questions.every(({ code }) => code === 0)],
-  ['both changes and the careless result were held back, and taken after the question', ['notes', 'tasks', 'shop'].every(name => count.questions.some(({ server }) => server === name))],
+  ['both changes were held back, and taken after the question', ['notes', 'tasks'].every(name => count.questions.some(({ server }) => server === name))],
+  ['the results of the careless server reach the client, which would refuse them', records.some(({ event, server, verdict }) => event === 'tools/call' && server === 'shop' && verdict === 'mend')],
   ['nothing innocent was blocked', innocent.length === 0 && count.blocked.length === 0 && count.errors.length <= 1],
   ['the logs stay far below 1 GB', bytes < 20_000_000],
 ]

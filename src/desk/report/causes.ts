@@ -49,7 +49,9 @@ export const causesOf = (summary: Summary, server: string | undefined, range: Ra
   return [
     ...offers.map(row => ofOffer(summary, row, callsOf(row))),
     ...inRange(summary.health, server, range).map(row => ofHealth(row, summary)),
-    ...ofHeld(summary, held.filter(row => !isOfWithheld(row))),
+    ...ofHeld(summary, [
+      ...held.filter(row => !isOfWithheld(row)), ...inRange(summary.refused.rows, server, range),
+    ]),
   ].sort((a, b) =>
     Number(a.isResolved) - Number(b.isResolved) || Number(b.isBad) - Number(a.isBad)
     || byDanger(a.danger, b.danger) || b.last - a.last)
@@ -141,14 +143,15 @@ const ofHeld = (
       : fault === 'client' ? 'was called wrongly'
         : rule === 'result/unchecked' ? 'could not be checked'
           : rule.startsWith('result/') ? 'did not return what it declares' : 'returned what cannot be passed on'
-    const became = verdict === 'demote' ? 'clients get an error beside the text' : 'blocked'
+    const became = verdict === 'log' ? 'strict clients refuse it'
+      : verdict === 'demote' ? 'clients get an error beside the text' : 'blocked'
     const isCall = !subject.includes('/')
     const state = isCall ? `${did}: ${became}` : 'was blocked'
-    const isWorse = before !== undefined && (before.isBlocked || verdict === 'demote')
+    const isWorse = before !== undefined && (before.isBlocked || verdict !== 'block')
     causes.set(key, {
       key, calls, server, name, fault, isResolved,
       danger: before === undefined || byDanger(row.danger, before.danger) < 0 ? row.danger : before.danger,
-      state: isWorse ? before.state : state, isBlocked: before?.isBlocked === true || verdict !== 'demote',
+      state: isWorse ? before.state : state, isBlocked: before?.isBlocked === true || verdict === 'block',
       times: `in ${count(calls, isCall ? 'call' : 'message')}`,
       why: [...new Set([...before?.why ?? [], means ?? newest.reason])],
       changes: [], before: undefined,
