@@ -9,8 +9,9 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import {
-  type CallToolResult, CreateMessageRequestSchema, ElicitRequestSchema, EmptyResultSchema, ListRootsRequestSchema,
-  LoggingMessageNotificationSchema, ResourceUpdatedNotificationSchema, ToolListChangedNotificationSchema,
+  type CallToolResult, CreateMessageRequestSchema, ElicitRequestSchema, EmptyResultSchema,
+  ListRootsRequestSchema, LoggingMessageNotificationSchema, ResourceUpdatedNotificationSchema,
+  ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
 import { auditOf, cli, scratch } from './bridge.js'
@@ -71,10 +72,13 @@ const steps: Readonly<Record<string, (peer: Peer) => Promise<void>>> = {
     const { tools, ...rest } = await client.listTools()
     t.same(rest, {}, 'nothing of the other revision')
     t.equal(tools.length, 17)
-    t.ok(tools.every(({ outputSchema }) => outputSchema === undefined || outputSchema.type === 'object'))
+    t.match(tools.find(({ name }) => name === 'array'), { outputSchema: { type: 'object' } })
   },
   'a call': async ({ t, call }) => {
     t.same(await call('echo', { text: 'hi' }), { content: [{ type: 'text', text: 'hi' }] })
+  },
+  'a call with arguments that nobody declared': async ({ t, call }) => {
+    t.equal(textOf(await call('echo', { text: 'hi', more: { n: [1.5, null] } })), 'hi')
   },
   'an error of a tool': async ({ t, call }) => void t.equal((await call('fail')).isError, true),
   'an unknown tool': async ({ t, call }) => void t.equal(await codeOf(call('none')), -32602),
@@ -116,9 +120,8 @@ const steps: Readonly<Record<string, (peer: Peer) => Promise<void>>> = {
   },
   'cancellation reaches the tool': async ({ t, call }) => {
     const controller = new AbortController()
-    const slow = codeOf(call('slow', {}, { signal: controller.signal }))
-    await call('echo', { text: 'meanwhile' })
-    controller.abort()
+    const onprogress = () => controller.abort()
+    const slow = codeOf(call('slow', {}, { signal: controller.signal, onprogress }))
     t.not(await slow, 'no error')
     await until(async () => textOf(await call('cancelled')) === '1')
   },
@@ -167,7 +170,6 @@ const steps: Readonly<Record<string, (peer: Peer) => Promise<void>>> = {
   'an unknown method': async ({ t, client }) => {
     t.equal(await codeOf(client.request({ method: 'no/such' }, EmptyResultSchema)), -32601)
   },
-  'the record names both revisions': () => Promise.resolve(),
 }
 
 const peerOf = (t: Test, transport: Transport): Peer => {

@@ -101,8 +101,10 @@ export class LegacySession {
         return true
       }
       case 'result':
+        // A result without a request goes nowhere.
+        this.#out.answered(exchange, frame, message.key)
+        return true
       case 'error':
-        return this.#out.answered(exchange, frame, message.key)
       case 'page':
         return this.#out.answered(exchange, frame, message.key)
       case 'unusable':

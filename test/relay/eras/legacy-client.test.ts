@@ -68,6 +68,7 @@ t.test('a server that does not answer server/discover leaves the client its refu
   t.same(play.got(), [])
   play.fire('discover')
   t.match(play.got(), [{ id: 0, error: { code: -32601 } }])
+  t.match(play.taken().at(-1), { method: 'notifications/cancelled' })
   t.end()
 })
 

@@ -83,7 +83,6 @@ const read = ({ exchange, frame }: { exchange: Exchange; frame: { readonly bytes
   delete message.jsonrpc
   return { exchange, message }
 }
-}
 
 const passed = (event: EraEvent): EraAction => {
   if (event.from === 'client') return { type: 'report', event: event.event }
