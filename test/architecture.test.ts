@@ -98,6 +98,7 @@ const desk: Readonly<Record<string, readonly string[]>> = {
   'desk/login': ['desk/terminal'],
   'desk/report': ['desk/terminal'],
   'desk/audit': ['desk/terminal', 'desk/report'],
+  'desk/explain': ['desk/terminal'],
 }
 
 const mayImport = (room: string, target: string): boolean => {
@@ -181,7 +182,8 @@ const parsers = new Map([
   ['desk/inspect/saved.ts', 'the operator reads where their file is wrong'],
   ['library/options.ts', 'a copy of what the caller gave'],
   ['relay/transport/channel/front-end.ts', 'what a relay process says of itself and of heads'],
-  ['relay/transport/channel/relay-end.ts', 'what the front wrote of heads'],
+  ['relay/transport/channel/served.ts', 'what the other process wrote of heads'],
+  ['relay/transport/channel/asks.ts', 'what the other process wrote of heads'],
 ])
 
 t.test('one reader gives JSON its meaning', t => {

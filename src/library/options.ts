@@ -1,10 +1,11 @@
 import { suggestion } from '#relay/config/check.js'
 import { defaultLimits, limitBounds, type Limits } from '#relay/config/configuration.js'
 import { notFor } from '#relay/config/policy.js'
+import type { Rules } from '#relay/config/generated/types.js'
 import type { ToolSetting } from '#relay/core/options.js'
-import { type Action, actions, type Policy } from '#relay/core/findings.js'
+import { actions, type Policy } from '#relay/core/findings.js'
 import {
-  actionsOf, isRuleName, type Preset, presetPolicy, presets, type RuleName, ruleNames,
+  actionsOf, isRuleName, type Preset, presetPolicy, presets, ruleNames,
 } from '#relay/rules/index.js'
 import { CustomsError } from '#relay/base/errors.js'
 import { isObject, type JsonObject } from '#relay/protocol/unmetered.js'
@@ -14,7 +15,7 @@ export interface JudgeOptions {
   /** Default: `standard`. */
   readonly policy?: Preset
   /** Actions that override the policy's. */
-  readonly rules?: Readonly<Partial<Record<RuleName, Action>>>
+  readonly rules?: Rules
   /** Believe the annotations of this server. Default: false. */
   readonly trusted?: boolean
   /** Settings of single tools, by name. */
@@ -66,7 +67,7 @@ export const readOptions = (given: JudgeOptions, own: Options): ReadOptions => {
   } = given
   return {
     server,
-    policy: readPolicy(policy, rules),
+    policy: readPolicy(policy, { ...rules }),
     trusted,
     tools: new Map(Object.entries(tools).map(([name, tool]) => [name, readTool(name, tool)])),
     limits: readLimits(limits),

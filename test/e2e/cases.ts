@@ -20,7 +20,7 @@ export type Act =
 export type Expected =
   | string
   /** A JSON-RPC error of ours, to this id as it was spelled. */
-  | { readonly error: number; readonly id: string; readonly message?: string }
+  | { readonly error: number; readonly id: string; readonly message?: string | RegExp }
   /** A tool result of ours instead of the server's. */
   | { readonly refused: RuleName; readonly id: string; readonly tool: string; readonly path?: string }
   /** The server's result, turned into an error: these content blocks and our explanation. */

@@ -1,5 +1,5 @@
 import type { Verdict } from '#relay/core/findings.js'
-import type { LogRecord } from '#relay/audit/read/record.js'
+import { isNoise, type LogRecord } from '#relay/audit/read/record.js'
 
 /** Selects records: of each list, one entry has to match; an empty list matches all. */
 export interface Wanted {
@@ -26,7 +26,7 @@ export const filterFor = (wanted: Wanted): ((record: LogRecord) => boolean) => {
   return record =>
     record.time >= since
     && record.time < until
-    && (verdicts.length === 0 || verdicts.some(verdict => verdict === record.verdict))
+    && (verdicts.length === 0 || (verdicts.some(verdict => verdict === record.verdict) && !isNoise(record)))
     && (server === undefined || server(record.server))
     && (tool === undefined || (record.tool !== undefined && tool(record.tool)))
     && (session === undefined || session(record.session))

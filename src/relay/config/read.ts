@@ -15,6 +15,7 @@ import { keys } from './generated/keys.js'
 import type * as Written from './generated/types.js'
 import { readBasePolicy, readRules } from './policy-file.js'
 import { readClients, readHeaders, readLockSetting, readProfiles, readServer } from './server.js'
+import { readMerge } from './merge.js'
 import { fail, pathFrom, type Source } from './source.js'
 import { readTrust } from './trust.js'
 
@@ -67,6 +68,8 @@ const merged = async (
     ...base.servers,
     ...read.map(([name, server]) => [name, withClients(server, clients)] as const),
   ])
+  const merge = written.merge === undefined ? base.merge : readMerge(written.merge, [...servers.keys()])
+  if (merge && facade) return fail(['merge'], 'cannot be used with auth.facade: its users log in at one server')
   const state = written.state === undefined ? base.state : readState(written.state)
   refuseContradictions(written, { tokens, issuer, facade }, servers)
   return freeze({
@@ -80,6 +83,7 @@ const merged = async (
     trust: [...base.trust, ...readTrust(written.trust)],
     lock: readLockSetting(written.lock, source) ?? base.lock,
     servers,
+    merge,
     tokens,
     issuer,
     facade,

@@ -103,8 +103,8 @@ export class ClientRequests {
     this.tokens.gave(message.params)
     const terms = handshake.termsOf(message, frame.envelope)
     const request = new PendingRequest(exchange, frame, message, terms, output.now, findings)
-    // Another message may follow a refused handshake, in another revision.
-    if (message.method !== 'initialize') records.start(terms)
+    // Another message may follow a refused one of these, in another revision.
+    if (!showsEra(message.method)) records.start(terms)
     if (this.#gone !== undefined)
       return this.#reply(
         request, undefined, errorFrame(request, this.#gone.code, `mcp-customs: ${this.#gone.reason}`),
@@ -373,7 +373,7 @@ export class ClientRequests {
   ): void {
     const { records, output } = this.#core
     this.#close(request)
-    if (request.method === 'initialize' && sent.message.kind === 'result') records.start(request.terms)
+    if (showsEra(request.method) && sent.message.kind === 'result') records.start(request.terms)
     records.answered(request, arrived?.frame, sent)
     request.end()
     this.shared.remove(request, 'age')
@@ -424,6 +424,9 @@ export class ClientRequests {
     request.suspect = undefined
   }
 }
+
+/** A request whose answer shows the server's era. */
+const showsEra = (method: string): boolean => method === 'initialize' || method === 'server/discover'
 
 /** Whether the client waits for the response. */
 const isAwaited = ({ stage, method }: PendingRequest): boolean =>

@@ -11,6 +11,7 @@ import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { type Judged, mended, type Mending } from './mend.js'
+import { summary } from './refusal.js'
 import { operatorWords, withOwn, withWords } from './operator-words.js'
 import { grants, isDenied, type ToolSetting, settingOf } from './options.js'
 import type { ListedTool } from './rule.js'
@@ -41,6 +42,8 @@ export interface JudgedTool {
   /** The name for this client, where it is not the server's. */
   readonly shownName: string | undefined
   readonly isRemoved: boolean
+  /** Why it is removed, for the client that calls it all the same; undefined when it is not. */
+  readonly withheld: string | undefined
   /** The operator hides the tool, or the client's token lacks a scope. */
   readonly isHidden: boolean
   /** The list already has a tool with this name. */
@@ -148,6 +151,7 @@ export class ToolJudge {
         ]
     return {
       shown, shownName, isHidden, isRemoved, isRepeated: this.#facts.repeated,
+      withheld: isRemoved ? summary(found) : undefined,
       // The server's schema, where the operator's replaces it, is no part of `whole`.
       changes: hidesSchema ? changes && [...changes, { path: ['outputSchema'], remove: true }] : changes,
       checkedBy: before?.subject.schemas.some(({ kind }) => kind === 'schema') === true ? last?.value : shown,

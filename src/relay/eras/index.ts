@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { FrameLimits } from '#relay/protocol/frame.js'
 import type { Transport } from '#relay/transport/transport.js'
 import { legacyClient } from './legacy-client.js'
-import { type Began, translated } from './stage.js'
+import { ModernClient } from './modern-client.js'
+import { translated, type Told } from './stage.js'
 import type { EraOptions } from './translator.js'
 
 /**
@@ -11,16 +12,22 @@ import type { EraOptions } from './translator.js'
  */
 export type Translate = 'auto' | 'both' | 'off'
 
-export interface Eras {
+export interface Eras extends Partial<Told> {
   readonly translate: Translate
   readonly limits: FrameLimits
-  readonly began?: Began | undefined
 }
 
-/** The client's transport as a relay sees it that speaks the server's era. */
+/**
+ * The client's transport as a relay sees it that speaks the server's era. Modern clients that share a session are
+ * translated before it (`LegacySessions`): a legacy server needs sessions.
+ */
 export const translate = (
-  client: Transport, { translate, limits, began = () => {} }: Eras, options: Omit<EraOptions, 'limits' | 'newId'>,
+  client: Transport, { translate, limits, began = () => {}, leftOut = () => {} }: Eras,
+  options: Omit<EraOptions, 'limits' | 'newId'>,
 ): Transport => {
+  if (translate === 'off') return client
   const all: EraOptions = { ...options, limits, newId: randomUUID }
-  return translate === 'off' ? client : translated(client, legacyClient(all), began)
+  const told = { began, leftOut }
+  const isBoth = translate === 'both' && !options.isShared
+  return translated(isBoth ? translated(client, new ModernClient(all), told) : client, legacyClient(all), told)
 }

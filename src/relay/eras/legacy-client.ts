@@ -49,7 +49,7 @@ class LegacyClient implements Translator {
     const isHandled = this.#handle(event)
     const actions = this.#out.take()
     if (isHandled) return actions
-    return actions.length === 0 || event.from === 'timer' ? undefined : [...actions, passed(event)]
+    return actions.length === 0 || event.from === 'timer' || event.from === 'refusal' ? undefined : [...actions, passed(event)]
   }
 
   #handle(event: EraEvent): boolean {
@@ -65,6 +65,8 @@ class LegacyClient implements Translator {
         if (event.timer === timer) this.#giveUp()
         else this.#session?.timerFired(event.timer)
         return true
+      case 'refusal':
+        return false
       case 'relay':
         if (event.type === 'hand') return this.#handed(event.event)
         if (event.type === 'complete') return this.#completed(event.exchange)
@@ -172,7 +174,7 @@ class LegacyClient implements Translator {
 }
 
 /** The action by which an event takes its own way. */
-const passed = (event: Exclude<EraEvent, { readonly from: 'timer' }>): EraAction => {
+const passed = (event: Exclude<EraEvent, { readonly from: 'timer' | 'refusal' }>): EraAction => {
   if (event.from === 'client') return { type: 'report', event: event.event }
   if (event.type === 'hand') return { type: 'hand', event: event.event }
   if (event.type === 'complete') return { type: 'complete', exchange: event.exchange }

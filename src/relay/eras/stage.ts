@@ -1,6 +1,7 @@
 import { asError } from '#relay/base/errors.js'
 import type { Exchange, HttpEvent } from '#relay/core/event.js'
 import type { Frame } from '#relay/protocol/frame.js'
+import type { Request } from '#relay/protocol/json-rpc.js'
 import { realTimers } from '#relay/transport/timers.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 import type { EraAction, EraEvent, Translator } from './translator.js'
@@ -8,23 +9,30 @@ import type { EraAction, EraEvent, Translator } from './translator.js'
 /** Told when a translation begins, with the revisions of both sides. */
 export type Began = (client: string, server: string) => void
 
+/** What the operator and the records are told of a translation. */
+export interface Told {
+  readonly began: Began
+  /** A tool that cannot be translated is left out of the list. */
+  readonly leftOut: (tool: string) => void
+}
+
 /** The client's transport, as a relay that speaks the server's era sees it. */
-export const translated = (client: Transport, translator: Translator, began: Began): Transport =>
-  new Stage(client, translator, began)
+export const translated = (client: Transport, translator: Translator, told: Told): Transport =>
+  new Stage(client, translator, told)
 
 class Stage implements Transport {
   readonly #client: Transport
   readonly #translator: Translator
-  readonly #began: Began
+  readonly #told: Told
   #report: (event: TransportEvent) => void = () => {}
   readonly #timers = new Map<string, () => void>()
   /** Full exchanges of the client, with the relay's exchanges for which `send` or `hand` was false. */
   readonly #full = new Map<Exchange, Set<Exchange>>()
 
-  constructor(client: Transport, translator: Translator, began: Began) {
+  constructor(client: Transport, translator: Translator, told: Told) {
     this.#client = client
     this.#translator = translator
-    this.#began = began
+    this.#told = told
   }
 
   start(onEvent: (event: TransportEvent) => void): void {
@@ -50,6 +58,12 @@ class Stage implements Transport {
     const actions = this.#translator.handle({ from: 'relay', type: 'complete', exchange })
     if (actions === undefined) this.#client.complete?.(exchange)
     else this.#performFor(exchange, actions)
+  }
+
+  refused(exchange: Exchange, request: Request): void {
+    const actions = this.#translator.handle({ from: 'refusal', exchange, request })
+    if (actions !== undefined) this.#performFor(exchange, actions)
+    else this.#client.refused?.(exchange, request)
   }
 
   pause(exchange: Exchange): void {
@@ -115,8 +129,11 @@ class Stage implements Transport {
       case 'stop-timer':
         this.#stopTimer(action.timer)
         break
+      case 'left-out':
+        this.#told.leftOut(action.tool)
+        break
       case 'began':
-        this.#began(action.client, action.server)
+        this.#told.began(action.client, action.server)
         break
       default:
         action satisfies never

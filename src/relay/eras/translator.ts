@@ -1,6 +1,7 @@
 import type { Exchange, HttpEvent } from '#relay/core/event.js'
 import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
 import type { JsonObject } from '#relay/protocol/json.js'
+import type { Request } from '#relay/protocol/json-rpc.js'
 import type { TransportEvent } from '#relay/transport/transport.js'
 
 /**
@@ -19,6 +20,8 @@ export type EraEvent =
   | { readonly from: 'relay'; readonly type: 'frame'; readonly exchange: Exchange; readonly frame: Frame }
   | { readonly from: 'relay'; readonly type: 'hand'; readonly event: HttpEvent }
   | { readonly from: 'relay'; readonly type: 'complete'; readonly exchange: Exchange }
+  /** The relay has refused a request of the server: `Transport.refused`. */
+  | { readonly from: 'refusal'; readonly exchange: Exchange; readonly request: Request }
   | { readonly from: 'timer'; readonly timer: string }
 
 /** Performed in order. */
@@ -31,6 +34,8 @@ export type EraAction =
   | { readonly type: 'complete'; readonly exchange: Exchange }
   | { readonly type: 'start-timer'; readonly timer: string; readonly ms: number }
   | { readonly type: 'stop-timer'; readonly timer: string }
+  /** A tool cannot be translated, so that the client does not get it. */
+  | { readonly type: 'left-out'; readonly tool: string }
   /** The translation begins. Tells the operator, once. */
   | { readonly type: 'began'; readonly client: string; readonly server: string }
 

@@ -71,7 +71,7 @@ export const where = (role: Role, { server, toClient, toServer }: Place): Attrib
   ...connected(role === 'server' ? toClient : toServer),
 })
 
-/** Towards a client whose messages are translated the relay speaks another revision than towards the server. */
+/** Where messages are translated, the relay speaks another revision towards the client. */
 export const revisionAttributes = (
   { revision, clientRevision = revision }: Pick<Entry, 'revision' | 'clientRevision'>, role: Role,
 ): Attributes => {

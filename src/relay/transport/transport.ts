@@ -1,6 +1,6 @@
 import type { Exchange, HttpEvent } from '#relay/core/event.js'
 import type { Frame, ResponseHead } from '#relay/protocol/frame.js'
-import type { IdKey } from '#relay/protocol/json-rpc.js'
+import type { IdKey, Request } from '#relay/protocol/json-rpc.js'
 
 /** An event that a transport reports to the gateway. */
 export type TransportEvent =
@@ -51,7 +51,7 @@ export interface HttpRequest {
 }
 
 /** The table by which the response to a request of this exchange will be checked; see `FrameLimits`. */
-export type Expected = (exchange: Exchange, key: IdKey) => Buffer | undefined
+export type Expected = (exchange: Exchange, key: IdKey, length: number) => Buffer | undefined
 
 export interface Exit {
   readonly code: number | null
@@ -75,6 +75,8 @@ export interface Transport {
   complete?(exchange: Exchange): void
   /** @returns false for backpressure: the peer is not reading, so wait for `drained` */
   send(exchange: Exchange, frame: Frame): boolean
+  /** The relay has refused a request of the server, which the client does not get (client-facing). */
+  refused?(exchange: Exchange, request: Request): void
   /** The client does not wait for the answer to this request any more. */
   abandon?(exchange: Exchange, key: IdKey): void
   /**

@@ -86,7 +86,7 @@ const read = ({ exchange, frame }: { exchange: Exchange; frame: { readonly bytes
 
 const passed = (event: EraEvent): EraAction => {
   if (event.from === 'client') return { type: 'report', event: event.event }
-  if (event.from === 'timer') throw new Error('a timer passes nowhere')
+  if (event.from !== 'relay') throw new Error('it passes nowhere')
   if (event.type === 'hand') return { type: 'hand', event: event.event }
   if (event.type === 'complete') return { type: 'complete', exchange: event.exchange }
   return { type: 'send', exchange: event.exchange, frame: event.frame }

@@ -129,7 +129,10 @@ const commandServer = (table: TableValue, command: Member, recognizer: Recognize
   const words = [command.value.text, ...(args?.value.elements.map(({ text }) => text) ?? [])]
   const own = readOwnCommand(words, recognizer)
   if (own === undefined && looksLikeUs(words, recognizer)) {
-    return unknown('looks like mcp-customs, but is not this program')
+    const isMerged = words.at(-1) === '--merge' && recognizer.isOurs(words.slice(0, words.indexOf('wrap')))
+    return unknown(isMerged
+      ? 'stands for all servers of this file: uninstall brings them back'
+      : 'looks like mcp-customs, but is not this program')
   }
   // The command is a whole command line. Some clients run it in a shell; others take it for a program's name.
   if (args === undefined && /^[^\\/\s]+\s/.test(command.value.text)) {

@@ -1,6 +1,6 @@
 import type { Json } from '#relay/protocol/unmetered.js'
 import type { SchemaNode } from '../schema-node.js'
-import type { Run, Scope } from '../evaluate.js'
+import type { Run, Scope } from '../run.js'
 import {
   attempt, eachHolds, forAll, ofSchema, schemasOf, type Check, type Keyword, type Subschema,
 } from './keyword.js'

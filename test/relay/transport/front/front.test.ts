@@ -56,9 +56,14 @@ t.test('a request that is refused for its head gets a JSON-RPC error', async t =
   t.same(sessions, [], 'no session was begun for any of them')
 })
 
-t.test('outside the endpoints, a 404 has no body', async t => {
+t.test('outside the endpoints, a 404 says where servers are; where clients look for logins, it has no body', async t => {
   const { port } = await start(t)
-  for (const path of ['/mcp/x', '/constructor', '/.well-known/oauth-authorization-server', '/']) {
+  for (const path of ['/mcp/x', '/constructor', '/']) {
+    t.match(await ask(port, { path, body: ping }), {
+      status: 404, body: /no endpoint at this path: a server is at \/mcp/, headers: { 'content-type': 'application/json' },
+    }, path)
+  }
+  for (const path of ['/.well-known/oauth-authorization-server', '/.well-known/oauth-protected-resource', '/register']) {
     const got = await ask(port, { path, body: ping })
     t.match(got, { status: 404, body: '', headers: { 'content-length': '0' } }, path)
     t.equal(got.headers['content-type'], undefined)

@@ -128,7 +128,7 @@ t.test('the schema of a response is asked for in its own session, by its own id'
   const { ears: [a, b], child } = setUp(2)
   a?.port.send(exchange('one'), ask('0'))
   b?.port.send(exchange('two'), ask('"0"'))
-  for (const number of ['2', '1', '3']) child().expected?.(stdioExchange, number)
+  for (const number of ['2', '1', '3']) child().expected?.(stdioExchange, number, 0)
   t.strictSame([a?.asked, b?.asked], [['one 0'], ['two "0"']])
 })
 
