@@ -196,7 +196,7 @@ export class LegacySession {
         const uri = member(params, 'uri')
         if (!isString(uri))
           return this.#out.answer(requester, 'error', { code: errorCode.invalidParams, message: 'Invalid params: uri' })
-        return this.#subscriptions.change(requester, origin, uri, method === 'resources/subscribe')
+        return this.#subscriptions.change({ requester, uri, isWanted: method === 'resources/subscribe' }, origin)
       }
       default:
         return this.#call(frame, message, requester, origin)
