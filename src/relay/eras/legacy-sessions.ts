@@ -96,7 +96,7 @@ export class LegacySessions {
     this.#options.openAlone(port)
     const _meta = textIn(frame, ['params', '_meta'], ['progressToken']) ?? '{}'
     const params = objectOf({ _meta })
-    const asked = made(objectOf({ jsonrpc: '"2.0"', id: '"era"', method: '"server/discover"', params }))
+    const asked = made({ id: '"era"', method: '"server/discover"', params })
     port.report({ type: 'frame', exchange: probe, frame: asked })
   }
 

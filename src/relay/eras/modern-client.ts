@@ -408,7 +408,7 @@ export class ModernClient implements Translator {
 
   /** Sends a message of ours to the server. @param members JSON texts */
   #tell(exchange: Exchange, members: Readonly<Record<string, string>>): void {
-    const frame = { ...made(objectOf({ jsonrpc: '"2.0"', ...members })), envelope: { translatedFrom: firstModern } }
+    const frame = { ...made(members), envelope: { translatedFrom: firstModern } }
     this.#report({ type: 'frame', exchange, frame })
   }
 
