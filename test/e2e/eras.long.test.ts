@@ -32,7 +32,7 @@ const wrapped = (args: readonly string[]): Transport =>
 
 const served = async (t: Test, args: readonly string[]): Promise<Transport> => {
   const { url } = await serve(t, args)
-  return new StreamableHTTPClientTransport(new URL(`${url}/mcp`)) as Transport
+  return new StreamableHTTPClientTransport(new URL(`${url}/mcp`))
 }
 
 const command = ['--', process.execPath, server]
@@ -107,9 +107,9 @@ const steps: Readonly<Record<string, (peer: Peer) => Promise<void>>> = {
   'an unknown resource': async ({ t, client }) => {
     t.equal(await codeOf(client.readResource({ uri: 'note://none' })), -32602)
   },
-  'ping': async ({ t, client }) => void t.same(await client.ping(), {}),
+  ping: async ({ t, client }) => void t.same(await client.ping(), {}),
   'roots/list_changed': ({ client }) => client.sendRootsListChanged(),
-  'progress': async ({ t, call }) => {
+  progress: async ({ t, call }) => {
     const seen: number[] = []
     await call('progress', {}, { onprogress: ({ progress }: { progress: number }) => void seen.push(progress) })
     t.same(seen, [1, 2, 3])
@@ -137,8 +137,8 @@ const steps: Readonly<Record<string, (peer: Peer) => Promise<void>>> = {
     t.equal(textOf(await call('form')), 'Hello Ann')
     t.equal(heard('elicitation').at(-1)?.['mode'], 'form')
   },
-  'sampling': async ({ t, call }) => void t.equal(textOf(await call('sample')), 'sampled'),
-  'roots': async ({ t, call }) => void t.equal(textOf(await call('roots')), 'file:///root'),
+  sampling: async ({ t, call }) => void t.equal(textOf(await call('sample')), 'sampled'),
+  roots: async ({ t, call }) => void t.equal(textOf(await call('roots')), 'file:///root'),
   'three questions at once': async ({ t, call }) => void t.equal(textOf(await call('three')), 'Ann sampled 1'),
   'five rounds': async ({ t, call }) => void t.equal(textOf(await call('rounds', { count: 5 })), 'after 5'),
   'elicitation by a URL': async ({ t, call, heard }) => {
@@ -146,7 +146,7 @@ const steps: Readonly<Record<string, (peer: Peer) => Promise<void>>> = {
     t.type(heard('elicitation').at(-1)?.['elicitationId'], 'string')
   },
   'more rounds than eight': async ({ t, call }) => void t.equal((await call('rounds', { count: 20 })).isError, true),
-  'list_changed': async ({ call, heard }) => {
+  list_changed: async ({ call, heard }) => {
     await call('change-tools')
     await until(() => heard('tools').length > 0)
   },

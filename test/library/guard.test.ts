@@ -400,7 +400,7 @@ t.test('an unknown option is named in the error', t => {
     ],
     ['an option of prototypes', { constructor: {} }, /^no option "constructor"/],
     [
-      "a tool's option", { tools: { rm: { denied: true } } },
+      'a tool\'s option', { tools: { rm: { denied: true } } },
       /^tools: rm: no option "denied" \(deny, outputSchema, resultSchema, structured, annotations\)$/,
     ],
     ['a tool that is none', { tools: { rm: 'deny' } }, /^tools: rm must be an object$/],

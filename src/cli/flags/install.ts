@@ -21,6 +21,7 @@ export const installFlags = {
     type: 'string', value: 'FILE',
     describe: 'the lock file (with --lock; default: beside the client\'s file, or in the project)',
   },
+  merge: { type: 'boolean', describe: 'one entry with all servers of the file, in place of theirs (docs/merge.md)' },
   pin: { type: 'boolean', describe: 'write the version that runs now behind each package without one' },
   offline: { type: 'boolean', describe: 'ask no package registry for versions' },
   verbose: { type: 'boolean', describe: 'with --lock, show everything that the servers offer' },
@@ -40,7 +41,8 @@ export type RelaxFlags = Values<typeof relaxFlags>
 
 export type UninstallFlags = Values<typeof uninstallFlags>
 
-export interface InstallFlags extends Omit<Values<typeof installFlags>, 'timeout'> {
+export interface InstallFlags extends Omit<Values<typeof installFlags>, 'timeout' | 'merge'> {
+  readonly merge?: boolean
   readonly timeoutMs: number
 }
 
@@ -70,6 +72,8 @@ export const readInstallFlags = (given: Given, rest: Rest): InstallFlags => {
   if (check && (yes || policy !== undefined || lock || pin)) {
     badUsage('--check changes nothing: leave --yes, --policy, --lock and --pin out')
   }
+  const withMerge = ['lock', 'pin', 'check', 'server'].find(name => given.has(name))
+  if (flags.merge && withMerge !== undefined) badUsage(`--merge takes all servers as they are: leave --${withMerge} out`)
   const withLock = ['lock-file', 'verbose', 'timeout'].find(name => given.has(name))
   if (!lock && withLock !== undefined) badUsage(`--${withLock} goes with --lock`)
   return { ...flags, timeoutMs }

@@ -13,7 +13,7 @@ export const sharedFlags = {
     config: { type: 'string', value: 'FILE', describe: 'configuration file (YAML or JSON)' },
     server: {
       type: 'string', value: 'NAME',
-      describe: 'which server of the file; else the name that the audit log gives this one',
+      describe: 'which server of the file to use; without a file: the name of this server in the audit log',
     },
     header: {
       type: 'string', value: 'NAME=VALUE', multiple: true,
@@ -43,7 +43,7 @@ export const sharedFlags = {
   ...about('Log', {
     audit: {
       type: 'string', value: 'FILE|-|none',
-      describe: 'audit log: a file, the standard stream to spare, or none',
+      describe: 'audit log: a file, - (wrap: stderr; serve: stdout), or none',
     },
     'log-level': {
       type: 'string', value: 'LEVEL', choices: logLevels, default: 'warn',
@@ -82,6 +82,13 @@ export const relayFlags = {
     'request-timeout': { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'limits.requestMs' },
     translate: translateFlag,
     grace: { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'sessions.graceMs' },
+  }),
+} as const
+
+export const wrapFlags = {
+  ...relayFlags,
+  ...about('Server', {
+    merge: { type: 'boolean', describe: 'all servers of the file as one (docs/merge.md)' },
   }),
 } as const
 

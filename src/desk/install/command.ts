@@ -19,7 +19,7 @@ import { recognizerOf } from './recognizer.js'
 import type { InstallFlags, UninstallFlags } from '#cli/flags/install.js'
 import { startingLauncher } from './launcher.js'
 import { lockEntries, type Locking, noLocking } from './lock.js'
-import { choosePins, type EntryPackage, packagesOf, remarkOn } from './pins.js'
+import { canPin, choosePins, type EntryPackage, packagesOf, remarkOn } from './pins.js'
 import { nameOf, noSuchServer } from './servers.js'
 import { chooseFiles, type ClientFile } from './sources.js'
 
@@ -52,7 +52,9 @@ const likelyLauncher = ({ installation }: Context, { shared }: ClientFile): Laun
 
 /** `uninstall`: restores the entries that `install` wrapped. */
 export const uninstall = (flags: UninstallFlags, context: Context): Promise<number> =>
-  changeFiles(flags, context, { plan: planUninstall, launcher: undefined, lock: undefined })
+  changeFiles(flags, context, {
+    plan: planUninstall, isRestoring: true, launcher: undefined, lock: undefined,
+  })
 
 /** A preset, or an absolute path: clients start us in another directory. */
 const policyWord = async (policy: string | undefined): Promise<string | undefined> => {
@@ -65,6 +67,8 @@ interface Making {
   readonly plan: (file: ClientFile, wanted: Wanted, known: Known) => Plan
   /** The packages of entries; undefined where that is of no interest. */
   readonly packages?: (entries: readonly ServerEntry[], file: ClientFile) => Promise<readonly EntryPackage[]>
+  /** Entries that were merged are restored before. */
+  readonly isRestoring?: true
   /** Undefined: those that the flags name, or the person chooses. */
   readonly files?: readonly ClientFile[] | undefined
   /** The words that undo it; undefined: by `install` or `uninstall`. */
@@ -93,7 +97,8 @@ const nothingKnown: Known = { ...noLocking, pinOf: () => undefined }
 export const changeFiles = async (
   flags: UninstallFlags, context: Context, making: Making,
 ): Promise<number> => {
-  const files = making.files ?? (await chooseFiles(flags, context.machine, context.dialogue)) ?? []
+  const chosen = making.files ?? (await chooseFiles(flags, context.machine, context.dialogue)) ?? []
+  const files = making.isRestoring === true ? await restoredFiles(chosen, flags, context) : chosen
   const notes = await readRecord(recordFile(context.machine))
   const recognizer = recognizerOf(notes, context)
   const names = files.flatMap(file => readEntries(file, recognizer).map(({ name }) => name))
@@ -107,6 +112,15 @@ export const changeFiles = async (
     if (code > 128) break
   }
   return code
+}
+
+const restoredFiles = async (
+  files: readonly ClientFile[], flags: UninstallFlags, context: Context,
+): Promise<readonly ClientFile[]> => {
+  const { restoreMerged } = await import('./merge.js')
+  const restored: ClientFile[] = []
+  for (const file of files) restored.push(await restoreMerged(file, flags.yes, context))
+  return restored
 }
 
 /** Shows, asks, writes. @returns the exit code */
@@ -131,7 +145,9 @@ const changeFile = async (
   const plan = making.plan(file, chosen, { ...locking, launcher, pinOf })
   await print(plan.steps.length === 0 ? '  has no servers\n' : describePlan(plan, style))
   for (const one of packages) {
-    const remark = pinOf(one.entry) === undefined ? remarkOn(one) : undefined
+    // Whoever was asked, and said no, knows.
+    const isKnown = pinOf(one.entry) !== undefined || (dialogue !== undefined && canPin(one))
+    const remark = isKnown ? undefined : remarkOn(one)
     const { name, scope } = one.entry
     if (remark !== undefined) await print(`${style.warn(`${nameOf(name, scope)}: ${remark}`)}\n`)
   }
@@ -151,8 +167,8 @@ const changeFile = async (
   if (file.shared) {
     await print('This file belongs to the project: everyone who works on it will run mcp-customs too.\n')
   }
-  if (!flags.yes &&
-    (await context.dialogue?.confirm(`Write this to ${places.map(pathText).join(' and ')}?`)) !== true) {
+  if (!flags.yes
+    && (await context.dialogue?.confirm(`Write this to ${places.map(pathText).join(' and ')}?`)) !== true) {
     return giveUp(context)
   }
   for (const draft of locking.changed) {
@@ -189,8 +205,8 @@ const chooseServers = async (
   }))
   const chosen = await dialogue.choose(`Which servers of ${visible(file.title)}?`, choices)
   const refused = choices.filter(({ value }) => chosen?.includes(value) === false)
-  return chosen &&
-    { ...wanted, isWanted: ({ path }) => !refused.some(({ value }) => value === path.join('\0')) }
+  return chosen
+    && { ...wanted, isWanted: ({ path }) => !refused.some(({ value }) => value === path.join('\0')) }
 }
 
 const write = async (

@@ -3,6 +3,7 @@ import type { ClientPatterns, NamePatterns, ToolSetting } from '#relay/core/opti
 import type { Revision } from '#relay/protocol/revisions/index.js'
 import type { Translate } from '#relay/eras/index.js'
 import { readAddress, type Address, type SocketAddress } from './address.js'
+import type { MergeConfiguration } from './merge.js'
 import { defaults } from './generated/defaults.js'
 import type * as Written from './generated/types.js'
 import type { BasePolicy, Rules } from './policy.js'
@@ -46,6 +47,8 @@ export interface Configuration {
   readonly lock: LockSetting | undefined
   /** In the order of the file. */
   readonly servers: ReadonlyMap<string, ServerConfiguration>
+  /** Undefined: no endpoint of several servers. */
+  readonly merge: MergeConfiguration | undefined
   /**
    * Bearer tokens, one of which a client must send, unless it has a token of `issuer` or `facade`. Without
    * all three, any client may connect.
@@ -184,7 +187,7 @@ type WithDefault = 'payloads' | 'intent' | 'keepDays' | 'keepBytes' | 'onFailure
 
 export interface AuditConfiguration
   extends Readonly<Required<Pick<WrittenAudit, WithDefault>>>,
-    Readonly<Pick<WrittenAudit, 'maxBytes' | 'rotate' | 'keep' | 'signKey'>> {
+  Readonly<Pick<WrittenAudit, 'maxBytes' | 'rotate' | 'keep' | 'signKey'>> {
   /**
    * A path; `-`: the standard stream that the command does not use; `none`: no log; undefined: the default
    * file.
@@ -241,6 +244,7 @@ export const usual: Configuration = {
   trust: [],
   lock: undefined,
   servers: new Map(),
+  merge: undefined,
   tokens: [],
   issuer: undefined,
   facade: undefined,

@@ -15,6 +15,7 @@ import { keys } from './generated/keys.js'
 import type * as Written from './generated/types.js'
 import { readBasePolicy, readRules } from './policy-file.js'
 import { readClients, readHeaders, readLockSetting, readProfiles, readServer } from './server.js'
+import { readMerge } from './merge.js'
 import { fail, pathFrom, type Source } from './source.js'
 import { readTrust } from './trust.js'
 
@@ -31,8 +32,8 @@ const ownKeys: ReadonlySet<string> = new Set(Object.keys(keys).map(key => key.sp
 /** A file with `mcpServers` and no other key of ours is a client's: its other settings are not read. */
 const withoutClientsOwn = (data: Json): Json => {
   const servers = isObject(data) ? member(data, 'mcpServers') : undefined
-  const isOurs = !isObject(data) ||
-    Object.keys(data).some(key => ownKeys.has(key) && !/^(?:mcpServers|\$schema)$/.test(key))
+  const isOurs = !isObject(data)
+    || Object.keys(data).some(key => ownKeys.has(key) && !/^(?:mcpServers|\$schema)$/.test(key))
   return servers === undefined || isOurs ? data : { mcpServers: servers }
 }
 
@@ -67,6 +68,8 @@ const merged = async (
     ...base.servers,
     ...read.map(([name, server]) => [name, withClients(server, clients)] as const),
   ])
+  const merge = written.merge === undefined ? base.merge : readMerge(written.merge, [...servers.keys()])
+  if (merge && facade) return fail(['merge'], 'cannot be used with auth.facade: its users log in at one server')
   const state = written.state === undefined ? base.state : readState(written.state)
   refuseContradictions(written, { tokens, issuer, facade }, servers)
   return freeze({
@@ -80,6 +83,7 @@ const merged = async (
     trust: [...base.trust, ...readTrust(written.trust)],
     lock: readLockSetting(written.lock, source) ?? base.lock,
     servers,
+    merge,
     tokens,
     issuer,
     facade,

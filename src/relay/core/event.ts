@@ -190,6 +190,8 @@ export interface Entry {
   readonly tool?: string | undefined
   /** The tools that the client gets, of `tools/list`. */
   readonly tools?: readonly string[] | undefined
+  /** Name and version that the server gives itself, of `tools/list`. */
+  readonly serverInfo?: { readonly name: string; readonly version: string } | undefined
   readonly id?: string | number | undefined
   readonly verdict: Verdict
   readonly findings: readonly Finding[]

@@ -118,12 +118,12 @@ export class Handshake {
 export const metaOf = ({ revision, capabilities = {}, client }: Terms): JsonObject =>
   traitsOf(revision).modern
     ? {
-      _meta: {
-        [`${metaPrefix}protocolVersion`]: revision,
-        [`${metaPrefix}clientCapabilities`]: capabilities,
-        ...(client && { [`${metaPrefix}clientInfo`]: { name: client.name, version: client.version } }),
-      },
-    }
+        _meta: {
+          [`${metaPrefix}protocolVersion`]: revision,
+          [`${metaPrefix}clientCapabilities`]: capabilities,
+          ...(client && { [`${metaPrefix}clientInfo`]: { name: client.name, version: client.version } }),
+        },
+      }
     : {}
 
 /** The capabilities that rules use; others are not kept. */

@@ -1,8 +1,8 @@
 import type { HttpEvent } from '#relay/core/event.js'
 import { edit, type Edit } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { isObject, isString, type JsonObject, member, parseJson } from '#relay/protocol/json.js'
-import { errorCode, type ErrorResponse, type IdKey, type Result } from '#relay/protocol/json-rpc.js'
+import { isObject, isString, member, parseJson } from '#relay/protocol/json.js'
+import { errorCode, type ErrorResponse, type IdKey, type Request, type Result } from '#relay/protocol/json-rpc.js'
 import { requestBytes } from '#relay/protocol/message.js'
 import { quote } from '#relay/protocol/quote.js'
 import { byte, eachChild, slice, sliceOf } from '#relay/protocol/scan.js'
@@ -13,6 +13,9 @@ import type { EraOptions } from './translator.js'
 
 /** The requests whose result may say `input_required` (2026-07-28, Multi Round-Trip Requests). */
 const askingMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
+/** What a server may ask (2026-07-28, InputRequest). Whether the client takes it is judged by the rules. */
+const questions: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
 
 /** As the SDK of the protocol has it for its own legacy clients. */
 const maxRounds = 8
@@ -46,9 +49,8 @@ export class Questions {
     return key
   }
 
-  /** @returns false when it was not open */
-  close(key: IdKey): boolean {
-    return this.#open.delete(key)
+  close(key: IdKey): void {
+    this.#open.delete(key)
   }
 
   /** An answer of the client. One to no open question goes nowhere. */
@@ -59,16 +61,15 @@ export class Questions {
   }
 }
 
-/** A request of the client from its arrival to its one answer, over all rounds in which the server asks something. */
+/** A request of the client from its arrival to its one answer, over all rounds in which the server asks. */
 export class Call implements Asker {
   readonly requester: Requester
   readonly #calls: Calls
   readonly #method: string
   readonly #tool: string
   readonly #origin: Origin
-  /** The request as the server got it, for further rounds; undefined where there is none, or no room for it. */
+  /** The request as the server got it, for further rounds; undefined where there is none, or no room. */
   readonly #request: Frame | undefined
-  readonly #timer: string
   #asked: Asked | undefined
   #round = 0
   #kept = 0
@@ -79,8 +80,8 @@ export class Call implements Asker {
   #isOver = false
 
   constructor(
-    calls: Calls, requester: Requester, origin: Origin, { method, params }: { method: string; params: JsonObject | undefined },
-    request: Frame, timer: string,
+    calls: Calls, requester: Requester, origin: Origin, { method, params }: Pick<Request, 'method' | 'params'>,
+    request: Frame, readonly timer: string,
   ) {
     this.#calls = calls
     this.requester = requester
@@ -88,12 +89,7 @@ export class Call implements Asker {
     this.#method = method
     const name = member(params, 'name')
     this.#tool = isString(name) ? name : ''
-    this.#timer = timer
     this.#request = askingMethods.has(method) && this.#keep(request.bytes.length) ? request : undefined
-  }
-
-  get timer(): string {
-    return this.#timer
   }
 
   begin(id: Requester['id'], bytes: Buffer): void {
@@ -105,9 +101,9 @@ export class Call implements Asker {
     this.#asked = undefined
     const { message } = frame
     if (message.kind !== 'result') return this.#end(frame, [], head)
-    const { result } = message
-    if (member(result, 'resultType') === 'input_required') return this.#inputRequired(frame)
-    this.#end(frame, legacyResult(frame, result, { method: this.#method, tool: this.#tool }, this.#calls.options.outputSchemaOf))
+    if (member(message.result, 'resultType') === 'input_required') return this.#inputRequired(frame)
+    const outputSchema = this.#method === 'tools/call' ? this.#calls.options.outputSchemaOf(this.#tool) : undefined
+    this.#end(frame, legacyResult(frame, message.result, this.#method, outputSchema))
   }
 
   notified(frame: Frame): void {
@@ -117,7 +113,8 @@ export class Call implements Asker {
   /** The client's answer to a question of this round. */
   told(key: IdKey, name: string, frame: Frame, message: Result | ErrorResponse): void {
     this.#questions.delete(key)
-    if (message.kind === 'error') return this.#fail(`the client refused what the server asked for: ${quote(message.error.message)}`)
+    if (message.kind === 'error')
+      return this.#fail(`the client refused what the server asked for: ${quote(message.error.message)}`)
     const text = slice(frame, ['result'])?.toString() ?? '{}'
     if (!this.#keep(text.length)) return this.#fail('the answers to the server\'s questions are too long')
     this.#answers.push(`${JSON.stringify(name)}:${text}`)
@@ -151,14 +148,15 @@ export class Call implements Asker {
       return this.#fail('the server\'s state is too long')
     const wanted = this.#wantedBy(frame)
     if (isString(wanted)) return this.#fail(wanted)
-    if (wanted.length === 0 && this.#state === undefined) return this.#fail('the server asks for input, and says not for which')
+    if (wanted.length === 0 && this.#state === undefined)
+      return this.#fail('the server asks for input, and says not for which')
     this.#answers = []
     for (const { name, method, params } of wanted) {
       const key = this.#calls.questions.add(this, name)
       this.#questions.add(key)
       this.#calls.out.say(this.requester.exchange, requestBytes(key, method, params))
     }
-    this.#calls.out.act({ type: 'start-timer', timer: this.#timer, ms: wanted.length === 0 ? pauseMs : questionMs })
+    this.#calls.out.act({ type: 'start-timer', timer: this.timer, ms: wanted.length === 0 ? pauseMs : questionMs })
   }
 
   /** @returns the questions of a round in their order, or why none of them is asked */
@@ -182,9 +180,7 @@ export class Call implements Asker {
     const written = sliceOf(text, ['params'])
     const params = written && parseJson(written.toString())
     if (!isString(method) || !isObject(params ?? {})) return 'the server asks for something that is no request'
-    const { revision, declared } = this.#calls.client
-    const lacked = lackedBy(declared, method, isObject(params) ? params : undefined)
-    if (lacked !== undefined) return `the server asks for ${quote(method)}, and the client did not declare ${lacked}`
+    if (!questions.has(method)) return `the server asks for ${quote(method)}, which is no question`
     if (method !== 'elicitation/create' || !isObject(params) || written === undefined)
       return { name, method, params: written?.toString() }
     const mode = member(params, 'mode')
@@ -192,7 +188,8 @@ export class Call implements Asker {
     // The client's revision requires what 2026-07-28 does not have (2025-11-25, Elicitation).
     if (mode === 'url' && member(params, 'elicitationId') === undefined)
       added.push({ path: ['elicitationId'], replace: JSON.stringify(this.#calls.options.newId()) })
-    if (mode === undefined && revision === '2025-11-25') added.push({ path: ['mode'], replace: '"form"' })
+    if (mode === undefined && this.#calls.client.revision === '2025-11-25')
+      added.push({ path: ['mode'], replace: '"form"' })
     return { name, method, params: edit(written, added).toString() }
   }
 
@@ -200,10 +197,11 @@ export class Call implements Asker {
   #again(): void {
     const { out, options } = this.#calls
     if (this.#request === undefined || this.#isOver) return
-    out.act({ type: 'stop-timer', timer: this.#timer })
+    out.act({ type: 'stop-timer', timer: this.timer })
     const id = options.newId()
     const edits: Edit[] = []
-    if (this.#answers.length > 0) edits.push({ path: ['params', 'inputResponses'], replace: `{${this.#answers.join()}}` })
+    if (this.#answers.length > 0)
+      edits.push({ path: ['params', 'inputResponses'], replace: `{${this.#answers.join()}}` })
     if (this.#state !== undefined) edits.push({ path: ['params', 'requestState'], replace: this.#state })
     this.#asked = out.ask(this.#origin, id, withId(this.#request, id, edits), this)
   }
@@ -220,15 +218,16 @@ export class Call implements Asker {
   #fail(reason: string): void {
     const text = `mcp-customs: ${reason}`
     const { out } = this.#calls
+    const failed = { content: [{ type: 'text', text }], isError: true }
     this.#closeQuestions()
-    if (this.#method === 'tools/call') out.answer(this.requester, 'result', { content: [{ type: 'text', text }], isError: true })
+    if (this.#method === 'tools/call') out.answer(this.requester, 'result', failed)
     else out.answer(this.requester, 'error', { code: errorCode.blocked, message: text })
     this.#over()
   }
 
   #over(): void {
     this.#isOver = true
-    this.#calls.out.act({ type: 'stop-timer', timer: this.#timer })
+    this.#calls.out.act({ type: 'stop-timer', timer: this.timer })
     this.#closeQuestions()
     this.#release()
     this.#calls.ended(this)
@@ -263,24 +262,4 @@ interface Wanted {
   readonly name: string
   readonly method: string
   readonly params: string | undefined
-}
-
-/** The capability that the client would have to declare for a question (2025-11-25, Lifecycle). */
-const lackedBy = (declared: JsonObject, method: string, params: JsonObject | undefined): string | undefined => {
-  const elicitation = member(declared, 'elicitation')
-  const isDeclared = (key: string) => isObject(member(declared, key))
-  switch (method) {
-    case 'roots/list':
-      return isDeclared('roots') ? undefined : 'roots'
-    case 'sampling/createMessage':
-      return isDeclared('sampling') ? undefined : 'sampling'
-    case 'elicitation/create': {
-      if (!isObject(elicitation)) return 'elicitation'
-      const isUrl = member(params, 'mode') === 'url'
-      const hasForm = member(elicitation, 'form') !== undefined || member(elicitation, 'url') === undefined
-      return isUrl ? (member(elicitation, 'url') === undefined ? 'elicitation.url' : undefined) : (hasForm ? undefined : 'elicitation.form')
-    }
-    default:
-      return 'it, for it is no question of the protocol'
-  }
 }

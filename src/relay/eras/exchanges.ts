@@ -11,7 +11,7 @@ import { type EraAction, OwnExchange } from './translator.js'
 
 /** Gets the answer to a request of ours, and what the server sends on its stream. */
 export interface Asker {
-  /** @param head of an HTTP error response that must reach the client: it is no JSON-RPC error of the server */
+  /** @param head of an HTTP error that the client has to see: its body is no JSON-RPC error of the server */
   answered(frame: Frame, head: HttpEvent | undefined): void
   /** A notification on the exchange of the request; on stdio those go to nobody in particular. */
   notified(frame: Frame): void
@@ -34,18 +34,15 @@ interface Open extends Asked {
   readonly asker: Asker
 }
 
-/** A stream that its server does not end after the answer is closed after this time, in milliseconds. */
-const lingerMs = 5000
-
 /**
- * What the translator sends to the relay in the client's name: each request on an exchange of its own over HTTP, so
- * that closing it closes the server's stream, and nothing else does.
+ * What the translator sends to the relay in the client's name. Over HTTP each request has an exchange of its
+ * own: its end closes the server's stream, and the end of the client's request does not.
  */
 export class Outgoing {
   readonly #limits: FrameLimits
   readonly #open = new ChurnMap<Exchange | IdKey, Open>()
   /** The exchanges of ours that are not over, with the head of an HTTP error that was not passed on. */
-  readonly #own = new ChurnMap<Exchange, { head: HttpEvent | undefined; isStream: boolean; timer: string }>()
+  readonly #own = new ChurnMap<Exchange, { head: HttpEvent | undefined; isStream: boolean }>()
   #last = 0
   #actions: EraAction[] = []
   /** The client's revision, for records. */
@@ -80,8 +77,10 @@ export class Outgoing {
     this.send(exchange, { ...frame, relayMade: true, ...(envelope && { envelope }) })
   }
 
-  answer({ exchange, key }: { exchange: Exchange; key: IdKey }, member: 'result' | 'error', value: object | string, envelope?: Envelope): void {
-    this.say(exchange, responseBytes(key, member, value), envelope)
+  answer(
+    to: Pick<Asked, 'exchange' | 'key'>, member: 'result' | 'error', value: object | string, envelope?: Envelope,
+  ): void {
+    this.say(to.exchange, responseBytes(to.key, member, value), envelope)
   }
 
   /** Sends a request. @param bytes a request of 2026-07-28 with this id */
@@ -94,11 +93,10 @@ export class Outgoing {
     return open
   }
 
-  /** Sends a message that gets no answer. @returns the exchange that ends when it is delivered */
-  tell(origin: Origin, bytes: Buffer): Exchange {
+  /** Sends a message that gets no answer. */
+  tell(origin: Origin, bytes: Buffer): void {
     const { exchange, envelope } = this.#place(origin)
     this.report({ type: 'frame', exchange, frame: this.#frameOf(bytes, envelope) })
-    return exchange
   }
 
   /**
@@ -133,8 +131,7 @@ export class Outgoing {
     const isError = frame.message.kind === 'error' && frame.relayMade !== true
     const head = isError ? undefined : own?.head
     if (own !== undefined) own.head = undefined
-    if (own?.isStream === true) this.act({ type: 'start-timer', timer: own.timer, ms: lingerMs })
-    else this.over(exchange)
+    if (own?.isStream !== true) this.over(exchange)
     open.asker.answered(frame, head)
     return true
   }
@@ -150,19 +147,9 @@ export class Outgoing {
     return true
   }
 
-  timerFired(timer: string): boolean {
-    const found = this.#own.entries().find(([, own]) => own.timer === timer)
-    if (found !== undefined) this.over(found[0])
-    return found !== undefined
-  }
-
   /** The relay needs this exchange of ours no more. */
   over(exchange: Exchange): void {
-    const own = this.#own.get(exchange)
-    if (own === undefined) return
-    this.#own.delete(exchange)
-    if (own.isStream) this.act({ type: 'stop-timer', timer: own.timer })
-    this.report({ type: 'exchange-ended', exchange })
+    if (this.#own.delete(exchange)) this.report({ type: 'exchange-ended', exchange })
   }
 
   #place({ exchange, envelope }: Origin): Origin {
@@ -170,9 +157,10 @@ export class Outgoing {
     if (exchange === stdioExchange) return { exchange, envelope: { ...envelope, translatedFrom } }
     const name = `${exchange.name} translated ${++this.#last}`
     const own = new OwnExchange(name, exchange.context)
-    this.#own.set(own, { head: undefined, isStream: false, timer: name })
+    this.#own.set(own, { head: undefined, isStream: false })
     const { headers, scopes, client, trace } = envelope ?? {}
-    return { exchange: own, envelope: { ...(headers && { headers: modernHeaders(headers) }), scopes, client, trace, translatedFrom } }
+    const made = headers && { headers: modernHeaders(headers) }
+    return { exchange: own, envelope: { ...made, scopes, client, trace, translatedFrom } }
   }
 
   #frameOf(bytes: Buffer, envelope: Envelope | undefined): Frame {
@@ -182,7 +170,7 @@ export class Outgoing {
   }
 }
 
-/** The most that a translation adds to a message, in bytes: the client's terms, answers and the server's state. */
+/** The most that a translation adds to a message, in bytes: terms, answers and the server's state. */
 const maxAdded = 64 * 1024 * 1024
 
 /** The headers of a legacy request without those that name its session and describe its body. */

@@ -7,8 +7,8 @@ import { translated, type Told } from './stage.js'
 import type { EraOptions } from './translator.js'
 
 /**
- * Which clients and servers of different eras understand each other. `auto`: legacy clients (`initialize`) in front of
- * servers that speak 2026-07-28 only. `both`: also clients that speak 2026-07-28 only, in front of legacy servers.
+ * Which clients and servers of different eras understand each other. `auto`: legacy clients (`initialize`) in
+ * front of servers that speak 2026-07-28 only. `both`: also modern clients in front of legacy servers.
  */
 export type Translate = 'auto' | 'both' | 'off'
 

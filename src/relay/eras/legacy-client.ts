@@ -1,7 +1,7 @@
 import { type Exchange, type HttpEvent } from '#relay/core/event.js'
 import { ChurnMap } from '#relay/core/memory.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import type { ErrorResponse, IdKey } from '#relay/protocol/json-rpc.js'
+import type { ErrorResponse } from '#relay/protocol/json-rpc.js'
 import { requestBytes, written } from '#relay/protocol/message.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import { firstModern } from '#relay/protocol/revisions/index.js'
@@ -18,10 +18,6 @@ export const legacyClient: MakeTranslator = options => new LegacyClient(options)
 const discoverMs = 30_000
 const timer = 'discover'
 
-/** Requests that came before the answer to `initialize` are kept up to these limits. */
-const maxEarly = 64
-const maxEarlyBytes = 256 * 1024
-
 /** `initialize`, from its arrival to its answer. */
 interface Opening extends Requester {
   readonly terms: ClientTerms | undefined
@@ -34,17 +30,17 @@ class LegacyClient implements Translator {
   /** Undefined within one era. */
   #session: LegacySession | undefined
   #opening: Opening | undefined
+  /** The client's HTTP session did not begin here: it was forgotten, or is at another replica. */
+  #isUnknown: boolean
   /** What goes to the client if the server is no modern one. */
   #refusal: EraAction[] | undefined
   /** The heads of HTTP errors, until their bodies show what they mean. */
   readonly #heads = new ChurnMap<Exchange, HttpEvent>()
-  /** Requests that the client sent after `initialize` without waiting for its answer. */
-  readonly #early = new Map<IdKey, { readonly exchange: Exchange; readonly frame: Frame }>()
-  #earlyBytes = 0
 
   constructor(options: EraOptions) {
     this.#options = options
     this.#out = new Outgoing(options.limits)
+    this.#isUnknown = options.newSessionId !== undefined
   }
 
   handle(event: EraEvent): readonly EraAction[] | undefined {
@@ -78,19 +74,15 @@ class LegacyClient implements Translator {
   /** The client's frames pass: nothing is known of the server yet. */
   #watch(exchange: Exchange, frame: Frame): void {
     const { message } = frame
-    if (message.kind !== 'request') return
-    if (message.method === 'initialize') {
-      const { id, key, params } = message
-      this.#opening = { exchange, id, key, frame, terms: clientTerms(frame, params) }
-    } else if (this.#opening !== undefined && this.#early.size < maxEarly) {
-      this.#earlyBytes += frame.bytes.length
-      if (this.#earlyBytes <= maxEarlyBytes) this.#early.set(message.key, { exchange, frame })
-    }
+    if (message.kind !== 'request' || message.method !== 'initialize') return
+    const { id, key, params } = message
+    this.#isUnknown = false
+    this.#opening = { exchange, id, key, frame, terms: clientTerms(frame, params) }
   }
 
   #frameOfRelay(exchange: Exchange, frame: Frame): boolean {
     const { message } = frame
-    if (this.#session !== undefined) return this.#isRefusedEarly(frame) || this.#session.fromRelay(exchange, frame)
+    if (this.#session !== undefined) return this.#session.fromRelay(exchange, frame)
     const key = message.kind === 'result' || message.kind === 'error' ? message.key : undefined
     if (this.#out.answered(exchange, frame, key)) return true
     const shows = message.kind === 'error' && frame.relayMade !== true ? showsModernOnly(message.error) : 'no'
@@ -102,7 +94,7 @@ class LegacyClient implements Translator {
       return true
     }
     if (opening !== undefined) this.#settled()
-    if (message.kind === 'error' && shows === 'yes' && this.#session === undefined && this.#isUnknownSession()) {
+    else if (message.kind === 'error' && shows === 'yes' && this.#isUnknown) {
       this.#lostSession(exchange, message)
       return true
     }
@@ -110,24 +102,10 @@ class LegacyClient implements Translator {
     return false
   }
 
-  /** A session of a legacy client can only have been ours, and was forgotten, or is at another replica. */
-  #isUnknownSession(): boolean {
-    return this.#options.newSessionId !== undefined && this.#opening === undefined
-  }
-
   #lostSession(exchange: Exchange, { id, key }: ErrorResponse): void {
     this.#heads.delete(exchange)
     const frame = errorFrame({ id, key }, -32001, 'There is no such session: begin a new one with initialize')
     this.#out.send(exchange, { ...frame, envelope: { response: { status: 404, headers: new Map() } } })
-  }
-
-  /** Sent before the server's era was known, and refused for its revision: nothing of it was done. */
-  #isRefusedEarly({ message }: Frame): boolean {
-    if (message.kind !== 'error' || showsModernOnly(message.error) !== 'yes') return false
-    const early = this.#early.get(message.key)
-    this.#early.delete(message.key)
-    if (early !== undefined) this.#session?.again(early.exchange, early.frame)
-    return early !== undefined
   }
 
   #handed(event: HttpEvent): boolean {
@@ -189,8 +167,6 @@ class LegacyClient implements Translator {
   #settled(): void {
     this.#refusal = undefined
     this.#opening = undefined
-    this.#early.clear()
-    this.#earlyBytes = 0
   }
 }
 

@@ -60,8 +60,8 @@ export class LegacySession {
     const result =
       `{"protocolVersion":"${this.#client.revision}","capabilities":${announced},"serverInfo":${serverInfo}${told}}`
     const id = this.#options.newSessionId?.()
-    const envelope = id === undefined ? undefined : { response: { status: 200, headers: new Map([['mcp-session-id', [id]]]) } }
-    this.#out.answer(requester, 'result', result, envelope)
+    const response = id && { status: 200, headers: new Map([['mcp-session-id', [id]]]) }
+    this.#out.answer(requester, 'result', result, response ? { response } : undefined)
   }
 
   /** @returns false: the event passes as it is */
@@ -78,7 +78,10 @@ export class LegacySession {
       case 'ended':
         for (const call of this.#calls.values()) call.clientLeft()
         return false
-      default:
+      case 'head':
+      case 'between':
+      case 'stream-ended':
+      case 'lost':
         return false
     }
   }
@@ -121,12 +124,7 @@ export class LegacySession {
 
   timerFired(timer: string): void {
     if (timer === subscriptionTimer) this.#subscriptions.timerFired()
-    else if (!this.#out.timerFired(timer)) this.#calls.values().find(call => call.timer === timer)?.timerFired()
-  }
-
-  /** Sends a legacy request that the server has refused for its revision, so that nothing of it was done. */
-  again(exchange: Exchange, frame: Frame): void {
-    this.#frameOfClient(exchange, frame)
+    else this.#calls.values().find(call => call.timer === timer)?.timerFired()
   }
 
   #frameOfClient(exchange: Exchange, frame: Frame): boolean {
@@ -152,7 +150,9 @@ export class LegacySession {
       case 'result':
       case 'error':
         return this.#questions.answered(frame, message)
-      default:
+      case 'batch':
+      case 'page':
+      case 'unusable':
         return this.#out.report({ type: 'frame', exchange, frame })
     }
   }
@@ -221,7 +221,9 @@ export class LegacySession {
   get #parts(): Calls {
     return {
       out: this.#out, options: this.#options, client: this.#client, questions: this.#questions,
-      ended: call => { if (this.#calls.get(call.requester.key) === call) this.#calls.delete(call.requester.key) },
+      ended: call => {
+        if (this.#calls.get(call.requester.key) === call) this.#calls.delete(call.requester.key)
+      },
     }
   }
 

@@ -1,12 +1,11 @@
 import type { Exchange } from '#relay/core/event.js'
 import { edit, type Edit } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { isObject, type JsonObject, keysOf, member, Meter, parseJson } from '#relay/protocol/json.js'
+import { isObject, type Json, type JsonObject, keysOf, member, Meter, parseJson } from '#relay/protocol/json.js'
 import type { Id, IdKey } from '#relay/protocol/json-rpc.js'
 import { metaPrefix } from '#relay/protocol/revisions/index.js'
 import { byte, slice } from '#relay/protocol/scan.js'
 import { isWrapped, wrappedSchemas } from './schemas.js'
-import type { EraOptions } from './translator.js'
 
 /** A request of the client: a response goes to its exchange, under its id. */
 export interface Requester {
@@ -15,24 +14,28 @@ export interface Requester {
   readonly key: IdKey
 }
 
-/** The edits that take out of a result what only 2026-07-28 knows. */
+/**
+ * The edits that take out of a result what only 2026-07-28 knows.
+ * @param outputSchema of the called tool
+ */
 export const legacyResult = (
-  frame: Frame, result: JsonObject, { method, tool }: { readonly method: string; readonly tool: string },
-  outputSchemaOf: EraOptions['outputSchemaOf'],
+  frame: Frame, result: JsonObject, method: string, outputSchema: Json | undefined,
 ): readonly Edit[] => {
-  const edits: Edit[] = [...modernMembers, ...metaEdits(frame, 'result', 'serverInfo')]
-  if (method === 'tools/list') edits.push(...wrappedSchemas(frame, result))
   const content = method === 'tools/call' ? slice(frame, ['result', 'structuredContent']) : undefined
-  if (content !== undefined && (content[0] !== byte.openObject || isWrapped(outputSchemaOf(tool))))
-    edits.push({ path: ['result', 'structuredContent'], replace: `{"result":${content.toString()}}` })
-  return edits
+  const isOfObject = content?.[0] === byte.openObject && !isWrapped(outputSchema)
+  return [
+    ...modernMembers, ...withoutMeta(frame, 'result', 'serverInfo'),
+    ...(method === 'tools/list' ? wrappedSchemas(frame, result) : []),
+    ...(content === undefined || isOfObject
+      ? [] : [{ path: ['result', 'structuredContent'], replace: `{"result":${content.toString()}}` }]),
+  ]
 }
 
 const modernMembers: readonly Edit[] =
   ['resultType', 'ttlMs', 'cacheScope'].map(key => ({ path: ['result', key], remove: true }))
 
 /** Removes a reserved key of `_meta`, and a `_meta` that is then empty. */
-export const metaEdits = (frame: Frame, holder: 'result' | 'params', name: string): readonly Edit[] => {
+export const withoutMeta = (frame: Frame, holder: 'result' | 'params', name: string): readonly Edit[] => {
   const text = slice(frame, [holder, '_meta'])
   const meta = text === undefined ? undefined : parseJson(text.toString())
   const key = metaPrefix + name
@@ -41,7 +44,7 @@ export const metaEdits = (frame: Frame, holder: 'result' | 'params', name: strin
   return [{ path: isOnly ? [holder, '_meta'] : [holder, '_meta', key], remove: true }]
 }
 
-/** The server's frame as the client gets it. Its event ids mean nothing to a client that cannot resume a stream. */
+/** The server's frame as the client gets it: without its event id, for no stream can be resumed. */
 export const forClient = (frame: Frame, edits: readonly Edit[], requester?: Requester): Frame => {
   const { message, faults, envelope, relayMade } = frame
   const isAnswer = message.kind === 'result' || message.kind === 'error'

@@ -5,8 +5,8 @@ import { schemasIn } from '#relay/protocol/json-schema.js'
 import { eachChild, type Path, slice, sliceOf } from '#relay/protocol/scan.js'
 
 /**
- * Before 2026-07-28 an output schema describes an object. A client of those revisions gets any other schema as that
- * of an object with the member `result`, and the structured content of its tool in the same form.
+ * Before 2026-07-28 an output schema describes an object. A legacy client gets any other schema as that of an
+ * object with the member `result`, and the structured content of its tool in the same form.
  */
 export const isWrapped = (outputSchema: Json | undefined): boolean =>
   outputSchema !== undefined && !(isObject(outputSchema) && member(outputSchema, 'type') === 'object')
@@ -57,9 +57,11 @@ function* references(schema: JsonObject, path: Path, meter: Meter): Generator<Ed
       yield { path: at, remove: true }
       yield { path: [...path, '$ref'], replace: JSON.stringify(place) }
     } else if (isArray(value) && form !== undefined) {
-      for (const [index, one] of each(value, meter)) if (isObject(one)) yield* references(one, [...at, index], meter)
+      for (const [index, one] of each(value, meter))
+        if (isObject(one)) yield* references(one, [...at, index], meter)
     } else if (isObject(value) && form === 'members') {
-      for (const [name, one] of each(value, meter)) if (isObject(one)) yield* references(one, [...at, name], meter)
+      for (const [name, one] of each(value, meter))
+        if (isObject(one)) yield* references(one, [...at, name], meter)
     } else if (isObject(value) && form === 'value') yield* references(value, at, meter)
   }
 }

@@ -26,7 +26,7 @@ class Stage implements Transport {
   readonly #told: Told
   #report: (event: TransportEvent) => void = () => {}
   readonly #timers = new Map<string, () => void>()
-  /** Exchanges of the client that are full, with the relay's exchanges for which `send` or `hand` was false. */
+  /** Full exchanges of the client, with the relay's exchanges for which `send` or `hand` was false. */
   readonly #full = new Map<Exchange, Set<Exchange>>()
 
   constructor(client: Transport, translator: Translator, told: Told) {
@@ -50,7 +50,8 @@ class Stage implements Transport {
 
   hand(event: HttpEvent): boolean {
     const actions = this.#translator.handle({ from: 'relay', type: 'hand', event })
-    return actions === undefined ? this.#client.hand?.(event) ?? true : this.#performFor(event.exchange, actions)
+    if (actions === undefined) return this.#client.hand?.(event) ?? true
+    return this.#performFor(event.exchange, actions)
   }
 
   complete(exchange: Exchange): void {
@@ -89,7 +90,8 @@ class Stage implements Transport {
     try {
       actions = this.#translator.handle(event)
     } catch (error) {
-      actions = [{ type: 'report', event: { type: 'ended', reason: `the translation failed: ${asError(error).message}` } }]
+      const reason = `the translation failed: ${asError(error).message}`
+      actions = [{ type: 'report', event: { type: 'ended', reason } }]
     }
     if (actions === undefined) pass()
     else for (const action of actions) this.#perform(action)
@@ -110,27 +112,36 @@ class Stage implements Transport {
   #perform(action: EraAction): Exchange | undefined {
     switch (action.type) {
       case 'report':
-        return void this.#report(action.event)
+        this.#report(action.event)
+        break
       case 'send':
-        return this.#client.send(action.exchange, action.frame) ? undefined : action.exchange
+        if (!this.#client.send(action.exchange, action.frame)) return action.exchange
+        break
       case 'hand':
-        return this.#client.hand?.(action.event) === false ? action.event.exchange : undefined
+        if (this.#client.hand?.(action.event) === false) return action.event.exchange
+        break
       case 'complete':
-        return void this.#client.complete?.(action.exchange)
+        this.#client.complete?.(action.exchange)
+        break
       case 'start-timer':
-        return this.#startTimer(action.timer, action.ms)
+        this.#startTimer(action.timer, action.ms)
+        break
       case 'stop-timer':
-        return this.#stopTimer(action.timer)
+        this.#stopTimer(action.timer)
+        break
       case 'left-out':
-        return void this.#told.leftOut(action.tool)
+        this.#told.leftOut(action.tool)
+        break
       case 'began':
-        return void this.#told.began(action.client, action.server)
+        this.#told.began(action.client, action.server)
+        break
       default:
-        return action satisfies never
+        action satisfies never
     }
+    return undefined
   }
 
-  #startTimer(timer: string, ms: number): undefined {
+  #startTimer(timer: string, ms: number): void {
     this.#stopTimer(timer)
     this.#timers.set(timer, realTimers.after(ms, () => {
       this.#timers.delete(timer)
@@ -138,7 +149,7 @@ class Stage implements Transport {
     }))
   }
 
-  #stopTimer(timer: string): undefined {
+  #stopTimer(timer: string): void {
     this.#timers.get(timer)?.()
     this.#timers.delete(timer)
   }

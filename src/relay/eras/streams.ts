@@ -42,7 +42,8 @@ export class Streams {
     const newest = [...this.#open].at(-1)
     if (!this.#isOwn || newest !== undefined) return this.#out.send(newest ?? stdioExchange, frame)
     const text = frame.bytes.toString('latin1')
-    if (this.#waiting.has(text) || this.#waiting.size >= maxWaiting || this.#bytes + text.length > maxWaitingBytes) return
+    const isFull = this.#waiting.size >= maxWaiting || this.#bytes + text.length > maxWaitingBytes
+    if (isFull || this.#waiting.has(text)) return
     this.#bytes += text.length
     this.#waiting.set(text, frame)
   }

@@ -5,8 +5,8 @@ import { errorCode } from '#relay/protocol/json-rpc.js'
 import { written } from '#relay/protocol/message.js'
 import { inMeta } from '#relay/protocol/revisions/index.js'
 import type { Asked, Asker, Origin, Outgoing } from './exchanges.js'
-import { forClient, metaEdits, type Requester } from './results.js'
-import type { EraOptions, } from './translator.js'
+import { forClient, type Requester, withoutMeta } from './results.js'
+import type { EraOptions } from './translator.js'
 
 /** The kinds of lists: the server's capability, the member of a subscription, the notification. */
 const lists = [
@@ -32,9 +32,9 @@ export interface SubscriptionParts {
 }
 
 /**
- * The relay's own `subscriptions/listen` in place of a legacy client's `resources/subscribe` and of the `list_changed`
- * that it hears unasked. What is wanted changes by a new subscription, and the old one ends when the new one is
- * acknowledged: so nothing is lost between them.
+ * The relay's own `subscriptions/listen`, for a client that hears `list_changed` unasked and sends
+ * `resources/subscribe`. Each change makes a new subscription. The old one ends when the new one is
+ * acknowledged, so that nothing is lost between them.
  */
 export class Subscriptions {
   readonly #parts: SubscriptionParts
@@ -79,7 +79,7 @@ export class Subscriptions {
     else this.#listen([requester])
   }
 
-  /** A notification on stdio, where the id of its subscription tells whose it is. @returns false: of none of ours */
+  /** A notification on stdio, where it names its subscription. @returns false when it names none */
   received(frame: Frame): boolean {
     const id = frame.message.kind === 'notification' ? inMeta(frame.message.params, 'subscriptionId') : undefined
     if (typeof id !== 'string') return false
@@ -117,10 +117,11 @@ export class Subscriptions {
     const listen: Listen = {
       asked: { exchange: stdioExchange, id, key: written(id) },
       notified: frame => {
-        const isAcknowledged =
-          frame.message.kind === 'notification' && frame.message.method === 'notifications/subscriptions/acknowledged'
-        if (isAcknowledged) this.#acknowledged(listen, requesters, isAgain)
-        else if (listen === this.#current) deliver(forClient(frame, metaEdits(frame, 'params', 'subscriptionId')))
+        const { message } = frame
+        if (message.kind === 'notification' && message.method === 'notifications/subscriptions/acknowledged')
+          this.#acknowledged(listen, requesters, isAgain)
+        else if (listen === this.#current)
+          deliver(forClient(frame, withoutMeta(frame, 'params', 'subscriptionId')))
       },
       answered: frame => this.#ended(listen, frame, requesters),
     }

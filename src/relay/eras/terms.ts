@@ -1,7 +1,8 @@
-import type { Edit } from '#relay/protocol/edit.js'
-import { edit } from '#relay/protocol/edit.js'
+import { edit, type Edit } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { isArray, isObject, isString, type JsonObject, lengthOf, member, parseJson } from '#relay/protocol/json.js'
+import {
+  each, isArray, isObject, isString, type Json, type JsonObject, member, Meter, parseJson,
+} from '#relay/protocol/json.js'
 import { errorCode, type ErrorResponse } from '#relay/protocol/json-rpc.js'
 import {
   firstModern, isRevision, metaPrefix, newestLegacy, type Revision, traitsOf,
@@ -14,7 +15,6 @@ export interface ClientTerms {
   readonly revision: Revision
   readonly info: string | undefined
   readonly capabilities: string
-  readonly declared: JsonObject
 }
 
 /** What a server of 2026-07-28 has said in the result of `server/discover`. Texts are JSON. */
@@ -39,14 +39,13 @@ export const clientTerms = (initialize: Frame, params: JsonObject | undefined): 
   // Tasks of 2025-11-25 do not exist in 2026-07-28, and the relay cannot carry those of the extension.
   const capabilities = declared?.[0] === byte.openObject
     ? edit(declared, [
-      { path: ['tasks'], remove: true }, { path: ['extensions', `${metaPrefix}tasks`], remove: true },
-    ]).toString()
+        { path: ['tasks'], remove: true }, { path: ['extensions', `${metaPrefix}tasks`], remove: true },
+      ]).toString()
     : '{}'
-  const parsed = parseJson(capabilities)
   return {
     revision: isKnown ? asked : newestLegacy,
     info: info?.[0] === byte.openObject ? info.toString() : undefined,
-    capabilities, declared: isObject(parsed) ? parsed : {},
+    capabilities,
   }
 }
 
@@ -67,16 +66,14 @@ export const serverTerms = (discovered: Frame, result: JsonObject): ServerTerms 
   }
 }
 
-const namesModern = (versions: unknown): boolean => {
-  if (!isObject(versions) && !Array.isArray(versions)) return false
-  const list = versions as Parameters<typeof isArray>[0]
-  if (!isArray(list)) return false
-  for (let index = 0; index < Math.min(lengthOf(list), 100); index++) if (list[index] === firstModern) return true
+const namesModern = (versions: Json | undefined): boolean => {
+  if (!isArray(versions)) return false
+  for (const [, version] of each(versions, new Meter())) if (version === firstModern) return true
   return false
 }
 
 /**
- * Whether the refusal of a legacy request shows that the server speaks 2026-07-28 only: `yes`, or `perhaps` where
+ * Whether the refusal of a legacy request shows that the server speaks 2026-07-28 only; `perhaps` where
  * `server/discover` has to tell (2026-07-28, Versioning).
  */
 export const showsModernOnly = ({ code, data }: ErrorResponse['error']): 'yes' | 'perhaps' | 'no' => {
@@ -88,7 +85,7 @@ export const showsModernOnly = ({ code, data }: ErrorResponse['error']): 'yes' |
 
 /** The edits by which a legacy request says what each request of 2026-07-28 says (`_meta`). */
 export const metaEdits = (
-  frame: Pick<Frame, 'bytes'> & Frame, { info, capabilities }: ClientTerms, logLevel?: string,
+  frame: Frame, { info, capabilities }: ClientTerms, logLevel?: string,
 ): readonly Edit[] => {
   const said = [
     ['protocolVersion', `"${firstModern}"`], ['clientInfo', info], ['clientCapabilities', capabilities],

@@ -5,7 +5,7 @@ import type { Request } from '#relay/protocol/json-rpc.js'
 import type { TransportEvent } from '#relay/transport/transport.js'
 
 /**
- * Translates between a client of one era and a relay that speaks the era of the server (docs/eras.md). A state
+ * Translates between a client of one era and a relay that speaks the server's era (docs/eras.md). A state
  * machine without IO, clock and randomness.
  */
 export interface Translator {
@@ -45,7 +45,7 @@ export interface EraOptions {
   readonly limits: FrameLimits
   /** An id for a request of ours. It cannot be guessed, so it is no other request's. */
   readonly newId: () => string
-  /** Makes the `Mcp-Session-Id` of a client's session; undefined where the transport has made one, or needs none. */
+  /** Makes the `Mcp-Session-Id` of a client; undefined where its transport has made one, or needs none. */
   readonly newSessionId?: (() => string) | undefined
   /** Many clients share the session, and send no session id. */
   readonly isShared: boolean
@@ -55,7 +55,7 @@ export interface EraOptions {
 
 export type MakeTranslator = (options: EraOptions) => Translator
 
-/** An exchange of ours, for frames that are not the client's own bytes. The relay never shows it to a client. */
+/** An exchange for what is not sent in the client's own words. No client sees it. */
 export class OwnExchange implements Exchange {
   constructor(readonly name: string, readonly context: string | undefined) {}
 }

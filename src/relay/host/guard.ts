@@ -1,9 +1,11 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { stripVTControlCharacters } from 'node:util'
 import type { Log } from '#relay/audit/log.js'
-import type { Audit } from '#relay/audit/sink.js'
+import type { Audit } from '#relay/audit/audit.js'
 import type { Capture } from '#relay/capture/capture.js'
-import type { AuditConfiguration, Configuration, Limits, ServerConfiguration } from '#relay/config/configuration.js'
+import type {
+  AuditConfiguration, Configuration, Limits, ServerConfiguration,
+} from '#relay/config/configuration.js'
 import { CallRates } from '#relay/core/call-rates.js'
 import { actionOf } from '#relay/core/findings.js'
 import type { RelayOptions } from '#relay/core/options.js'

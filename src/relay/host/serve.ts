@@ -1,7 +1,7 @@
 import type { PageRoutes } from './admin/page.js'
 import { isLoopback } from '#relay/base/addresses.js'
 import { type Log, openLog } from '#relay/audit/log.js'
-import type { Follower } from '#relay/audit/sink.js'
+import type { Follower } from '#relay/audit/audit.js'
 import { asksForTokens, type Configuration } from '#relay/config/configuration.js'
 import { CustomsError } from '#relay/base/errors.js'
 import type { Condition } from '#relay/session/health.js'
@@ -155,15 +155,20 @@ const oneAtATime = () => {
   }
 }
 
-const endpointsOf = ({ servers }: Setup): readonly string[] => [
-  ...(servers.length === 1 ? ['/mcp'] : []), ...servers.map(({ server: { name } }) => `/${name}/mcp`),
+const endpointsOf = (
+  { servers, configuration: { merge }, isOnly = servers.length === 1 }: Setup,
+): readonly string[] => [
+  ...(merge ? [merge.path] : []), ...(isOnly ? ['/mcp'] : []), ...servers.map(({ server: { name } }) => `/${name}/mcp`),
 ]
 
 const openAlone = async (
   { flags, setup, log, metrics, page }: ServedParts, lifetime: Lifetime,
 ): Promise<Served> => {
   const gateway =
-    await openGateway({ flags, setup, log, metrics, followers: page ? [page.follower] : [] }, lifetime)
+    await openGateway({
+      flags, setup, log, metrics, followers: page ? [page.follower] : [],
+      merges: setup.configuration.merge !== undefined,
+    }, lifetime)
   const { endpoints, upstreams, refused } = gateway
   return {
     backend: endpoints, refused,

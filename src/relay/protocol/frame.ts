@@ -82,5 +82,5 @@ export interface FrameLimits {
   /** Longest frame that `readFast` reads; 0 turns it off. */
   readonly judgedBytes?: number
   /** The table by which `structuredContent` of the response with this id will be checked. Never throws. */
-  readonly expected?: (key: IdKey) => Buffer | undefined
+  readonly expected?: (key: IdKey, length: number) => Buffer | undefined
 }

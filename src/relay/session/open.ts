@@ -19,8 +19,8 @@ import { Session } from './session.js'
  */
 export interface Guard extends Pick<
   RelayOptions,
-  'policy' | 'trusted' | 'accepted' | 'tools' | 'names' | 'shapes' | 'rates' | 'minRevision' | 'listMs' |
-  'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
+  'policy' | 'trusted' | 'accepted' | 'tools' | 'names' | 'shapes' | 'rates' | 'minRevision' | 'listMs'
+  | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
 > {
   /** Which sessions are translated between eras of MCP; undefined: none. */
   readonly eras?: Eras | undefined
@@ -93,7 +93,8 @@ export const openSession = (
   const recorder = record?.(options)
   const core = new Relay(options)
   const ofEra = {
-    server: name, isShared: stateless, newSessionId, outputSchemaOf: (tool: string) => core.outputSchemaOf(tool),
+    server: name, isShared: stateless, newSessionId,
+    outputSchemaOf: (tool: string) => core.outputSchemaOf(tool),
   }
   return new Session({
     client: eras === undefined ? client : translate(client, eras, ofEra),

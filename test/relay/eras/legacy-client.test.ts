@@ -71,16 +71,6 @@ t.test('a server that does not answer server/discover leaves the client its refu
   t.end()
 })
 
-t.test('requests that did not wait for the handshake are sent again', t => {
-  const play = new Play().client(initialize).client({ id: 1, method: 'tools/list' }).server(refused())
-  const discover = last(play.taken())
-  play.server(discovered(discover?.id)).server(refused(1))
-  t.match(play.taken(), [{ id: 1, method: 'tools/list', params: { _meta: { [`${prefix}protocolVersion`]: '2026-07-28' } } }])
-  play.server({ id: 1, result: { resultType: 'complete', tools: [] } })
-  t.match(play.got(), [{ id: 0 }, { id: 1, result: { tools: [] } }])
-  t.end()
-})
-
 t.test('what only a legacy server knows is answered by the relay', t => {
   const play = begun()
   play.client({ id: 1, method: 'ping' }).client({ id: 2, method: 'logging/setLevel', params: { level: 'info' } })
@@ -213,21 +203,6 @@ t.test('a call ends with one answer whatever happens to its questions', t => {
 
   const strange = asked({ three: { method: 'x/y' } })
   t.match(strange.got(), [{ id: 1, result: { isError: true } }], 'no question of a round that cannot be asked whole')
-  t.end()
-})
-
-t.test('a question for which the client has no capability is not asked', t => {
-  for (const [capabilities, question] of [
-    [{}, { method: 'roots/list' }], [{ elicitation: {} }, { method: 'elicitation/create', params: { mode: 'url' } }],
-    [{ elicitation: { url: {} } }, { method: 'elicitation/create', params: {} }], [{ roots: {} }, { method: 'sampling/createMessage', params: {} }],
-  ] as const) {
-    const play = new Play().client({ ...initialize, params: { ...initialize.params, capabilities } }).server(refused())
-    play.server(discovered(last(play.taken())?.id))
-    play.got()
-    play.client({ id: 1, method: 'resources/read', params: { uri: 'a:b' } })
-      .server({ id: 1, result: { resultType: 'input_required', inputRequests: { a: question } } })
-    t.match(play.got(), [{ id: 1, error: { code: -31000 } }], JSON.stringify(question))
-  }
   t.end()
 })
 

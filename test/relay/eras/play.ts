@@ -79,7 +79,8 @@ export class Play {
 }
 
 const read = ({ exchange, frame }: { exchange: Exchange; frame: { readonly bytes: Buffer } }): Sent => {
-  const { jsonrpc: _, ...message } = JSON.parse(frame.bytes.toString()) as Message & { jsonrpc: string }
+  const message = JSON.parse(frame.bytes.toString()) as Message & { jsonrpc?: string }
+  delete message.jsonrpc
   return { exchange, message }
 }
 

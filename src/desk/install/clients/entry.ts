@@ -51,24 +51,24 @@ interface UnknownServer {
 /** The servers of a file, in its order. @param client undefined for a file that was named by its path */
 export const entriesOf =
   (document: Document, client: Client | undefined, recognizer: Recognizer): readonly ServerEntry[] =>
-  placesOf(document, client).flatMap(({ path, scope }) => {
-    const table = memberAt(document.root, path)
-    if (table === undefined || !isTable(table)) return []
-    return table.value.members.map(member => {
-      const own = [...path, member.key]
-      const repeated = repeatedOn(document.root, own)
-      return {
-        name: member.key,
-        scope,
-        path: own,
-        member,
-        disabled: isDisabled(member),
-        server: repeated === undefined
-          ? serverOf(member, recognizer)
-          : unknown(`the file has the key ${repeated} twice, and readers differ in which one counts`),
-      }
+    placesOf(document, client).flatMap(({ path, scope }) => {
+      const table = memberAt(document.root, path)
+      if (table === undefined || !isTable(table)) return []
+      return table.value.members.map(member => {
+        const own = [...path, member.key]
+        const repeated = repeatedOn(document.root, own)
+        return {
+          name: member.key,
+          scope,
+          path: own,
+          member,
+          disabled: isDisabled(member),
+          server: repeated === undefined
+            ? serverOf(member, recognizer)
+            : unknown(`the file has the key ${repeated} twice, and readers differ in which one counts`),
+        }
+      })
     })
-  })
 
 interface Place {
   readonly path: readonly string[]
@@ -129,7 +129,10 @@ const commandServer = (table: TableValue, command: Member, recognizer: Recognize
   const words = [command.value.text, ...(args?.value.elements.map(({ text }) => text) ?? [])]
   const own = readOwnCommand(words, recognizer)
   if (own === undefined && looksLikeUs(words, recognizer)) {
-    return unknown('looks like mcp-customs, but is not this program')
+    const isMerged = words.at(-1) === '--merge' && recognizer.isOurs(words.slice(0, words.indexOf('wrap')))
+    return unknown(isMerged
+      ? 'stands for all servers of this file: uninstall brings them back'
+      : 'looks like mcp-customs, but is not this program')
   }
   // The command is a whole command line. Some clients run it in a shell; others take it for a program's name.
   if (args === undefined && /^[^\\/\s]+\s/.test(command.value.text)) {

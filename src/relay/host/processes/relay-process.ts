@@ -1,5 +1,6 @@
 import { messageOf } from '#relay/base/errors.js'
 import { FrontEnd, answerLost, type Admitted } from '#relay/transport/channel/front-end.js'
+import type { FrontBackend } from '#relay/transport/front/front.js'
 import type { Quota } from '#relay/transport/front/quota.js'
 import { hasLeft } from '#relay/transport/front/request.js'
 import { killGroup } from '#relay/transport/process/group.js'
@@ -23,6 +24,8 @@ export interface RelayProcessOptions {
   /** A response has named a session. */
   readonly named: (session: string) => void
   readonly records: FrontCalls['records']
+  /** Answers its requests to other endpoints; undefined: it sends none. */
+  readonly serve?: FrontBackend['serve'] | undefined
   /** Starts a process (`spawnRelay`). */
   readonly spawn?: () => RelayChild
   readonly timers?: Timers
@@ -169,7 +172,7 @@ export class RelayProcess {
   }
 
   #start(): Running {
-    const { bodies, named, records, timers = realTimers } = this.#options
+    const { bodies, named, records, serve, timers = realTimers } = this.#options
     const child = (this.#options.spawn ?? machine.spawnRelay ?? spawnRelay)()
     const groups = new Set<number>()
     const calls: FrontCalls = {
@@ -180,7 +183,7 @@ export class RelayProcess {
       records,
     }
     const end = new FrontEnd<RelayCalls>(child.channel, {
-      calls, bodies, named, timers,
+      calls, bodies, named, serve, timers,
     })
     let tellGone = () => {}
     const gone = new Promise<void>(resolve => (tellGone = resolve))

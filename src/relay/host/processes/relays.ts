@@ -11,7 +11,10 @@ import { RelayProcess } from './relay-process.js'
 /** A configured server that has relay processes. */
 export interface RelayedServer {
   readonly name: string
-  readonly kind: 'stdio' | 'http'
+  /** `merged`: it is all servers, whose endpoints it asks. */
+  readonly kind: 'stdio' | 'http' | 'merged'
+  /** Where it is served; undefined: at `/NAME/mcp`. */
+  readonly path?: string
   /** The number of its relay processes. */
   readonly workers: number
   /** The setup of a process. @param number from 1 @param isOffered false: for its present sessions only */
@@ -88,8 +91,8 @@ export class Relays implements FrontBackend {
   has(path: string): boolean {
     const served = this.#paths.get(path)
     return (
-      served !== undefined &&
-      (served.isOffered || served.members.some(({ process }) => process.pid !== undefined))
+      served !== undefined
+      && (served.isOffered || served.members.some(({ process }) => process.pid !== undefined))
     )
   }
 
@@ -184,26 +187,31 @@ export class Relays implements FrontBackend {
       else this.#served.set(server.name, this.#newServed(server))
     }
     const paths = new Map(this.#paths)
-    for (const [name, served] of this.#served) paths.set(`/${name}/mcp`, served)
     const [only] = servers
     const served = servers.length === 1 && only ? this.#served.get(only.name) : undefined
+    const all = [...this.#served.values()]
+    const add = (one: Served) => paths.set(one.server.path ?? `/${one.server.name}/mcp`, one)
+    // A former server's path may be another's by now.
+    all.filter(({ isOffered }) => !isOffered).forEach(add)
     if (served) paths.set('/mcp', served)
+    all.filter(({ isOffered }) => isOffered).forEach(add)
     this.#paths = paths
   }
 
   #newServed(server: RelayedServer): Served {
     const members = Array.from({ length: server.workers }, (_, index) =>
-      this.#newMember(() => served, index + 1),
+      this.#newMember(() => served, index + 1, server.kind),
     )
     const served: Served = { server, isOffered: true, members, homes: new Map() }
     return served
   }
 
-  #newMember(served: () => Served, number: number): Member {
+  #newMember(served: () => Served, number: number, kind: RelayedServer['kind']): Member {
     const id = (this.#lastId += 1)
     const { idleMs, failed, gone, records } = this.#options
     const process = new RelayProcess({
       bodies: this.#bodies, idleMs, records,
+      serve: kind === 'merged' ? (...asked) => this.serve(...asked) : undefined,
       setup: () => ({
         generation: this.#generation, setup: served().server.setup(number, served().isOffered),
       }),

@@ -51,11 +51,19 @@ export const frontSettingsFor = (log: Log): ((setup: Setup) => Promise<FrontSett
 }
 
 /** By the paths of the servers. */
-const scopesIn = ({ servers, isOnly = servers.length === 1 }: Setup): ReadonlyMap<string, EndpointScopes> =>
-  new Map(servers.flatMap(({ server: { name, scopes = [], tools } }) => {
-    const one = { name, scopes, more: [...tools.values()].flatMap(tool => tool.scopes ?? []) }
-    return [`/${name}/mcp`, ...(isOnly ? ['/mcp'] : [])].map(path => [path, one] as const)
-  }))
+const scopesIn = (
+  { servers, configuration: { merge }, isOnly = servers.length === 1 }: Setup,
+): ReadonlyMap<string, EndpointScopes> => {
+  const each = servers.map(({ server: { name, scopes = [], tools } }) =>
+    ({ name, scopes, more: [...tools.values()].flatMap(tool => tool.scopes ?? []) }))
+  // A token that may use some servers may use the merged endpoint, which shows those.
+  const more = each.flatMap(one => [...one.scopes, ...one.more])
+  const all = merge && { name: merge.path, scopes: [], more }
+  return new Map([
+    ...each.flatMap(one => [`/${one.name}/mcp`, ...(isOnly ? ['/mcp'] : [])].map(path => [path, one] as const)),
+    ...(all ? [[all.name, all] as const] : []),
+  ])
+}
 
 const issuerFor = (issuer: NonNullable<Configuration['issuer']>, log: Log): Issuer => new Issuer(issuer, {
   warn: message => log.warn(message), told: message => log.info(message),
@@ -229,4 +237,3 @@ const closingMs = 5000
 
 /** Whether requests are logged, at level info. */
 const speaks = (level: LogLevel): boolean => ['info', 'debug', 'trace'].includes(level)
-

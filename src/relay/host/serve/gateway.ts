@@ -1,5 +1,5 @@
 import type { Log } from '#relay/audit/log.js'
-import type { Audit, Follower } from '#relay/audit/sink.js'
+import type { Audit, Follower } from '#relay/audit/audit.js'
 import type { Capture } from '#relay/capture/capture.js'
 import {
   asksForTokens, type Configuration, type ProcessServer, type RemoteServer,
@@ -12,7 +12,7 @@ import type { FrameLimits } from '#relay/protocol/frame.js'
 import type { Metrics } from '#relay/telemetry/metrics.js'
 import { connectionTo, http } from '#relay/telemetry/place.js'
 import { identifiesClient } from '#relay/transport/front/credentials.js'
-import { Endpoints, type NewSession, type Refused } from '#relay/transport/front/front.js'
+import { type Endpoint, Endpoints, type NewSession, type Refused } from '#relay/transport/front/front.js'
 import { canStart } from '#relay/transport/process/spawn.js'
 import { machine } from '#relay/transport/machine.js'
 import type { Credentials } from '#relay/transport/upstream/guarded.js'
@@ -41,6 +41,8 @@ interface GatewayOptions {
   readonly followers: readonly Follower[]
   /** Makes the ids of sessions (default: UUIDs). */
   readonly newSessionId?: (() => string) | undefined
+  /** This process serves the endpoint of several servers too: there are no relay processes. */
+  readonly merges?: boolean
 }
 
 /** The servers of a setup, served by one process until its lifetime ends. */
@@ -75,9 +77,13 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
   const upstreams = new Upstreams(await upstreamsOf(setup, parts))
   const { refused, flush } = refusalsTo({ audits, metrics, log, nameAt: path => upstreams.nameAt(path) })
   let sessionKey = await sessionKeyFor(setup, log)
-  const endpoints = new Endpoints({
-    ...endpointsSettingsOf(configuration), sessionKey,
-    endpoints: upstreams.endpoints(setup.isOnly), refused,
+  const merges = options.merges === true
+    ? await mergesWithin(log, (...request) => endpoints.serve(...request))
+    : undefined
+  const offered = (isOnly: boolean | undefined): ReadonlyMap<string, Endpoint> =>
+    new Map([...upstreams.endpoints(isOnly), ...merges?.endpoints(configuration) ?? []])
+  const endpoints: Endpoints = new Endpoints({
+    ...endpointsSettingsOf(configuration), sessionKey, endpoints: offered(setup.isOnly), refused,
     ...(newSessionId && { newSessionId }),
   })
 
@@ -87,6 +93,7 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
   lifetime.add(watchByteValidator(log, metrics))
   lifetime.add(() => capture?.close())
   lifetime.add(urgency => upstreams.stop(urgency))
+  lifetime.add(urgency => merges?.stop(urgency))
   lifetime.add(flush)
 
   return {
@@ -109,9 +116,27 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
         }
         endpoints.reload({ ...endpointsSettingsOf(configuration), sessionKey })
         upstreams.replace(changedUpstreams, configuration.sessions.onReload)
-        endpoints.offer(upstreams.endpoints(changed.isOnly))
+        endpoints.offer(offered(changed.isOnly))
       }
     },
+  }
+}
+
+/** The endpoint of several servers, in the process that serves them. */
+const mergesWithin = async (log: Log, serve: Endpoints['serve']) => {
+  const [{ MergedEndpoint }, { asksWithin }] = await Promise.all([
+    import('../merge/endpoint.js'), import('#relay/transport/channel/asks.js'),
+  ])
+  let merged: InstanceType<typeof MergedEndpoint> | undefined
+  return {
+    endpoints: (configuration: Configuration): ReadonlyMap<string, Endpoint> => {
+      const { merge } = configuration
+      if (merge === undefined) return new Map()
+      merged ??= new MergedEndpoint({ merge, configuration, log, asks: asksWithin(serve) })
+      merged.replace(merge, configuration)
+      return new Map([[merge.path, merged.endpoint]])
+    },
+    stop: (urgency: number) => merged?.stop(urgency),
   }
 }
 
@@ -175,9 +200,9 @@ const upstreamOf = async (
   const connector = await ('url' in server
     ? remote(server, configuration, isAlone, parts, audit)
     : local(server, configuration.limits, (reason, hasStarted, lines) => {
-      log.warn(`${name}: ${reason}`)
-      health.ended(reason, hasStarted, lines)
-    }, message => log.warn(`${name}: ${message}`)))
+        log.warn(`${name}: ${reason}`)
+        health.ended(reason, hasStarted, lines)
+      }, message => log.warn(`${name}: ${message}`)))
   const witnesses = { audit, log, metrics, observe: telemetry.observe?.(place), witness: capture, health }
   return new Upstream({
     health: stateful(health, state),

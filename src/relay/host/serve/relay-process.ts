@@ -14,7 +14,8 @@ import type { RelaySettings } from '../settings.js'
 import { Lifetime } from '../lifetime.js'
 import { acceptedOf, type ServerSetup, type Setup } from '../server/setup.js'
 import { recordsFor } from './audits.js'
-import { type Gateway, openGateway } from './gateway.js'
+import { openGateway } from './gateway.js'
+import type { Relayed } from './merged.js'
 
 /** What the front sends to a relay process: its server's configuration, as data. */
 export interface RelaySetup {
@@ -22,6 +23,8 @@ export interface RelaySetup {
   /** Its server; none once the configuration no longer names it. */
   readonly servers: readonly Omit<ServerSetup, 'accepted'>[]
   readonly isOnly: boolean
+  /** It serves the endpoint of several servers, and asks their endpoints. */
+  readonly isMerged?: true
   /** Number of this process, when the server has several. */
   readonly number: number | undefined
   readonly flags: Pick<RelaySettings, 'capture' | 'logLevel'>
@@ -32,10 +35,10 @@ export interface RelaySetup {
 export const serveAsRelay = async (channel: Duplex): Promise<number> => {
   const lifetime = new Lifetime()
   for (const signal of endingSignals) process.on(signal, () => undefined)
-  let gateway: Gateway | undefined
+  let gateway: Relayed | undefined
   let metrics: Metrics = noMetrics
-  let tellOpened: (opened: Gateway) => void = () => undefined
-  const opened = new Promise<Gateway>(resolve => (tellOpened = resolve))
+  let tellOpened: (opened: Relayed) => void = () => undefined
+  const opened = new Promise<Relayed>(resolve => (tellOpened = resolve))
   /** The generation of the last setup. */
   let latest = 0
   /** Resolves when the last setup is applied. */
@@ -46,7 +49,7 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
     gateway = await begin(said, setup)
     tellOpened(gateway)
   }
-  const begin = ({ flags, number }: RelaySetup, setup: Setup): Promise<Gateway> => {
+  const begin = async ({ flags, number, isMerged }: RelaySetup, setup: Setup): Promise<Relayed> => {
     const log = openLog(flags.logLevel, explained)
     lifetime.add(() => log.close())
     if (setup.configuration.admin) metrics = countingMetrics()
@@ -54,6 +57,7 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
       ? [recordsFor(inBatches<object>(records => end.calls.call('records', records)))]
       : []
     const newSessionId = number === undefined ? undefined : () => `${number}.${randomUUID()}`
+    if (isMerged) return (await import('./merged.js')).openMerged({ setup, log, metrics, newSessionId, asks: end.asks }, lifetime)
     return openGateway({ flags, setup, log, metrics, followers, newSessionId }, lifetime)
   }
   const calls: RelayCalls = {

@@ -88,15 +88,28 @@ export const openRelays = async (
         return {
           configuration: shareOf(configuration, part),
           servers: isOffered && refusal === undefined ? [{ server, policy, trusted, translate, lock }] : [],
-          isOnly: from.servers.length === 1,
+          isOnly: from.isOnly ?? from.servers.length === 1,
           number: count === 1 ? undefined : number,
           flags: { logLevel: flags.logLevel, capture: fileOf(flags.capture, part) },
         }
       },
     }
   }
+  const mergedOf = ({ configuration: { merge, workers: count } }: Setup): readonly RelayedServer[] => (merge
+    ? [{
+      name: merge.path, path: merge.path, kind: 'merged', workers: count, reachable: () => Promise.resolve(true),
+      setup: number => ({
+        configuration: {
+          ...shareOf(configuration, { server: merge.path, number, count, isOnly: false }), merge,
+        },
+        isMerged: true, servers: [], isOnly: false, number: count === 1 ? undefined : number,
+        flags: { logLevel: flags.logLevel, capture: undefined },
+      } satisfies RelaySetup),
+    }]
+    : [])
+  const serversOf = (from: Setup) => [...from.servers.map(one => serverOf(one, from)), ...mergedOf(from)]
   const relays = new Relays({
-    servers: setup.servers.map(one => serverOf(one, setup)),
+    servers: serversOf(setup),
     maxProcesses: () => configuration.sessions.maxProcesses,
     bufferedBytes: () => configuration.limits.bufferedBytes,
     idleMs: () => Math.min(idleMs, configuration.sessions.idleMs),
@@ -114,7 +127,7 @@ export const openRelays = async (
     backend: relays, refused,
     configuration: () => configuration,
     prepare: changed => {
-      const servers = changed.servers.map(one => serverOf(one, changed))
+      const servers = serversOf(changed)
       return () => {
         configuration = changed.configuration
         return relays.replace(servers)

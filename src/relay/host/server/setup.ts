@@ -77,7 +77,8 @@ export const setUp = async (
   )
   const [first] = setups.flatMap(({ refusal }) => refusal ?? [])
   if (first !== undefined && setups.every(({ refusal }) => refusal !== undefined)) throw first
-  return { configuration, servers: setups }
+  // The merged endpoint shows names with their prefixes, also of one server.
+  return { configuration, servers: setups, ...(configuration.merge && { isOnly: false }) }
 }
 
 /** @throws the error, unless it is about this server alone */

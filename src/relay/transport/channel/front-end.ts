@@ -1,21 +1,22 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { serialize } from 'node:v8'
 import { ChurnMap } from '#relay/core/memory.js'
 import { errorCode, type IdKey } from '#relay/protocol/json-rpc.js'
 import type { Arrival } from '../front/arrival.js'
+import type { Backend } from '../front/endpoints.js'
 import { clientOf, Share, type Quota } from '../front/quota.js'
 import { endUnread, refusal, refusalBody, refuse, type Refusal } from '../front/refusal.js'
-import { onceOver } from '../front/request.js'
+import { type FrontRequest, type FrontResponse, onceOver } from '../front/request.js'
 import { realTimers, type Timers } from '../timers.js'
 import { type Calls, Channel, type Message } from './calls.js'
 import type { OpenHead, ResponseHead } from './exchange.js'
+import { Served } from './served.js'
 import { type Kind, Wire } from './wire.js'
 
 /** An admitted request, for a relay process to serve. */
 export interface Admitted {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly request: FrontRequest
+  readonly response: FrontResponse
   readonly arrival: Arrival
   /** Releases the place of a request that may begin a session with a server process; `full`: none is free. */
   readonly place: (() => void) | 'full' | undefined
@@ -27,6 +28,8 @@ interface FrontEndOptions {
   readonly bodies: Quota
   /** A response has named a session. */
   readonly named: (session: string) => void
+  /** Answers the requests of the process to other endpoints; undefined: it sends none. */
+  readonly serve?: Backend['serve'] | undefined
   readonly timers?: Timers
 }
 
@@ -41,13 +44,15 @@ export class FrontEnd<Theirs extends Calls> {
    * relay process alone knows whether one did: it says when the place is free again (`leave`).
    */
   readonly #places = new Map<number, () => void>()
+  readonly #served: Served | undefined
   #last = 0
 
   constructor(stream: Duplex, options: FrontEndOptions) {
     this.#options = options
     this.#wire = new Wire(stream, {
-      frame: (...frame) => this.#frame(...frame), closed: () => this.calls.close(),
+      frame: (...frame) => this.#frame(...frame), closed: () => this.#closed(),
     })
+    this.#served = options.serve && new Served(this.#wire, options.serve)
     this.calls = new Channel<Theirs>(
       message => this.#wire.send('note', 0, serialize(message)), options.calls, options.timers,
     )
@@ -78,6 +83,11 @@ export class FrontEnd<Theirs extends Calls> {
     for (const number of [...this.#places.keys()]) this.#leave(number)
   }
 
+  #closed(): void {
+    this.calls.close()
+    this.#served?.lose()
+  }
+
   #leave(number: number): void {
     const leave = this.#places.get(number)
     this.#places.delete(number)
@@ -88,6 +98,7 @@ export class FrontEnd<Theirs extends Calls> {
     if (kind === 'note') return this.calls.onMessage(JSON.parse(payload.toString()) as Message)
     if (kind === 'leave') return this.#leave(number)
     this.#open.get(number)?.frame(kind, payload)
+    this.#served?.frame(kind, number, payload)
   }
 }
 
@@ -95,8 +106,8 @@ export class FrontEnd<Theirs extends Calls> {
 class HandedOver {
   readonly #wire: Wire
   readonly #number: number
-  readonly #request: IncomingMessage
-  readonly #response: ServerResponse
+  readonly #request: FrontRequest
+  readonly #response: FrontResponse
   readonly #named: FrontEndOptions['named']
   readonly #share: Share
   /** Bytes of the response that the client took, not yet reported to the relay process. */
@@ -166,7 +177,7 @@ class HandedOver {
     const keys = [...this.#pending]
     if (!this.#response.headersSent) refuse(this.#request, this.#response, lost, realTimers, keys)
     else if (!this.#isStream || !this.#isBetweenEvents) this.#response.destroy()
-    else this.#response.end(keys.map(key => `data: ${refusalBody(lost, key).toString()}\n\n`).join(''))
+    else this.#response.end(Buffer.from(keys.map(key => `data: ${refusalBody(lost, key).toString()}\n\n`).join('')))
   }
 
   readonly #body = (chunk: Buffer): void => {
@@ -209,7 +220,7 @@ class HandedOver {
     for (let at = 0; at < raw.length; at += 2) {
       const [name, value] = [String(raw[at]), raw[at + 1] ?? '']
       // The value that was set for CORS stays.
-      if (name === 'vary' && response.hasHeader(name)) response.appendHeader(name, value)
+      if (name === 'vary' && response.hasHeader(name)) response.appendHeader(name, [value].flat())
       else head.push(name, value)
     }
     // The rest of the request's body is not read.

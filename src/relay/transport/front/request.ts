@@ -19,6 +19,7 @@ export interface FrontRequest {
   on(event: 'end' | 'close' | 'error', listener: () => void): unknown
   once(event: 'end', listener: () => void): unknown
   off(event: 'data', listener: (chunk: Buffer) => void): unknown
+  off(event: 'end', listener: () => void): unknown
   pause(): unknown
   resume(): unknown
   destroy(): unknown
@@ -47,7 +48,7 @@ export interface FrontResponse {
   writeHead(status: number, headers?: OutgoingHttpHeaders | (string | string[])[]): unknown
   /** Sends the head now. Undefined: a `write` of no bytes does that. */
   sendHead?(): void
-  write(chunk: Buffer | string): boolean
+  write(chunk: Buffer | string, taken?: () => void): boolean
   end(chunk?: Buffer): unknown
   destroy(): unknown
   writeContinue(): void

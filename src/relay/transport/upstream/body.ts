@@ -96,9 +96,12 @@ type Piece = IteratorResult<Buffer, void>
 export const nextPiece = (source: ResponseBody | AsyncGenerator<Buffer, void>): Piece | Promise<Piece> =>
   (source instanceof ResponseBody ? source.poll() : undefined) ?? source.next()
 
+/** What a body needs of the response that it belongs to. */
+type BodyController = Pick<Dispatcher.DispatchController, 'paused' | 'pause' | 'resume' | 'abort'>
+
 /** The body of a response as it arrives, for one reader. `return` before the end closes the connection. */
 export class ResponseBody implements AsyncIterableIterator<Buffer> {
-  readonly #controller: Dispatcher.DispatchController
+  readonly #controller: BodyController
   readonly #chunks: Buffer[] = []
   #waiting = 0
   #isOver = false
@@ -107,7 +110,7 @@ export class ResponseBody implements AsyncIterableIterator<Buffer> {
   /** Set by `dump`: how many more bytes are discarded before the connection is closed. */
   #dumped: number | undefined
 
-  constructor(controller: Dispatcher.DispatchController) {
+  constructor(controller: BodyController) {
     this.#controller = controller
   }
 

@@ -188,7 +188,7 @@ class HttpServer extends HttpSide {
   }
 
   #limitsFor(exchange: Exchange): FrameLimits {
-    return { ...this.#options.limits, expected: key => this.#expected?.(exchange, key) }
+    return { ...this.#options.limits, expected: (key, length) => this.#expected?.(exchange, key, length) }
   }
 
   #headersFor(frame: Frame, request: HttpRequest | undefined): ReadonlyMap<string, string> {

@@ -22,6 +22,8 @@ export interface Endpoint {
    * forwarded.
    */
   readonly server: 'stdio' | 'http'
+  /** It stands for several servers, which may list by any of a client's headers. */
+  readonly isMerged?: true
   /** The server gets the Authorization header of clients. */
   readonly passesAuthorization?: boolean
   /** The scopes that a token needs for this endpoint. */
@@ -301,7 +303,7 @@ export class SessionRouter {
   }
 
   get #contextSource(): ContextSource {
-    if (!this.isStdio) return 'headers'
+    if (!this.isStdio || this.#endpoint.isMerged) return 'headers'
     return this.#settings().ownAuthorization ? 'token' : 'none'
   }
 

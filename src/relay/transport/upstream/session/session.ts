@@ -24,7 +24,7 @@ export interface HttpSessionOptions {
   readonly url: URL
   readonly tls?: HttpTls
   /** Connections to the server that others use as well: they have its tokens, and are not closed with the session. */
-  readonly upstream?: HttpRequests
+  readonly upstream?: HttpRequests | undefined
   /** Gets tokens, where the server asks for them. */
   readonly authorizer?: Authorizer | undefined
   /** The operator's headers, by lower-case name, for every request. */
@@ -72,10 +72,11 @@ class UpstreamSession extends HttpSide {
   constructor(options: HttpSessionOptions) {
     super(options.stopMs)
     this.#options = options
-    this.#limits = { ...options.limits, expected: key => this.#expected?.(stdioExchange, key) }
-    const { url, tls, authorizer } = options
-    const connect = () => new HttpUpstream(url, tls)
-    this.#upstream = options.upstream ?? (authorizer ? new AuthorizedUpstream(connect(), authorizer) : connect())
+    this.#limits = {
+      ...options.limits, expected: (key, length) => this.#expected?.(stdioExchange, key, length),
+    }
+    const { authorizer } = options
+    this.#upstream = options.upstream ?? ownUpstream(options)
     this.#stopWaiting = authorizer?.waiting(message => this.#tellWaiting(message))
     this.#handshake = new HttpHandshake(this.#upstream, options.headers, options.inputSchemaOf)
     this.#responses = new HttpResponses({
@@ -300,6 +301,11 @@ class UpstreamSession extends HttpSide {
   #report(event: TransportEvent): void {
     if (!this.#closing.signal.aborted) this.#onEvent(event)
   }
+}
+
+const ownUpstream = ({ url, tls, authorizer }: HttpSessionOptions): HttpRequests => {
+  const upstream = new HttpUpstream(url, tls)
+  return authorizer ? new AuthorizedUpstream(upstream, authorizer) : upstream
 }
 
 const secondsPerProgress = 5

@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto'
+import type { Log } from '#relay/audit/log.js'
+import { version } from '#relay/base/version.js'
+import type { Configuration } from '#relay/config/configuration.js'
+import type { MergeConfiguration } from '#relay/config/merge.js'
+import type { Envelope } from '#relay/protocol/frame.js'
+import { quote } from '#relay/protocol/quote.js'
+import type { Asks } from '#relay/transport/channel/asks.js'
+import { identifiesClient } from '#relay/transport/front/credentials.js'
+import type { Endpoint, NewSession } from '#relay/transport/front/front.js'
+import type { Transport } from '#relay/transport/transport.js'
+import { httpSession } from '#relay/transport/upstream/session/session.js'
+import type { Problem } from '#relay/session/health.js'
+import type { MergerOptions } from './machine.js'
+import { usualLongest } from './names.js'
+import { MergeSession, type MergeSessionOptions } from './session.js'
+
+/** The settings of a session by the configuration. */
+export const mergerOptions = (
+  { separator, servers }: MergeConfiguration, { limits }: Configuration,
+): Omit<MergerOptions, 'isStateless' | 'hasExchanges'> => ({
+  servers, naming: { separator, longest: usualLongest },
+  listMs: limits.listMs, maxItems: limits.tools, maxBytes: limits.messageBytes / 2,
+  serverInfo: { name: 'mcp-customs', version: version() }, nonce: randomUUID(), translates: true,
+})
+
+/** Logs what is missing or claimed twice, once for each. */
+export class MergeNews implements Pick<MergeSessionOptions, 'missing' | 'duplicate' | 'failed'> {
+  readonly #log: Pick<Log, 'warn' | 'info'>
+  readonly #missing = new Map<string, { readonly reason: string; readonly since: string }>()
+  readonly #told = new Set<string>()
+
+  constructor(log: Pick<Log, 'warn' | 'info'>) {
+    this.#log = log
+  }
+
+  readonly missing = (leg: string, reason: string | undefined): void => {
+    const before = this.#missing.get(leg)
+    if (reason === undefined) {
+      if (this.#missing.delete(leg)) this.#log.info(`${leg}: no longer missing from the merged endpoint`)
+      return
+    }
+    this.#missing.set(leg, { reason, since: before?.since ?? new Date().toISOString() })
+    if (before === undefined) this.#log.warn(`${leg}: missing from the merged endpoint: ${reason}`)
+  }
+
+  readonly duplicate: MergeSessionOptions['duplicate'] = ({ kind, name, servers }) => {
+    const text = kind === 'tools' || kind === 'prompts'
+      ? `tool/duplicate: ${servers.join(' and ')} both have ${quote(name)}: it is left out for all of them`
+      : `resource/duplicate: ${servers.join(' and ')} both list ${quote(name)}: it is that of the first`
+    if (this.#told.has(text) || this.#told.size > mostTold) return
+    this.#told.add(text)
+    this.#log.warn(text)
+  }
+
+  readonly failed = (cause: unknown): void => {
+    this.#log.warn(`the merger failed on a message: ${cause instanceof Error ? cause.message : String(cause)}`)
+  }
+
+  get problem(): Problem | undefined {
+    const [first] = this.#missing.values()
+    const reasons = [...this.#missing].map(([name, { reason }]) => `${name}: ${reason}`)
+    return first && { kind: 'refusal', reason: `missing: ${reasons.join('; ')}`, since: first.since }
+  }
+}
+
+/** Findings that are remembered, so that each is told once. */
+const mostTold = 1000
+
+export interface MergedEndpointOptions {
+  readonly merge: MergeConfiguration
+  readonly configuration: Configuration
+  /** Requests to the endpoints of the servers. */
+  readonly asks: Asks
+  readonly log: Log
+}
+
+/** The endpoint of all servers. Each of its sessions is a client of the servers' own endpoints. */
+export class MergedEndpoint {
+  readonly #options: MergedEndpointOptions
+  readonly #news: MergeNews
+  readonly #sessions = new Set<MergeSession>()
+  #merge: MergeConfiguration
+  #configuration: Configuration
+
+  constructor(options: MergedEndpointOptions) {
+    this.#options = options
+    this.#merge = options.merge
+    this.#configuration = options.configuration
+    this.#news = new MergeNews(options.log)
+  }
+
+  get endpoint(): Endpoint {
+    return { server: 'stdio', isMerged: true, open: opening => this.#open(opening) }
+  }
+
+  get problem(): Problem | undefined {
+    return this.#news.problem
+  }
+
+  /** Replaces the configuration, for running sessions too. */
+  replace(merge: MergeConfiguration, configuration: Configuration): void {
+    this.#merge = merge
+    this.#configuration = configuration
+    for (const session of this.#sessions) session.offer(merge.servers)
+  }
+
+  async stop(urgency: number): Promise<void> {
+    await Promise.all([...this.#sessions].map(session => {
+      session.stop(urgency)
+      return session.ended
+    }))
+  }
+
+  #open(opening: NewSession): void {
+    const { asks } = this.#options
+    const session = new MergeSession({
+      ...mergerOptions(this.#merge, this.#configuration),
+      isStateless: opening.kind === 'stateless', hasExchanges: true, client: opening.transport,
+      connect: (leg, inputSchemaOf) => legOver(asks, leg, opening, {
+        limits: this.#configuration.limits, inputSchemaOf, headers: new Map(),
+      }),
+      missing: this.#news.missing, duplicate: this.#news.duplicate, failed: this.#news.failed,
+    })
+    this.#sessions.add(session)
+    void session.ended.then(() => this.#sessions.delete(session))
+    session.start()
+  }
+}
+
+/**
+ * A server's own endpoint as the server of a leg. Each request is sent for the client whose request it comes
+ * from, with that client's rights and headers.
+ */
+const legOver = (
+  asks: Asks, name: string, { peer, headers }: NewSession,
+  settings: Pick<Parameters<typeof httpSession>[0], 'limits' | 'inputSchemaOf' | 'headers'>,
+): Transport => {
+  const envelopes = new WeakMap<Buffer, Envelope>()
+  const url = new URL(`http://gateway/${name}/mcp`)
+  const upstream = asks.server(url, body => {
+    const envelope = body && envelopes.get(body)
+    const { subject } = peer
+    return {
+      address: peer.address, token: peer.token,
+      subject: subject && { ...subject, scopes: envelope?.scopes ?? subject.scopes },
+      headers: [...(envelope?.headers ?? headers)].filter(([header]) =>
+        identifiesClient(header) && header !== 'mcp-session-id'),
+    }
+  })
+  const session = httpSession({ url, upstream, ...settings })
+  return {
+    start: (...given) => session.start(...given),
+    send: (exchange, frame) => {
+      if (frame.envelope !== undefined) envelopes.set(frame.bytes, frame.envelope)
+      return session.send(exchange, frame)
+    },
+    pause: exchange => session.pause(exchange),
+    resume: exchange => session.resume(exchange),
+    close: urgency => session.close(urgency),
+  }
+}

@@ -1,0 +1,290 @@
+import { exchangeNamed, stdioExchange, type Exchange } from '#relay/core/event.js'
+import { ChurnMap } from '#relay/core/memory.js'
+import type { Frame } from '#relay/protocol/frame.js'
+import { isObject, isString, member, type JsonObject } from '#relay/protocol/json.js'
+import { errorCode, type ErrorResponse, type IdKey } from '#relay/protocol/json-rpc.js'
+import { clip, quote } from '#relay/protocol/quote.js'
+import { firstModern } from '#relay/protocol/revisions/index.js'
+import { changedRequest, type RequestFrame, type ResponseFrame } from './frames.js'
+import type { MergedServer } from './names.js'
+import type { Host } from './machine.js'
+
+/** The connection of one client session to one server: a session of its own with that server's relay. */
+export class Leg {
+  /** `opening`: the server was asked to begin, and has not answered. */
+  state: 'closed' | 'opening' | 'ready' | 'down' = 'closed'
+  /** Why it is down. */
+  reason = 'it is not connected'
+  /** Undefined while they are not known: a modern client makes no handshake. */
+  capabilities: JsonObject | undefined
+  instructions: string | undefined
+  version: string = firstModern
+  openedAt = 0
+  /** Failures in a row. */
+  failures = 0
+  isTold = false
+  /** Called once when it is no longer opening. */
+  readonly waiting = new Set<() => void>()
+
+  constructor(public server: MergedServer) {}
+
+  get name(): string {
+    return this.server.name
+  }
+
+  /** Whether the server has a capability, or may have it. */
+  has(capability: string): boolean {
+    return this.capabilities === undefined || member(this.capabilities, capability) !== undefined
+  }
+}
+
+/** The answer to a request of ours, or the reason why there is none. */
+export type Answer = ResponseFrame | string
+
+interface Pending {
+  readonly leg: Leg
+  readonly exchange: Exchange
+  readonly answered: (answer: Answer) => void
+  /** Of a client's request: where its notifications go, and its progress token. */
+  readonly client?: { readonly exchange: Exchange; readonly token: Buffer | undefined } | undefined
+}
+
+interface LegEvents {
+  /** A server can be used that could not be used when the client last heard of it. */
+  arrived(leg: Leg): void
+  /** A server cannot be used any more. */
+  departed(leg: Leg): void
+}
+
+/** The first pause before a server is tried again, and the longest, in milliseconds. */
+const firstPauseMs = 1000
+const longestPauseMs = 60_000
+
+/** Opens the legs of a session and opens them again, and keeps the requests that were sent on them. */
+export class Legs {
+  readonly #host: Host
+  readonly #events: LegEvents
+  #legs = new Map<string, Leg>()
+  readonly #pending = new ChurnMap<number, Pending>()
+  #last = 0
+  /** The legacy client's; undefined for a modern client. */
+  #initialize: RequestFrame | undefined
+  #initialized: Frame | undefined
+  /** The client knows what the servers can do: changes from now on are reported. */
+  hasAnswered = false
+
+  constructor(host: Host, events: LegEvents) {
+    this.#host = host
+    this.#events = events
+  }
+
+  all(): readonly Leg[] {
+    return [...this.#legs.values()]
+  }
+
+  get(name: string): Leg | undefined {
+    return this.#legs.get(name)
+  }
+
+  get isLegacy(): boolean {
+    return this.#initialize !== undefined
+  }
+
+  /** Replaces the servers. Legs of servers that stay go on. */
+  offer(servers: readonly MergedServer[]): void {
+    const before = this.#legs
+    this.#legs = new Map(servers.map(server => {
+      const leg = before.get(server.name) ?? new Leg(server)
+      leg.server = server
+      return [server.name, leg]
+    }))
+    for (const leg of before.values()) {
+      if (!this.#legs.has(leg.name)) this.#close(leg)
+    }
+    if (this.hasAnswered) this.openAll()
+  }
+
+  #close(leg: Leg): void {
+    leg.state = 'closed'
+    this.#lose(leg, 'the server is no longer configured')
+    this.#host.emit({ type: 'close', leg: leg.name })
+  }
+
+  /** Opens all legs with the client's `initialize`, side by side. */
+  begin(initialize: RequestFrame): void {
+    this.#initialize = initialize
+    // A client of both eras may have asked something else before, on the same connection.
+    for (const leg of this.all()) if (leg.state === 'ready') this.#greet(leg, initialize)
+    this.openAll()
+  }
+
+  openAll(): void {
+    for (const leg of this.all()) if (leg.state === 'closed') this.#open(leg)
+  }
+
+  initialized(frame: Frame): void {
+    this.#initialized = frame
+    for (const leg of this.all()) this.#tell(leg)
+  }
+
+  #open(leg: Leg): void {
+    leg.openedAt = this.#host.now()
+    leg.isTold = false
+    this.#host.emit({ type: 'open', leg: leg.name })
+    const initialize = this.#initialize
+    if (initialize === undefined) {
+      leg.state = 'ready'
+      return this.#ready(leg)
+    }
+    this.#greet(leg, initialize)
+  }
+
+  #greet(leg: Leg, initialize: RequestFrame): void {
+    leg.state = 'opening'
+    this.ask(leg, number => changedRequest(initialize, number, []), {
+      answered: answer => this.#opened(leg, answer),
+    })
+  }
+
+  #opened(leg: Leg, answer: Answer): void {
+    if (leg.state !== 'opening') return
+    if (isString(answer)) return this.#fail(leg, answer)
+    const { message } = answer
+    if (message.kind === 'error') {
+      const { code, message: text } = message.error
+      const isOfOtherEra = code === errorCode.unsupportedVersion
+      return this.#fail(leg, `it refuses the session: ${quote(text)}${isOfOtherEra ? otherEra : ''}`)
+    }
+    this.learn(leg, message.result)
+    const version = member(message.result, 'protocolVersion')
+    leg.version = isString(version) ? version : firstModern
+    leg.state = 'ready'
+    this.#tell(leg)
+    this.#ready(leg)
+  }
+
+  learn(leg: Leg, result: JsonObject): void {
+    const [capabilities, instructions] = [member(result, 'capabilities'), member(result, 'instructions')]
+    leg.capabilities = isObject(capabilities) ? capabilities : {}
+    leg.instructions = isString(instructions) ? instructions : undefined
+  }
+
+  #ready(leg: Leg): void {
+    const isNews = this.hasAnswered
+    this.#host.emit({ type: 'missing', leg: leg.name, reason: undefined })
+    this.#wake(leg)
+    if (isNews) this.#events.arrived(leg)
+  }
+
+  /** A server may be asked once it was told that the session has begun (2025-11-25, lifecycle). */
+  #tell(leg: Leg): void {
+    if (this.#initialized === undefined || leg.isTold || leg.state !== 'ready') return
+    leg.isTold = true
+    this.notify(leg, this.#initialized)
+  }
+
+  /** A leg that cannot be used is opened again, after a pause that grows. */
+  #fail(leg: Leg, reason: string): void {
+    const now = this.#host.now()
+    const wasReady = leg.state === 'ready'
+    if (wasReady && now - leg.openedAt > longestPauseMs) leg.failures = 0
+    leg.state = 'down'
+    leg.reason = reason
+    leg.failures += 1
+    this.#host.emit({ type: 'missing', leg: leg.name, reason })
+    this.#host.after(pauseMs(leg), () => {
+      if (leg.state === 'down' && this.#legs.get(leg.name) === leg) this.#open(leg)
+    })
+    this.#wake(leg)
+    if (wasReady && this.hasAnswered) this.#events.departed(leg)
+  }
+
+  #wake(leg: Leg): void {
+    const waiting = [...leg.waiting]
+    leg.waiting.clear()
+    for (const act of waiting) act()
+  }
+
+  /** Acts when the leg can be used or has failed, after `ms` at the latest; at once if it is late already. */
+  whenKnown(leg: Leg, ms: number, act: () => void): void {
+    if (leg.state === 'closed') this.#open(leg)
+    const left = leg.openedAt + Math.max(ms, this.#host.options.listMs) - this.#host.now()
+    if (leg.state !== 'opening' || left <= 0) return act()
+    const once = () => {
+      leg.waiting.delete(once)
+      stop()
+      act()
+    }
+    const stop = this.#host.after(Math.min(ms, left), once)
+    leg.waiting.add(once)
+  }
+
+  /** Why a leg cannot be used now; undefined: it can. */
+  whyNot({ state, reason, openedAt }: Leg): string | undefined {
+    if (state === 'ready') return undefined
+    if (state !== 'opening') return reason
+    return `it has not begun the session for ${inSeconds(this.#host.now() - openedAt)} s`
+  }
+
+  /** Sends a request, under a number of ours. @returns the number */
+  ask(
+    leg: Leg, make: (number: number) => Frame, how: Pick<Pending, 'answered' | 'client'>,
+  ): number {
+    const number = (this.#last += 1)
+    const isOwn = this.isLegacy || !this.#host.options.hasExchanges
+    const exchange = isOwn ? stdioExchange : exchangeNamed(`merged-${number}`)
+    this.#pending.set(number, { leg, exchange, ...how })
+    this.#host.emit({ type: 'send-to-leg', leg: leg.name, exchange, frame: make(number) })
+    return number
+  }
+
+  notify(leg: Leg, frame: Frame): void {
+    this.#host.emit({ type: 'send-to-leg', leg: leg.name, exchange: stdioExchange, frame })
+  }
+
+  /** Nobody waits for the answer any more. */
+  cancel(number: number, cancellation: Frame): void {
+    const pending = this.#pending.get(number)
+    if (pending === undefined) return
+    this.#pending.delete(number)
+    const { leg, exchange } = pending
+    this.#host.emit({ type: 'send-to-leg', leg: leg.name, exchange, frame: cancellation })
+  }
+
+  find(leg: Leg, key: IdKey): Pending | undefined {
+    const pending = this.#pending.get(Number(key))
+    return pending?.leg === leg ? pending : undefined
+  }
+
+  /** A server has answered, or its relay knows that it will not. */
+  answered(leg: Leg, key: IdKey, answer: Answer): void {
+    const pending = this.find(leg, key)
+    if (pending === undefined) return
+    this.#pending.delete(Number(key))
+    pending.answered(answer)
+  }
+
+  ended(leg: Leg, reason: string): void {
+    if (leg.state === 'down' || leg.state === 'closed') return
+    this.#fail(leg, reason)
+    this.#lose(leg, reason)
+  }
+
+  #lose(leg: Leg, reason: string): void {
+    for (const [number, pending] of this.#pending.entries()) {
+      if (pending.leg !== leg || !this.#pending.delete(number)) continue
+      pending.answered(reason)
+    }
+  }
+}
+
+const otherEra = ' (it speaks revisions of another era, and translate does not cover that)'
+
+/** The pause before a failed server is tried again. */
+export const pauseMs = ({ failures }: Leg): number =>
+  Math.min(longestPauseMs, firstPauseMs * 2 ** Math.max(0, failures - 1))
+
+export const inSeconds = (ms: number): number => Math.round(ms / 100) / 10
+
+/** The error of a server, in words of ours. */
+export const errorIn = ({ message }: ErrorResponse['error']): string => `it answered with the error: ${clip(message)}`

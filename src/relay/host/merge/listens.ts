@@ -1,0 +1,146 @@
+import { each, isArray, isString, Meter, type Json } from '#relay/protocol/json.js'
+import { inMeta, metaPrefix } from '#relay/protocol/revisions/index.js'
+import { cancellation, restoredNotification } from '#relay/transport/one-process/rename.js'
+import { at, changedRequest, madeFrame, type Asked, type NotificationFrame } from './frames.js'
+import { type Leg, type Legs, pauseMs } from './legs.js'
+import type { Host } from './machine.js'
+
+/** How long the acknowledgement waits for those of the servers, in milliseconds. */
+const acknowledgeMs = 1000
+
+/** A client's `subscriptions/listen` (2026-07-28, subscriptions), and those that were made of it. */
+interface Listen {
+  readonly asked: Asked
+  /** The number of the request at each server. */
+  readonly parts: Map<Leg, number>
+  /** Servers that have not acknowledged. */
+  readonly waiting: Set<Leg>
+  readonly granted: Set<string>
+  isAcknowledged: boolean
+  /** Changes from before the acknowledgement. */
+  readonly changed: Set<string>
+}
+
+/** Merges the servers' streams of changes: one acknowledgement, then everything under the client's id. */
+export class Listens {
+  readonly #host: Host
+  readonly #legs: Legs
+  readonly #ownersOf: (uri: string) => readonly string[]
+  readonly #open = new Set<Listen>()
+
+  constructor(host: Host, legs: Legs, ownersOf: (uri: string) => readonly string[]) {
+    this.#host = host
+    this.#legs = legs
+    this.#ownersOf = ownersOf
+  }
+
+  /** @returns a function that ends it */
+  begin(asked: Asked): () => void {
+    const listen: Listen = {
+      asked, isAcknowledged: false,
+      parts: new Map(), waiting: new Set(), granted: new Set(), changed: new Set(),
+    }
+    this.#open.add(listen)
+    for (const leg of this.#legs.all()) this.#ask(listen, leg)
+    const ms = Math.min(acknowledgeMs, this.#host.options.listMs)
+    const stop = this.#host.after(ms, () => this.#acknowledge(listen))
+    if (listen.waiting.size === 0) this.#acknowledge(listen)
+    return () => {
+      stop()
+      this.#open.delete(listen)
+      for (const number of listen.parts.values()) {
+        this.#legs.cancel(number, cancellation(number, asked.frame.message))
+      }
+    }
+  }
+
+  #ask(listen: Listen, leg: Leg): void {
+    if (leg.state !== 'ready' || listen.parts.has(leg)) return
+    const { frame } = listen.asked
+    const uris = urisIn(at(frame.message.params, 'notifications', 'resourceSubscriptions'))
+    const own = uris?.filter(uri => this.#ownersOf(uri).join() === leg.name)
+    listen.waiting.add(leg)
+    const number = this.#legs.ask(leg, made => changedRequest(
+      frame, made, own === undefined ? [] : [{ path: ['notifications', 'resourceSubscriptions'], value: own }],
+    ), { answered: () => this.#ended(listen, leg) })
+    listen.parts.set(leg, number)
+  }
+
+  /** A server has ended its stream: it is asked again later. */
+  #ended(listen: Listen, leg: Leg): void {
+    listen.parts.delete(leg)
+    this.#heard(listen, leg)
+    leg.failures += 1
+    this.#host.after(pauseMs(leg), () => {
+      if (this.#open.has(listen)) this.#ask(listen, leg)
+    })
+  }
+
+  arrived(leg: Leg): void {
+    for (const listen of this.#open) this.#ask(listen, leg)
+  }
+
+  #heard(listen: Listen, leg: Leg): void {
+    listen.waiting.delete(leg)
+    if (listen.waiting.size === 0) this.#acknowledge(listen)
+  }
+
+  #acknowledge(listen: Listen): void {
+    if (listen.isAcknowledged || !this.#open.has(listen)) return
+    listen.isAcknowledged = true
+    const wanted = at(listen.asked.frame.message.params, 'notifications')
+    const flags = flagNames.filter(flag => at(wanted, flag) === true).map(flag => [flag, true] as const)
+    const granted = [...listen.granted]
+    const uris = at(wanted, 'resourceSubscriptions') === undefined ? {} : { resourceSubscriptions: granted }
+    this.#send(listen, 'notifications/subscriptions/acknowledged', { ...Object.fromEntries(flags), ...uris })
+    for (const capability of listen.changed) this.#sendChanged(listen, capability)
+  }
+
+  /** Tells the streams that asked for it that a list has changed. */
+  changed(capability: string): void {
+    for (const listen of this.#open) {
+      if (at(listen.asked.frame.message.params, 'notifications', `${capability}ListChanged`) !== true) continue
+      if (listen.isAcknowledged) this.#sendChanged(listen, capability)
+      else listen.changed.add(capability)
+    }
+  }
+
+  #sendChanged(listen: Listen, capability: string): void {
+    this.#send(listen, `notifications/${capability}/list_changed`)
+  }
+
+  #send({ asked: { names: { id }, exchange } }: Listen, method: string, notifications?: object): void {
+    const granted = notifications === undefined ? '' : `,"notifications":${JSON.stringify(notifications)}`
+    const meta = `{"${metaPrefix}subscriptionId":${id.toString()}}`
+    const frame = madeFrame(`{"jsonrpc":"2.0","method":"${method}","params":{"_meta":${meta}${granted}}}`)
+    this.#host.emit({ type: 'send', exchange, frame })
+  }
+
+  /** @returns whether the notification belongs to a stream of changes */
+  notified(leg: Leg, frame: NotificationFrame): boolean {
+    const { message } = frame
+    const number = inMeta(message.params, 'subscriptionId')
+    if (number === undefined) return false
+    const listen = [...this.#open].find(({ parts }) => parts.get(leg) === number)
+    if (listen === undefined || typeof number !== 'number') return true
+    if (message.method === 'notifications/subscriptions/acknowledged') {
+      const granted = urisIn(at(message.params, 'notifications', 'resourceSubscriptions')) ?? []
+      for (const uri of granted) listen.granted.add(uri)
+      this.#heard(listen, leg)
+    } else {
+      const { names, exchange } = listen.asked
+      this.#host.emit({ type: 'send', exchange, frame: restoredNotification(frame, message, names, number) })
+    }
+    return true
+  }
+}
+
+const flagNames = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged']
+
+const urisIn = (list: Json | undefined): readonly string[] | undefined => {
+  if (!isArray(list)) return undefined
+  const uris: string[] = []
+  for (const [, uri] of each(list, new Meter())) if (isString(uri)) uris.push(uri)
+  return uris
+}
+
