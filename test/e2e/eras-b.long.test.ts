@@ -34,6 +34,7 @@ const served = async (t: Test, args: readonly string[]): Promise<Transport> => {
 }
 
 const command = ['--', process.execPath, server]
+const modern = fileURLToPath(new URL('../../test/fixtures/eras/modern.mjs', import.meta.url))
 
 /** The modern client's way to the server, by the transports on both sides of the relay. */
 const ways: Readonly<Record<string, (t: Test, options: readonly string[]) => Promise<Transport>>> = {
@@ -261,5 +262,20 @@ for (const way of ['stdio to HTTP', 'HTTP to HTTP']) {
     await call('forget').catch(() => undefined)
     t.equal(textOf(await call('elicit')), 'accept Ann')
     await client.close()
+  })
+}
+
+for (const via of ['wrap', 'serve']) {
+  void t.test(`a client and a server of 2026-07-28 need no translation, ${via}`, async t => {
+    const audit = join(scratch(t), 'audit.ndjson')
+    const args = ['--translate', 'both', '--audit', audit, '--', process.execPath, modern]
+    const transport = via === 'wrap' ? wrapped(args) : await served(t, args)
+    const { client, call } = peerOf(t, transport, via === 'serve')
+    await client.connect(transport)
+    t.equal(client.getServerVersion()?.name, 'modern-only')
+    t.equal(textOf(await call('form')), 'Hello Ann')
+    await client.close()
+    await until(() => readFileSync(audit, 'utf8').includes('session/start'))
+    t.notOk(auditOf(audit).some(record => 'clientRevision' in record))
   })
 }
