@@ -1,6 +1,6 @@
 // `npm run bench`. After `npm run build`:
 //
-//   node bench/main.mjs [bridges] [growth] [inside]     the parts; all of them when none is named
+//   node bench/main.mjs [bridges] [cold] [growth] [inside]     the parts; all of them when none is named
 //     --rounds N (3)   --groups stdio-stdio,http-http,…   --only "raw pipe,ours,…"   --quick   a round, short, and without `inside`
 //     --curves sessions,tools,…   those of growth with one of the words in their titles
 //     --json FILE      what was measured, for programs and for --from
@@ -13,6 +13,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { inDocs, noiseOf, docsTable, tables } from './bridge-tables.mjs'
 import { measureBridges } from './bridges.mjs'
+import { coldTables, measureCold } from './cold.mjs'
 import { growthTables, measureGrowth } from './growth.mjs'
 
 const { values, positionals } = parseArgs({
@@ -28,7 +29,7 @@ const options = {
   curves: list(values.curves), quick: values.quick, rounds: Number(values.rounds ?? (values.quick ? 1 : 3)),
   note: text => process.stderr.write(`${text}\n`),
 }
-const known = ['bridges', 'growth', 'inside']
+const known = ['bridges', 'cold', 'growth', 'inside']
 const unknown = positionals.find(name => !known.includes(name))
 if (unknown) throw new Error(`there is no part "${unknown}": ${known.join(', ')}`)
 const parts = positionals.length > 0 ? positionals : values.markdown ? ['bridges'] : values.quick ? ['bridges', 'growth'] : known
@@ -36,14 +37,15 @@ const parts = positionals.length > 0 ? positionals : values.markdown ? ['bridges
 const measured = values.from ? JSON.parse(readFileSync(values.from, 'utf8')) : {
   at: new Date().toISOString(), node: process.version, processor: cpus()[0].model, cores: cpus().length,
   ...(parts.includes('bridges') && { bridges: await measureBridges(options) }),
+  ...(parts.includes('cold') && { cold: await measureCold({ rounds: options.rounds, note: options.note }) }),
   ...(parts.includes('growth') && { growth: await measureGrowth(options) }),
 }
 if (values.json) writeFileSync(values.json, JSON.stringify(measured))
 
-const { at, node, processor, cores, bridges, growth } = measured
+const { at, node, processor, cores, bridges, cold, growth } = measured
 const machine = `${at.slice(0, 10)}, Node ${node}, ${cores} × ${processor}`
 if (values.markdown) console.log(`${docsTable(bridges)}\n\n${machine}. ${noiseOf(bridges)}`)
-else console.log([machine, ...(bridges ? [tables(bridges)] : []), ...(growth ? [growthTables(growth)] : [])].join('\n\n'))
+else console.log([machine, ...(bridges ? [tables(bridges)] : []), ...(cold ? [coldTables(cold)] : []), ...(growth ? [growthTables(growth)] : [])].join('\n\n'))
 
 if (parts.includes('inside') && !values.from) {
   for (const name of ['session', 'parse', 'schema', 'rules', 'frames']) {

@@ -25,6 +25,12 @@ export const relayOf = root => familyOf(root).filter(pid => !isServer(pid))
 /** User and system time so far, in milliseconds. */
 export const cpuOf = pids => pids.map(statOf).reduce((sum, stat) => sum + 10 * (Number(stat[11] ?? 0) + Number(stat[12] ?? 0)), 0)
 
+/** As `cpuOf`, to the nanosecond, of threads that have not ended. */
+export const preciseCpuOf = pids => {
+  const threads = pids.flatMap(pid => { try { return readdirSync(`/proc/${pid}/task`).map(thread => `/proc/${pid}/task/${thread}/schedstat`) } catch { return [] } })
+  return threads.reduce((sum, path) => sum + Number(read(path).split(' ')[0]), 0) / 1e6
+}
+
 /** Milliseconds that the machine was busy, and that this process and all that it started were, those that have ended as well. */
 const busy = () => {
   const [user, nice, system, , , ...interrupts] = read('/proc/stat').split('\n', 1)[0].split(/\s+/).slice(1, 8).map(Number)

@@ -11,7 +11,8 @@ import { start, startAt } from './start.mjs'
 const here = path => fileURLToPath(new URL(path, import.meta.url))
 const node = (path, ...args) => [process.execPath, here(path), ...args]
 const server = node('server.mjs')
-const ours = (command, ...args) => [...node('../dist/cli.js', command), ...args]
+export const ownCli = here('../dist/cli.js')
+const ours = (command, ...args) => [process.execPath, ownCli, command, ...args]
 
 /** The program of a package in node_modules, or of that name on the PATH. */
 const installed = name => {

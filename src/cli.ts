@@ -1,9 +1,14 @@
 #!/usr/bin/env node
 import { readCommandLine } from '#cli/command-line.js'
+import { tellClient } from '#cli/commands.js'
 import { CustomsError, messageOf, visible } from '#relay/base/errors.js'
 
 const run = async (): Promise<number> => {
-  const asked = await readCommandLine(process.argv.slice(2))
+  const words = process.argv.slice(2)
+  const asked = await readCommandLine(words).catch((reason: unknown) => {
+    if (words[0] === 'wrap') return tellClient(reason)
+    throw reason
+  })
   if (!('print' in asked)) return asked.command.run(asked.given, asked.rest)
   process.stdout.write(asked.print)
   return 0
@@ -16,7 +21,7 @@ run().then(
   (error: unknown) => {
     const known = error instanceof CustomsError
     process.stderr.write(
-      `mcp-customs: ${known ? error.message : visible(`internal error: ${messageOf(error)}`)}\n`
+      `mcp-customs: ${known ? error.message : visible(`internal error: ${messageOf(error)}`)}\n`,
     )
     process.exit(known ? error.exitCode : 70)
   },

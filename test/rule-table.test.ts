@@ -16,7 +16,7 @@ t.test('presets, the schema of the configuration and docs/rules.md say what the 
 const contract = new URL('../shared/design/contract.md', root)
 
 t.test('the rules are those of the contract', {
-  skip: existsSync(contract) ? false : 'the contract is not here'
+  skip: existsSync(contract) ? false : 'the contract is not here',
 }, t => {
   const section = readFileSync(contract, 'utf8').split('\n## 4. ')[1]?.split('\n## 5. ')[0] ?? ''
   const names = [...section.matchAll(/^\| ([^|]*) \|/gm)].flatMap(([, cell = '']) =>

@@ -17,10 +17,16 @@ export const readCommandLine = async (words: readonly string[]): Promise<Asked> 
   const [name, ...others] = words
   const command = commands.find(one => one.name === name)
   if (command === undefined) return { print: await (await import('./help.js')).explain(words) }
-  const { own, server } = divide(command, others)
+  const { own, server } = divide(command, withoutNumbers(command, others))
   const read = readPlainly(command, own)
   if (read === undefined) return { print: await (await import('./help.js')).explain(own, command) }
   return { command, given: read.given, rest: { words: read.words, command: server } }
+}
+
+/** Node's parser takes `-31001` for options: a number begins what is no option. */
+const withoutNumbers = ({ server }: Command, words: readonly string[]): readonly string[] => {
+  const at = server || words.includes('--') ? -1 : words.findIndex(word => /^-\d+$/.test(word))
+  return at < 0 ? words : [...words.slice(0, at), '--', ...words.slice(at)]
 }
 
 /**

@@ -2,6 +2,7 @@ import {
   auditFlags, checkAction, readReportFlags, readShowFlags, readToolsFlags, readUiFlags, readVerifyFlags,
   toolsFlags, uiFlags,
 } from './flags/audit.js'
+import { badUsage } from '#relay/base/errors.js'
 import type { Flags, Given, Rest } from './flag.js'
 import { readFlags, readTarget, serveFlags, wrapFlags } from './flags/relay.js'
 import { inspectFlags, readInspectFlags, readInspectTarget, saved } from './flags/inspect.js'
@@ -27,9 +28,15 @@ export interface Command {
   readonly server: boolean
   /** Words that name a saved list; they do not begin the server's command line. */
   readonly files?: RegExp
+  /** What completes its words. */
+  readonly completes?: () => Promise<readonly string[]>
   /** @returns the exit code */
   run(given: Given, rest: Rest): Promise<number>
 }
+
+/** A client that starts `wrap` shows its user what `initialize` gets, and not stderr. @throws the reason */
+export const tellClient = async (reason: unknown): Promise<never> =>
+  (await import('#relay/host/not-started.js')).answerInitialize(reason)
 
 const oneServer = { words: { least: 0, most: 1 }, server: true } as const
 /** The period that a gateway's page shows, in milliseconds. */
@@ -62,11 +69,10 @@ export const commands: readonly Command[] = [
     flags: wrapFlags,
     ...oneServer,
     run: async (given, rest) => {
-      const settings = readFlags(wrapFlags, given)
-      if (given.get('merge') !== true) {
-        return (await import('#relay/host/wrap.js')).wrap(settings, readTarget(rest))
-      }
-      return (await import('#relay/host/merge/wrapped.js')).wrapMerged(settings, readTarget(rest))
+      const read = async () => [readFlags(wrapFlags, given), readTarget(rest)] as const
+      const [settings, target] = await read().catch(tellClient)
+      if (given.get('merge') !== true) return (await import('#relay/host/wrap.js')).wrap(settings, target)
+      return (await import('#relay/host/merge/wrapped.js')).wrapMerged(settings, target)
     },
   },
   {
@@ -133,7 +139,7 @@ export const commands: readonly Command[] = [
     name: 'install',
     usage: ['[options] [--client NAME|FILE]', '--check [options] [--client NAME|FILE]'],
     describe: 'put mcp-customs in front of the servers of an MCP client, in its configuration; --check ' +
-      'tells how things are',
+      'shows which servers run under it, and what is wrong',
     examples: ['install --client claude-desktop --lock', 'install --check'],
     flags: installFlags,
     ...noWords,
@@ -277,10 +283,27 @@ export const commands: readonly Command[] = [
     },
   },
   {
+    name: 'explain',
+    usage: ['[RULE | FAMILY | CODE]'],
+    describe: 'tell what a rule or an error code means, whose fault it is, what to do, and an example; ' +
+      'without a word, list them',
+    examples: ['explain result/schema', 'explain -31001'],
+    flags: {},
+    words: { least: 0, most: 1 },
+    server: false,
+    completes: async () => (await import('#desk/explain/command.js')).topics(),
+    run: async (_given, { words, command = [] }) => {
+      // A code such as -31001 stands behind a `--` of ours.
+      const [word, ...more] = [...words, ...command]
+      const { explainCommand } = await import('#desk/explain/command.js')
+      return more.length > 0 ? badUsage('explain: one rule or code at a time') : explainCommand(word)
+    },
+  },
+  {
     name: 'completion',
     usage: [''],
-    describe: 'print the script that lets your shell (bash, zsh) complete commands and options',
-    examples: ['completion >> ~/.bashrc', 'completion >> ~/.zshrc'],
+    describe: 'print the script that lets your shell (bash, zsh, fish) complete commands and options',
+    examples: ['completion >> ~/.bashrc', 'completion > ~/.config/fish/completions/mcp-customs.fish'],
     flags: {},
     ...noWords,
     run: async () => (await import('./help.js')).completion(),

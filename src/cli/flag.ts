@@ -85,8 +85,10 @@ export const readSettings = (flags: Flags, given: Given): WrittenSettings => {
     const name = byKey.get(String(outer)) ?? byKey.get(`${outer}.${inner}`) ?? ''
     const value = given.get(name)
     const unit = flags[name]?.unit === 'seconds' ? ' milliseconds' : ''
-    const text = String(Array.isArray(value) ? value[Number(inner)] : value)
-    return new CustomsError('BAD_USAGE', wrong(name, text, `${reason}${unit}`))
+    const one = Array.isArray(value) ? value[Number(inner)] ?? value.join(', ') : value
+    // A flag is repeated where a file has a list.
+    const why = reason.replace(/, not a list$/, '')
+    return new CustomsError('BAD_USAGE', wrong(name, String(one), `${why}${unit}`))
   }
   return { written, refusal }
 }

@@ -28,15 +28,30 @@ export const explain = async (words: readonly string[], command?: Command): Prom
 
 // yargs writes completions to stdout itself.
 const complete = async (words: readonly string[]): Promise<string> => {
+  const { completes } = commands.find(({ name }) => name === words[2]) ?? {}
+  if (completes !== undefined && words.length > 3) {
+    const fitting = (await completes()).filter(one => one.startsWith(words.at(-1) ?? ''))
+    return fitting.map(one => `${one}\n`).join('')
+  }
   if (!isOthers(words)) await parser().parseAsync([...words])
   return ''
 }
 
+/** yargs has no script for fish; its completions work there too. */
+const fishScript = 'complete -c mcp-customs -a ' +
+  '\'(mcp-customs --get-yargs-completions (commandline -opc) (commandline -ct))\'\n'
+
+
 /** Writes the script of the shell that `SHELL` names to stdout. */
 export const completion = (shell = basename(process.env['SHELL'] ?? '')): number => {
   // yargs would write bash's script for any other shell.
+  if (shell === 'fish') {
+    process.stdout.write(fishScript)
+    return 0
+  }
   if (shell !== '' && !/^(?:bash|zsh|sh)$/.test(shell)) {
-    badUsage(`completion: there is a script for bash and zsh, and none for ${shell} (SHELL=bash chooses one)`)
+    badUsage(`completion: there is a script for bash, zsh and fish, and none for ${shell} ` +
+      '(SHELL=bash chooses one)')
   }
   parser().showCompletionScript()
   return 0
@@ -122,6 +137,6 @@ const isOthers = (words: readonly string[]): boolean => {
   const before = own.at(-1) ?? ''
   const flag =
     before.startsWith('--') ? new Map(Object.entries(command.flags)).get(before.slice(2)) : undefined
-  return server !== undefined || (!command.server && own.length > 0) ||
-    (flag?.type === 'string' && flag.choices === undefined)
+  return server !== undefined || (!command.server && own.length > 0)
+    || (flag?.type === 'string' && flag.choices === undefined)
 }

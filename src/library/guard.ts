@@ -15,6 +15,11 @@ export interface GuardOptions extends JudgeOptions {
    * rejected, nothing passes from then on.
    */
   readonly onRecord?: (entry: Entry) => unknown
+  /**
+   * `auto`: a client that begins with `initialize` also understands a server that speaks 2026-07-28 only; `both`: also
+   * the other way round. Default: `auto`.
+   */
+  readonly translate?: 'auto' | 'both' | 'off'
   /** A schema checker for several guards, with its own limits; the caller closes it. Default: a new one. */
   readonly checker?: SchemaChecker
 }
@@ -47,8 +52,12 @@ class Guarded implements GuardedTransport {
   #failure: { readonly error: unknown } | undefined
 
   constructor(inner: SdkTransport, options: GuardOptions) {
-    const { limits, server, ...judgement } = readOptions(options, { onRecord: 'function', checker: 'object' })
+    const { limits, server, ...judgement } =
+      readOptions(options, { onRecord: 'function', checker: 'object', translate: 'string' })
     const { listMs, requestMs, tools: maxTools } = limits
+    const { translate = 'auto' } = options
+    if (!['auto', 'both', 'off'].includes(translate))
+      throw new CustomsError('BAD_CONFIG', 'translate must be auto, both or off')
     this.#inner = inner
     this.#client = new ClientEnd(limits, (message, extra) =>
       this.#call(() => this.onmessage?.(message, extra)),
@@ -61,7 +70,7 @@ class Guarded implements GuardedTransport {
       const checker = options.checker ?? createSchemaChecker(limits)
       const audit = (entry: Entry): undefined => this.#record(options.onRecord, entry)
       const session = openSession(
-        { ...judgement, name: server, listMs, requestMs, maxTools, intent: false, checker, audit },
+        { ...judgement, name: server, listMs, requestMs, maxTools, intent: false, checker, audit, eras: { translate, limits } },
         this.#client, () => this.#server,
       )
       session.start()

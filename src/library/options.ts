@@ -1,10 +1,11 @@
 import { suggestion } from '#relay/config/check.js'
 import { defaultLimits, limitBounds, type Limits } from '#relay/config/configuration.js'
 import { notFor } from '#relay/config/policy.js'
+import type { Rules } from '#relay/config/generated/types.js'
 import type { ToolSetting } from '#relay/core/options.js'
-import { type Action, actions, type Policy } from '#relay/core/findings.js'
+import { actions, type Policy } from '#relay/core/findings.js'
 import {
-  actionsOf, isRuleName, type Preset, presetPolicy, presets, type RuleName, ruleNames,
+  actionsOf, isRuleName, type Preset, presetPolicy, presets, ruleNames,
 } from '#relay/rules/index.js'
 import { CustomsError } from '#relay/base/errors.js'
 import { isObject, type JsonObject } from '#relay/protocol/unmetered.js'
@@ -14,7 +15,7 @@ export interface JudgeOptions {
   /** Default: `standard`. */
   readonly policy?: Preset
   /** Actions that override the policy's. */
-  readonly rules?: Readonly<Partial<Record<RuleName, Action>>>
+  readonly rules?: Rules
   /** Believe the annotations of this server. Default: false. */
   readonly trusted?: boolean
   /** Settings of single tools, by name. */
@@ -66,7 +67,7 @@ export const readOptions = (given: JudgeOptions, own: Options): ReadOptions => {
   } = given
   return {
     server,
-    policy: readPolicy(policy, rules),
+    policy: readPolicy(policy, { ...rules }),
     trusted,
     tools: new Map(Object.entries(tools).map(([name, tool]) => [name, readTool(name, tool)])),
     limits: readLimits(limits),
@@ -99,15 +100,15 @@ const named = (name: string, candidates: readonly string[]): string =>
 
 const readPolicy = (preset: string, rules: Readonly<Record<string, string | undefined>>): Policy => {
   const known =
-    presets.find(one => one === preset) ??
-    fail(`policy: no preset ${JSON.stringify(preset)} (${presets.join(', ')})`)
+    presets.find(one => one === preset)
+    ?? fail(`policy: no preset ${JSON.stringify(preset)} (${presets.join(', ')})`)
   const policy = presetPolicy(known, { purpose: 'relay', locked: false })
   for (const [rule, asked] of Object.entries(rules)) {
     if (asked === undefined) continue
     if (!isRuleName(rule)) return fail(`rules: no rule ${JSON.stringify(rule)}${suggestion(rule, ruleNames)}`)
     const action =
-      actions.find(one => one === asked) ??
-      fail(`rules: ${rule}: no action ${JSON.stringify(asked)} (${actions.join(', ')})`)
+      actions.find(one => one === asked)
+      ?? fail(`rules: ${rule}: no action ${JSON.stringify(asked)} (${actions.join(', ')})`)
     if (!actionsOf(rule).includes(action)) return fail(`rules: ${rule}: ${notFor(action)}`)
     policy.set(rule, action)
   }

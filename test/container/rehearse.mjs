@@ -112,9 +112,9 @@ const expand = args => args.map(text => text.replaceAll('$(POD_NAME)', name))
   mkdirSync(folder)
   const { data } = manifestsOf('gateway.yaml').find(({ kind }) => kind === 'ConfigMap')
   for (const [file, text] of Object.entries(data)) writeFileSync(join(folder, file), text)
-  // The placeholder of the key is refused.
+  // Placeholders are refused.
   const [{ stringData: placeholders }] = manifestsOf('secret.yaml')
-  const stringData = { ...placeholders, STATE_KEY: 'k'.repeat(64) }
+  const stringData = Object.fromEntries(Object.entries(placeholders).map(([key, value]) => [key, value.replace('replace-me', 'k'.repeat(64))]))
   const mounts = [[folder, '/etc/mcp-customs'], [hosts, '/etc/hosts']]
   const container = await start({ args: gateway.args, env: { ...stringData, POD_NAME: name, POD_IP: '127.0.0.1' }, mounts })
   await container.until('started', probe(container, gateway.startupProbe, gateway))

@@ -24,7 +24,7 @@ for (const [index, bridge] of [stdioToStdio, stdioToHttp, httpToStdio, httpToHtt
   for (const group of groups.filter((_, place) => everything || place % 4 === index)) {
     const [first] = group
     t.test(`${bridge.name}: ${first?.rule}: ${first?.name}, and ${group.length - 1} more`, {
-      buffered: true
+      buffered: true,
     }, async t => {
       const file = join(scratch(t), 'capture.ndjson')
       const config = group[0]?.config

@@ -20,7 +20,7 @@ export type Act =
 export type Expected =
   | string
   /** A JSON-RPC error of ours, to this id as it was spelled. */
-  | { readonly error: number; readonly id: string; readonly message?: string }
+  | { readonly error: number; readonly id: string; readonly message?: string | RegExp }
   /** A tool result of ours instead of the server's. */
   | { readonly refused: RuleName; readonly id: string; readonly tool: string; readonly path?: string }
   /** The server's result, turned into an error: these content blocks and our explanation. */
@@ -94,7 +94,7 @@ export const request = (
 
 export const call =
   (revision: Revision, id: string, name: string, args = '{}', capabilities = '{}'): string =>
-  request(revision, id, 'tools/call', `"name":"${name}","arguments":${args}`, capabilities)
+    request(revision, id, 'tools/call', `"name":"${name}","arguments":${args}`, capabilities)
 
 export const answer = (id: string, result: string): string =>
   `{"jsonrpc":"2.0","id":${id},"result":${result}}`
@@ -127,8 +127,8 @@ export const kept = (tool: string): ListedTool => ({ sent: tool, gets: tool })
 
 /** A session in which `tools` are listed, if there are any, and the client takes the steps. */
 export const session = (
-  about: Pick<Case, 'name' | 'rule' | 'revision' | 'verdict' | 'event' | 'steps' | 'reactions'> &
-    Given & { tools?: readonly (string | ListedTool)[]; forwarded?: readonly Expected[] },
+  about: Pick<Case, 'name' | 'rule' | 'revision' | 'verdict' | 'event' | 'steps' | 'reactions'>
+    & Given & { tools?: readonly (string | ListedTool)[]; forwarded?: readonly Expected[] },
 ): Case => {
   const { tools, forwarded, ...rest } = about
   return {
@@ -180,8 +180,8 @@ export const outcome = (
     const made = { id: '7', tool }
     const gets: Expected =
       verdict === 'block' ? { ...made, refused: rule, ...(path !== undefined && { path }) }
-      : verdict === 'demote' ? { ...made, demoted: rule, content }
-      : said
+        : verdict === 'demote' ? { ...made, demoted: rule, content }
+          : said
     return session({
       ...rest,
       name: `${name} (${revision})`,

@@ -122,7 +122,7 @@ t.test('a server that ends while the relay lists leaves no call unanswered', asy
   await relay.exit
 })
 
-t.test("the relay's ids are nobody else's", async t => {
+t.test('the relay\'s ids are nobody else\'s', async t => {
   const wrapped = await cold(t, [
     ...pages, on('tools/call', answer('$ID', fine)), on('x/echo', answer('$ID', '{"echo":true}')),
     { when: '"x/replay"', say: [answer('$ID', '{}')] },

@@ -185,7 +185,7 @@ export const httpToStdio: Bridge = {
     // Modern clients share a process, in which their requests have ids of the relay's.
     const anyId = (reactions: readonly Reaction[]) =>
       (isShared(
-        setup
+        setup,
       ) ? reactions.map(each => ({ ...each, say: each.say.map(answeringWhatWasAsked) })) : reactions)
     const { command, received } = scripted(directory, anyId(setup.reactions), setup.scenes?.map(anyId))
     return opened(t, directory, setup, { command }, received)

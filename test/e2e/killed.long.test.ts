@@ -58,7 +58,7 @@ for (const [name, named] of kinds) {
     const logs = join(folder, 'mcp-customs')
     const config = join(folder, 'customs.json')
     writeFileSync(config, JSON.stringify(
-      { audit: { payloads: 'full', ...(named && { signKey, file: join(logs, 'audit.ndjson') }) } }
+      { audit: { payloads: 'full', ...(named && { signKey, file: join(logs, 'audit.ndjson') }) } },
     ))
     const left: string[] = []
     for (let round = 0; round < kills; round++) {

@@ -93,7 +93,7 @@ const configured = async (t: Test, node: readonly string[] = []) => {
 }
 
 t.test('sessions of before a reload end as the others do, their servers and records too', {
-  skip
+  skip,
 }, async t => {
   const { relay, url, audit, reload } = await configured(t)
   const before = await connected(relay, url)
@@ -113,7 +113,7 @@ t.test('SIGHUP does not keep serve --config from its end, nor hurry it', { skip 
 })
 
 t.test('a system that can watch no more files is a warning, and the file is read on SIGHUP', {
-  skip
+  skip,
 }, async t => {
   const without =
     'import fs from "node:fs";import { syncBuiltinESMExports } from "node:module";fs.watch = () => { throw new Error("ENOSPC: no watchers left") };syncBuiltinESMExports()'

@@ -78,7 +78,7 @@ t.test('half a gigabyte for a client that does not read it is not held', {
 /** Waits until the number in a file no longer grows: its writer is held back. */
 const untilStill = async (file: string): Promise<void> => {
   const read = () => (existsSync(file) ? readFileSync(file, 'utf8') : '')
-  for (let last = '', still = 0; still < 10; ) {
+  for (let last = '', still = 0; still < 10;) {
     await pause(50)
     const now = read()
     still = now !== '' && now === last ? still + 1 : 0

@@ -72,7 +72,7 @@ const cases: readonly Case[] = [
   {
     title: 'a schema in draft-04',
     list: tool(
-      `${typed},"outputSchema":${output('http://json-schema.org/draft-04/schema#').replace('"number"', '"number","minimum":0,"exclusiveMinimum":true')}`
+      `${typed},"outputSchema":${output('http://json-schema.org/draft-04/schema#').replace('"number"', '"number","minimum":0,"exclusiveMinimum":true')}`,
     ),
     answer: good, refused: names, gets: counted, rule: 'tool/dialect',
   },

@@ -59,7 +59,7 @@ const faults = [
 
 for (const [fault, reason] of faults) {
   t.test(`a fault in one server's relay process (${fault}) is nobody else's, and the server answers again`, {
-    skip
+    skip,
   }, async t => {
     const env = { NODE_OPTIONS: `--max-old-space-size=256 --import=${fixture('faults.mjs')}` }
     const { url, directory, relay, pids } = await gateway(t, ['victim', 'other'], [], env)
@@ -116,7 +116,7 @@ t.test('each request of a batch gets an error when its relay process dies', { sk
 })
 
 t.test('a relay process is started when it is first used, and ends when nobody uses it', {
-  skip
+  skip,
 }, async t => {
   const { url, relays, directory } = await gateway(t, ['one', 'two'], ['--idle', '1'])
   t.same(relays(), [])
@@ -127,7 +127,7 @@ t.test('a relay process is started when it is first used, and ends when nobody u
   t.equal((await send(url('one'), first, call(1, 'pid'))).status, 404)
   t.match(textOf(await send(url('one'), await open(url('one')), call(1, 'echo', { word: 'again' }))), 'again')
   t.match(auditOf(join(directory, 'audit.one.ndjson')).map(
-    ({ event }) => event
+    ({ event }) => event,
   ).filter(event => event.startsWith('session/')), ['session/start', 'session/end', 'session/start'])
 })
 
@@ -137,7 +137,7 @@ t.test('a server inherits nothing of the channel', { skip }, async t => {
 })
 
 t.test('sessions stay with one of several relay processes, whichever connection their requests come by', {
-  skip
+  skip,
 }, async t => {
   const { url, relays, directory } = await gateway(t, ['one'], ['--workers', '2'])
   const held: Promise<unknown>[] = []
@@ -166,7 +166,7 @@ t.test('sessions stay with one of several relay processes, whichever connection 
 })
 
 t.test('what a server that names its sessions asks is answered in the relay process that has the session', {
-  skip
+  skip,
 }, async t => {
   const file = join(scratch(t), 'server.mjs')
   writeFileSync(file, askingServer)
@@ -192,7 +192,7 @@ t.test('what a server that names its sessions asks is answered in the relay proc
 })
 
 t.test('clients without a session are served, and places of processes are counted over all servers', {
-  skip
+  skip,
 }, async t => {
   const { url } = await gateway(t, ['one', 'two'], [], {}, { sessions: { maxProcesses: 2 } })
   const headers = { 'mcp-protocol-version': modern, 'mcp-method': 'tools/call', 'mcp-name': 'echo' }
@@ -209,7 +209,7 @@ t.test('clients without a session are served, and places of processes are counte
 })
 
 t.test('long bodies pass in both directions, and a client that does not read delays nobody', {
-  skip
+  skip,
 }, async t => {
   const { url } = await gateway(t, ['one'])
   const session = await open(url('one'))
@@ -225,7 +225,7 @@ t.test('long bodies pass in both directions, and a client that does not read del
 })
 
 t.test('a changed file holds in relay processes: new servers are offered, and one that is gone serves its sessions to their end', {
-  skip
+  skip,
 }, async t => {
   const { url, write, relay } = await gateway(t, ['one', 'two'])
   const session = await open(url('one'))

@@ -38,18 +38,18 @@ const serverOf = async (t: Test, answers: RequestListener): Promise<string> => {
 /** An HTTP server that lists one tool; `call` answers its calls. */
 const weatherServer =
   (t: Test, call: (id: number, response: Parameters<RequestListener>[1]) => void): Promise<string> =>
-  serverOf(t, (incoming, response) => {
-    let body = ''
-    incoming.on('data', chunk => (body += String(chunk))).on('end', () => {
-      const { id, method } = JSON.parse(body || '{}') as { id?: number; method?: string }
-      if (id === undefined) return void response.writeHead(incoming.method === 'POST' ? 202 : 405).end()
-      if (method === 'tools/call') return call(id, response)
-      response.setHeader('content-type', 'application/json')
-      response.end(answer(id, method === 'tools/list' ? { tools: [weather] } : {
-        protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' },
-      }))
+    serverOf(t, (incoming, response) => {
+      let body = ''
+      incoming.on('data', chunk => (body += String(chunk))).on('end', () => {
+        const { id, method } = JSON.parse(body || '{}') as { id?: number; method?: string }
+        if (id === undefined) return void response.writeHead(incoming.method === 'POST' ? 202 : 405).end()
+        if (method === 'tools/call') return call(id, response)
+        response.setHeader('content-type', 'application/json')
+        response.end(answer(id, method === 'tools/list' ? { tools: [weather] } : {
+          protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' },
+        }))
+      })
     })
-  })
 
 const relayTo = async (t: Test, ...target: readonly string[]): Promise<{ relay: Started; url: string }> => {
   const audit = target.includes('--audit') ? [] : ['--audit', 'none']
@@ -266,7 +266,7 @@ t.test('in a session that began at another relay, calls are judged, and what the
         if (told?.includes(asked) !== true) return
         clearInterval(timer)
         response.end(
-          `data: ${answer(id, { content: [{ type: 'text', text: JSON.stringify({ degrees }) }], structuredContent: { degrees } })}\n\n`
+          `data: ${answer(id, { content: [{ type: 'text', text: JSON.stringify({ degrees }) }], structuredContent: { degrees } })}\n\n`,
         )
       }, 5)
       response.on('close', () => clearInterval(timer))
@@ -323,7 +323,7 @@ t.test('a batch gets the body of an HTTP error as it is, and its answers in a st
       }
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.end(
-        message.map(({ id }) => `event: message\nid: event-${id}\ndata: ${answer(id, {})}\n\n`).join('')
+        message.map(({ id }) => `event: message\nid: event-${id}\ndata: ${answer(id, {})}\n\n`).join(''),
       )
     })
   })

@@ -121,7 +121,7 @@ class Script {
 }
 
 const unique = (
-  tools: readonly ListedTool[]
+  tools: readonly ListedTool[],
 ): readonly ListedTool[] => [...new Map(tools.map(tool => [tool.sent, tool])).values()]
 
 const initialized = (revision: string) =>
@@ -192,7 +192,8 @@ const meets = (t: TapTest, line: string, expected: Expected, { revision }: Case,
       message.error?.code, expected.error, `${who} gets the error ${expected.error}: ${line.slice(0, 300)}`,
     )
     t.type(message.error?.message, 'string')
-    if (expected.message !== undefined) t.equal(message.error?.message, expected.message)
+    if (typeof expected.message === 'string') t.equal(message.error?.message, expected.message)
+    else if (expected.message !== undefined) t.match(message.error?.message, expected.message)
     return
   }
   const { isError, content = [], structuredContent, resultType, _meta: meta } = message.result ?? {}

@@ -140,7 +140,7 @@ t.test('a changed file is read again: by itself, and when it is told to; a broke
     renameSync(`${file}.new`, file)
   }
   const offering = (name: string) => JSON.stringify({ version: 1, servers: {
-    only: { command: scripted(scratch(t), [...manners(name), on('tools/call', okay('$ID'))]).command }
+    only: { command: scripted(scratch(t), [...manners(name), on('tools/call', okay('$ID'))]).command },
   } })
   write(offering('first'))
   const { relay, url } = await serve(t, ['--audit', 'none', '--log-level', 'info', '--config', file])

@@ -209,7 +209,7 @@ t.test('to the byte, only ids change; and an answer to nothing is on record, and
     {
       when: 'tools/list',
       say: [
-        '{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"a","inputSchema":{"type":"object"}}]}}'
+        '{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"a","inputSchema":{"type":"object"}}]}}',
       ],
     },
     {
@@ -228,7 +228,7 @@ t.test('to the byte, only ids change; and an answer to nothing is on record, and
   const bodyOf = (id: string) =>
     `{"id" : ${id} , "params":{"name":"a","arguments":{"n":1.0}, ${meta}},"jsonrpc":"2.0","method":"tools/call"}`
   const answers = await Promise.all(
-    ids.map(async id => (await fetch(`${url}/mcp`, { method: 'POST', headers, body: bodyOf(id) })).text())
+    ids.map(async id => (await fetch(`${url}/mcp`, { method: 'POST', headers, body: bodyOf(id) })).text()),
   )
   t.same(answers, ids.map(id => `{"result":${result}\t, "id" : ${id} ,"jsonrpc":"2.0"}`))
   const calls = received().filter(line => line.includes('tools/call'))

@@ -165,7 +165,7 @@ t.test('errors: which are the asker\'s own, and what a name from a stranger may 
     attributes: { 'rpc.response.status_code': '-32602', 'error.type': '-32602' },
   })
   t.ok(asked.name.length < 300 && !/[\u202e\u001b]|abcdefghijkl/.test(
-    JSON.stringify(asked.attributes) + asked.name
+    JSON.stringify(asked.attributes) + asked.name,
   ), 'cut, visible, without secrets')
   t.equal(asked.parentSpanId, undefined, 'what is no traceparent is none')
   t.equal(spanOf(spans, 'SERVER', 3).parentSpanId, parent.spanId)

@@ -33,7 +33,7 @@ judge([
     { $defs: members(2000, () => ({ $ref: '#/x' })) },
   )), ['schema', 'cost']],
   ['__proto__ everywhere', () => value(json(
-    '{"properties":{"__proto__":{"properties":{"polluted":{"type":"string"}}}},"required":["__proto__"],"$defs":{"__proto__":{}},"dependentRequired":{"__proto__":["constructor"]}}'
+    '{"properties":{"__proto__":{"properties":{"polluted":{"type":"string"}}}},"required":["__proto__"],"$defs":{"__proto__":{}},"dependentRequired":{"__proto__":["constructor"]}}',
   ) as JsonObject, json('{"__proto__":{"polluted":1}}')), ['mismatch']],
   ['4,900 references to the meta-schema', () => value(
     { properties: members(4000, () => ({ $ref: 'https://json-schema.org/draft/2020-12/schema' })) },

@@ -79,7 +79,7 @@ judge([
   ],
   ['a thousand kinds of characters', () => value(
     { items: {
-      pattern: `^(?:${many(500, index => `[a-z${String.fromCharCode(0x4e00 + index)}-\\u9fff]?`).join('')})*$`
+      pattern: `^(?:${many(500, index => `[a-z${String.fromCharCode(0x4e00 + index)}-\\u9fff]?`).join('')})*$`,
     } },
     many(10, index =>
       many(400, at => String.fromCharCode(0x4e00 + ((index * 7919 + at * 104_729) % 20_000))).join('')),

@@ -119,4 +119,3 @@ const judgeWay = async (t: Test, make: () => Subject, kinds: readonly string[]):
   }
   t.ok(best < longestStall, `longest stall ${best.toFixed(1)} ms`)
 }
-

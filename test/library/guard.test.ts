@@ -396,11 +396,11 @@ t.test('an unknown option is named in the error', t => {
     ['an option', { polcy: 'strict' }, /^no option "polcy"; did you mean "policy"\?$/],
     [
       'an option that is like nothing', { xxxxxxxxxx: 1 },
-      /^no option "xxxxxxxxxx" \(policy, rules, trusted, tools, limits, server, onRecord, checker\)$/,
+      /^no option "xxxxxxxxxx" \(policy, rules, trusted, tools, limits, server, onRecord, checker, translate\)$/,
     ],
     ['an option of prototypes', { constructor: {} }, /^no option "constructor"/],
     [
-      "a tool's option", { tools: { rm: { denied: true } } },
+      'a tool\'s option', { tools: { rm: { denied: true } } },
       /^tools: rm: no option "denied" \(deny, outputSchema, resultSchema, structured, annotations\)$/,
     ],
     ['a tool that is none', { tools: { rm: 'deny' } }, /^tools: rm must be an object$/],

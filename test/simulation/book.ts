@@ -144,12 +144,14 @@ export class Book {
   /**
    * By the newest list that the server has announced; undefined: nobody can say.
    * @param before the step before which the relay must have heard of the last change
+   * @param mayBeBlind a listing of the relay's may have failed, so that it knows no list
    */
-  kindOf(asked: Asked, before = asked.sent): Kind | 'none' | undefined {
+  kindOf(asked: Asked, before = asked.sent, mayBeBlind = true): Kind | 'none' | undefined {
     const { tool, tools, session, sentAt } = asked
     if (tool === undefined || tools === undefined || session === undefined) return undefined
-    if (sentAt <= this.blindUntil) return undefined
-    if (sentAt <= (tools.blindUntil.get(session) ?? -1) || this.#hasWaited(session, sentAt)) return undefined
+    const isBlind = () => sentAt <= this.blindUntil || sentAt <= (tools.blindUntil.get(session) ?? -1)
+      || this.#hasWaited(session, sentAt)
+    if (mayBeBlind && isBlind()) return undefined
     const changed = tools.changed.get(tool)
     if (changed !== undefined) {
       const told = tools.told.get(session)
@@ -305,7 +307,9 @@ export class Book {
     // the sessions of a group.
     const isLast = message.includes('result/unchecked') || this.hasReloaded
     const before = isLast ? asked.sent : first?.step
-    const isValid = first !== undefined && first.kind === this.kindOf(asked, before)
+    // Even where the relay knows no list, it judges by no older one.
+    const mayBeBlind = !message.includes('result/schema')
+    const isValid = first !== undefined && first.kind === this.kindOf(asked, before, mayBeBlind)
     if (code === -31000 && isValid && asked.given.length === 1)
       this.#world.violate(this.#newest, `${asked.marker}: a valid result (${first.kind}) is withheld: ${message}`)
     if (code === -31001 && !this.isShaky)

@@ -15,7 +15,7 @@ export interface Mutation {
 
 const list = 'newest list'
 const core = (name: string, file: string, before: string, after: string, invariant: string): Mutation =>
-  ({ name, file: `core/${file}`, before, after, world: 'session', invariant })
+  ({ name, file: `relay/core/${file}`, before, after, world: 'session', invariant })
 const gateway = (name: string, file: string, before: string, after: string, invariant: string): Mutation =>
   ({ name, file, before, after, world: 'gateway', invariant })
 
@@ -28,6 +28,10 @@ export const mutations: readonly Mutation[] = [
     'const isOlder = generation < this.#newest', 'const isOlder = false', list),
   core('definitions from before a change stay', 'variants.ts',
     'generation === last', 'generation <= last', list),
+  core('the time of one listing ends the next one', 'page-requests.ts',
+    'const timer = `list ${++this.#last}`', 'const timer = \'list\'', list),
+  core('where no list can be had the one from before a change judges', 'tool-lists.ts',
+    'return isRead ? this.catalog.lookupLast(name) : undefined', 'return this.catalog.lookupLast(name)', list),
   core('a list_changed changes nothing', 'server-frames.ts',
     'if (isListChange) this.#lists.catalog.changed()', '', list),
   core('a list_changed is not forwarded', 'server-frames.ts',

@@ -45,7 +45,7 @@ const showFlags = {
   session: pattern('of this session'),
   last: {
     type: 'string', value: 'NUMBER',
-    describe: 'only the last so many (with --follow: 10 before those that come, unless --since is given)',
+    describe: 'the number of newest records to show (with --follow: 10, unless --since is given)',
   },
   follow: {
     type: 'boolean', short: 'f',
@@ -81,8 +81,8 @@ const known: ReadonlyMap<string, readonly string[]> = new Map([
 
 /** @throws CustomsError BAD_USAGE for an unknown action, and for a flag of another action */
 export const checkAction = (action: string, given: Given): void => {
-  const flags = known.get(action) ??
-    badUsage(`audit ${quote(action)}: no such action (there is: ${[...known.keys()].join(', ')})`)
+  const flags = known.get(action)
+    ?? badUsage(`audit ${quote(action)}: no such action (there is: ${[...known.keys()].join(', ')})`)
   const others = [...given.keys()].filter(name => !flags.includes(name))
   if (others.length > 0) badUsage(`audit ${action} knows no --${others.join(', --')}`)
 }
@@ -131,8 +131,8 @@ const readPeriod = (given: Given, now: number): Pick<Wanted, 'servers' | 'since'
 }
 
 const readPoint = (name: string, written: string | undefined, now: number): number | undefined =>
-  written === undefined ? undefined : readTime(written, now) ??
-    badUsage(`--${name} ${quote(written)}: neither so long ago (30m, 2h, 7d) nor a date (2026-11-21, ` +
+  written === undefined ? undefined : readTime(written, now)
+    ?? badUsage(`--${name} ${quote(written)}: neither so long ago (30m, 2h, 7d) nor a date (2026-11-21, ` +
       '2026-11-21T08:30)')
 
 const readHead = (text: string): string => {
@@ -147,6 +147,7 @@ export const toolsFlags = {
     type: 'string', value: 'FILE|FOLDER', multiple: true,
     describe: 'the audit logs to read (default: those of this user\'s relays)',
   },
+  all: { type: 'boolean', describe: 'every tool of every server, also those that nobody has to do anything about' },
   json: { type: 'boolean', describe: 'as JSON' },
 } as const
 
@@ -154,7 +155,7 @@ export const readToolsFlags = (given: Given): Values<typeof toolsFlags> => value
 
 export const uiFlags = {
   port: {
-    type: 'string', value: 'PORT', describe: 'where to listen, on loopback (default: one that is free)',
+    type: 'string', value: 'PORT', describe: 'where to listen, on loopback (default: 7411, or else one that is free)',
   },
   window: {
     type: 'string', value: 'TIME', default: '24h', describe: 'how far back the page goes: 1h, 24h, 7d',
@@ -162,20 +163,20 @@ export const uiFlags = {
 } as const
 
 export interface UiFlags {
-  /** 0 picks one. */
-  readonly port: number
+  /** 0 picks one; undefined: the usual one, or else any. */
+  readonly port: number | undefined
   readonly windowMs: number
 }
 
 /** @throws CustomsError BAD_USAGE */
 export const readUiFlags = (given: Given): UiFlags => {
-  const { port = '0', window } = valuesOf(uiFlags, given)
-  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
+  const { port, window } = valuesOf(uiFlags, given)
+  if (port !== undefined && (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)) {
     badUsage(`--port ${quote(port)}: must be a number up to 65535`)
   }
   const windowMs = -(/^\d+[smhdw]$/.test(window) ? (readTime(window, 0) ?? 0) : 0)
   if (windowMs < 60_000) {
     badUsage(`--window ${quote(window)}: must be a time of a minute or more, such as 1h, 24h or 7d`)
   }
-  return { port: Number(port), windowMs }
+  return { port: port === undefined ? undefined : Number(port), windowMs }
 }

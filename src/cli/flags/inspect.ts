@@ -2,7 +2,7 @@ import { clients } from '#desk/install/clients/known.js'
 import { badUsage, messageOf } from '#relay/base/errors.js'
 import { isObject, type JsonObject } from '#relay/protocol/unmetered.js'
 import { about, seconds, valuesOf, type Given, type Rest, type Values } from '../flag.js'
-import { sharedFlags } from './relay.js'
+import { sharedFlags, translateFlag } from './relay.js'
 import type { Target } from '#relay/config/target.js'
 
 export const timeoutFlags = {
@@ -40,6 +40,7 @@ const ownFlags = {
     args: {
       type: 'string', value: 'JSON', default: '{}', describe: 'the arguments of the call: a JSON object',
     },
+    translate: translateFlag,
     ...timeoutFlags,
   }),
 }

@@ -28,7 +28,7 @@ const { lock } = relayFlags
 
 export const replayFlags = {
   config,
-  server: { ...server, describe: 'which server of the file; else the one that the capture names' },
+  server: { ...server, describe: 'which server of the file to use (default: the one that the capture names)' },
   policy: { ...policy, describe: 'observe, standard, strict, or a policy file; else as it was captured' },
   rule, trust, 'trust-list': trustList, lock,
   ...about('Report', { json: { type: 'boolean', describe: 'report as JSON' } }),

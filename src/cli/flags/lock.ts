@@ -64,8 +64,8 @@ const expectedOf = (accept: readonly string[], expect: readonly string[]): LockF
   const expected = new Map<string, Set<string>>()
   for (const [index, text] of expect.entries()) {
     const [, hex] = /^(?:sha256-)?([0-9a-f]{64})$/i.exec(text) ?? []
-    const digest = hex ??
-      badUsage('--expect must be a digest of 64 hex digits')
+    const digest = hex
+      ?? badUsage('--expect must be a digest of 64 hex digits')
     const name = accept[index] ?? ''
     expected.set(name, (expected.get(name) ?? new Set()).add(`sha256-${digest.toLowerCase()}`))
   }

@@ -10,16 +10,16 @@ export const loginFlags = {
     type: 'boolean',
     describe: 'print the URL only, for a browser on another machine: paste the URL that it ends at',
   },
-  'subject': {
+  subject: {
     type: 'string', value: 'SUB',
     describe: 'log in for one client of serve: the sub of its tokens from auth.issuer of the file',
   },
   'token-name': {
     type: 'string', value: 'NAME', describe: 'log in for one client of serve: that of this token in auth.tokens',
   },
-  'device': { type: 'boolean', describe: 'log in by a code, which is entered on another device (RFC 8628)' },
-  'status': { type: 'boolean', describe: 'list the logins: issuers, scopes, expiry; never a token' },
-  'json': { type: 'boolean', describe: 'with --status: as JSON' },
+  device: { type: 'boolean', describe: 'log in by a code, which is entered on another device (RFC 8628)' },
+  status: { type: 'boolean', describe: 'list the logins: issuers, scopes, expiry; never a token' },
+  json: { type: 'boolean', describe: 'with --status: as JSON' },
 } as const
 
 export type LoginFlags = Values<typeof loginFlags>
@@ -37,7 +37,7 @@ export const readLoginFlags = (given: Given, { words }: Rest): LoginFlags => {
 }
 
 export const logoutFlags = {
-  'all': { type: 'boolean', describe: 'end your logins at all servers' },
+  all: { type: 'boolean', describe: 'end your logins at all servers' },
   'all-subjects': { type: 'boolean', describe: 'end those of the clients of serve as well' },
 } as const
 

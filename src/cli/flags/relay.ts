@@ -4,13 +4,16 @@ import {
   about, valuesOf, type Flags, type Given, type Rest, readSettings,
 } from '../flag.js'
 
+export const translateFlag =
+  { type: 'string', value: 'WHICH', choices: ['auto', 'both', 'off'], key: 'translate' } as const
+
 /** Flags that wrap, serve, inspect and lock share (docs/commands.md). */
 export const sharedFlags = {
   ...about('Server', {
     config: { type: 'string', value: 'FILE', describe: 'configuration file (YAML or JSON)' },
     server: {
       type: 'string', value: 'NAME',
-      describe: 'which server of the file; else the name that the audit log gives this one',
+      describe: 'which server of the file to use; without a file: the name of this server in the audit log',
     },
     header: {
       type: 'string', value: 'NAME=VALUE', multiple: true,
@@ -40,7 +43,7 @@ export const sharedFlags = {
   ...about('Log', {
     audit: {
       type: 'string', value: 'FILE|-|none',
-      describe: 'audit log: a file, the standard stream to spare, or none',
+      describe: 'audit log: a file, - (wrap: stderr; serve: stdout), or none',
     },
     'log-level': {
       type: 'string', value: 'LEVEL', choices: logLevels, default: 'warn',
@@ -77,6 +80,7 @@ export const relayFlags = {
   }),
   ...about('Requests', {
     'request-timeout': { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'limits.requestMs' },
+    translate: translateFlag,
     grace: { type: 'string', value: 'SECONDS', unit: 'seconds', key: 'sessions.graceMs' },
   }),
 } as const

@@ -31,7 +31,10 @@ export const auditShow = async (
     long,
   })
   const isWanted = filterFor(wanted)
-  const write = (read: Shown) => output.line(json ? visible(read.text) : show.text(read))
+  const write = (read: Shown): Promise<boolean> | boolean => {
+    const text = json ? visible(read.text) : show.text(read)
+    return text === undefined || output.line(text)
+  }
   let unreadable = 0
   const logs = await findLogs(paths)
   if (logs.length === 0 && !follow) {

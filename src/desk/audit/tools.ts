@@ -5,7 +5,7 @@ import { CustomsError, pathText } from '#relay/base/errors.js'
 import { styleFor, widthOf } from '#desk/terminal/style.js'
 import { plainJson, quote } from '#relay/protocol/quote.js'
 import { merge } from '#desk/report/merge.js'
-import { LastTools, toolsText } from '#desk/report/tools.js'
+import { LastTools, overviewText, toolsText } from '#desk/report/tools.js'
 import { print } from '#desk/terminal/output.js'
 import type { readToolsFlags } from '#cli/flags/audit.js'
 
@@ -14,7 +14,7 @@ import type { readToolsFlags } from '#cli/flags/audit.js'
  * @throws CustomsError CANNOT_AUDIT when no log names the server, or a file cannot be read
  */
 export const tools = async (
-  server: string | undefined, { logs, json }: ReturnType<typeof readToolsFlags>,
+  server: string | undefined, { logs, json, all }: ReturnType<typeof readToolsFlags>,
 ): Promise<number> => {
   const places = logs.length > 0 ? logs : ownLogs(thisMachine())
   const last = new LastTools()
@@ -29,9 +29,11 @@ export const tools = async (
         '(mcp-customs install)'
       : `${where}: no list of a server ${quote(server)} is there (there is: ${names})`)
   }
-  const style = styleFor(process.stdout, process.env)
+  const [style, width] = [styleFor(process.stdout, process.env), widthOf(process.stdout)]
   await print(json
     ? `${plainJson(wanted.map(({ tools, ...rest }) => ({ ...rest, tools: Object.fromEntries(tools) })))}\n`
-    : wanted.map(one => `${toolsText(one, style, widthOf(process.stdout))}\n`).join('\n'))
+    : all || server !== undefined
+      ? wanted.map(one => `${toolsText(one, style, width)}\n`).join('\n')
+      : `${overviewText(wanted, style, width)}\n`)
   return 0
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createListener, text } from '#relay/host/admin/listener.js'
+import { createListener, type Listener, text } from '#relay/host/admin/listener.js'
 import { pageRoutes, type PageRoutes } from '#relay/host/admin/page.js'
 import { logFolders } from '#relay/audit/place.js'
 import { thisMachine } from '#relay/base/platform/machine.js'
@@ -30,16 +30,16 @@ export const ui = async (folder: string | undefined, { port, windowMs }: UiFlags
     throw new CustomsError('CANNOT_AUDIT', `${folder}: is not there`)
   }
   const page = openLivePage(windowMs, places)
-  const listener = createListener({
-    name: 'the page', host: '127.0.0.1', port, allowHosts: () => [],
+  const listenerAt = (at: number) => createListener({
+    name: 'the page', host: '127.0.0.1', port: at, allowHosts: () => [],
     answer: (request, response) => page.routes(request, response) ?? Promise.resolve(text(404, 'not found')),
   })
   const lifetime = new Lifetime()
-  lifetime.add(() => listener.close())
   lifetime.add(() => page.close())
   endAt({ SIGINT: 1, SIGTERM: 1, SIGHUP: 1, SIGBREAK: 1 }, lifetime)
   try {
-    const url = await listener.listen()
+    const [listener, url] = await listening(listenerAt, port)
+    lifetime.add(() => listener.close())
     process.stdout.write(`mcp-customs ui on ${url}/${page.query}\n`)
     const stop = new AbortController()
     lifetime.add(() => stop.abort())
@@ -49,6 +49,21 @@ export const ui = async (folder: string | undefined, { port, windowMs }: UiFlags
   }
   await lifetime.ended
   return 0
+}
+
+/** A browser keeps what it knows of a page, such as when it was looked at last, by its address and port. */
+const usualPort = 7411
+
+const listening = async (
+  at: (port: number) => Listener, port: number | undefined,
+): Promise<readonly [Listener, string]> => {
+  const listener = at(port ?? usualPort)
+  try {
+    return [listener, await listener.listen()]
+  } catch (error) {
+    if (port === undefined) return listening(at, 0)
+    throw error
+  }
 }
 
 /** Reads of so many bytes take long enough to be told. */

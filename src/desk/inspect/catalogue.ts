@@ -86,8 +86,8 @@ const revisionOf = (saved: Saved): string => {
 const greetingOf = (saved: Saved, part: 'serverInfo' | 'instructions'): Definitions => {
   const [hello = {}] = [...resultsOf(saved, 'initialize'), ...resultsOf(saved, 'server/discover')]
   const meta = member(hello, '_meta')
-  const serverInfo = member(hello, 'serverInfo') ??
-    (isObject(meta) ? member(meta, 'io.modelcontextprotocol/serverInfo') : undefined)
+  const serverInfo = member(hello, 'serverInfo')
+    ?? (isObject(meta) ? member(meta, 'io.modelcontextprotocol/serverInfo') : undefined)
   const instructions = member(hello, 'instructions')
   return single(part === 'serverInfo' ? serverInfo : isString(instructions) ? instructions : undefined)
 }

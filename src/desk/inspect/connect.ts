@@ -190,5 +190,5 @@ const unreachable = ({ name, target }: ConnectOptions, reason: string): CustomsE
 export const refusal = ({ error: { code, message } }: ServerResponse & { kind: 'error' }): string =>
   code === errorCode.gone || code === errorCode.blocked
     ? plain(message.replace(/^mcp-customs: /, '')
-      .replace(/^Blocked by mcp-customs: /, 'its answer cannot be used: '), 300)
+        .replace(/^Blocked by mcp-customs: /, 'its answer cannot be used: '), 300)
     : `the server answered with error ${code}: ${quote(message)}`

@@ -75,8 +75,8 @@ export const inspect = async (options: InspectOptions): Promise<Inspection> => {
       tools: inspected,
       profiles: profiled(inspected, options.profiles ?? [], name),
       annotations: {
-        tools: lists.tools.items.filter(({ value }) => isObject(value) &&
-          isAnnotated(value, new Meter())).length,
+        tools: lists.tools.items.filter(({ value }) => isObject(value)
+          && isAnnotated(value, new Meter())).length,
         kept: trusted || ['off', 'log'].includes(actionOf(policy, 'tool/annotations')),
       },
       call: call && { ...call, response, findings: findings.filter(({ event }) => event === 'tools/call') },
@@ -155,8 +155,9 @@ const canMend = (rule: RuleName, { value }: Item, revision: Revision): boolean =
     path: '', revision, trusted: false, schemas: [], repeated: false, first: undefined, settled: false,
     denied: false,
   }
-  return isObject(value) &&
-    ruleNamed(rule)?.mend?.onTool?.({ sent: value, definition: value, ...asked }, new Meter()) !== undefined
+  const mended = isObject(value)
+    ? ruleNamed(rule)?.mend?.onTool?.({ sent: value, definition: value, ...asked }, new Meter()) : undefined
+  return mended !== undefined
 }
 
 /** What an element of the list is called: by its name, or by its place when it has none. */

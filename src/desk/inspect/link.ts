@@ -4,6 +4,7 @@ import { type Action, actionOf, maxKept, type Policy } from '#relay/core/finding
 import type { ToolSetting } from '#relay/core/options.js'
 import type { CustomsError } from '#relay/base/errors.js'
 import { type OpenServer, openSession } from '#relay/session/open.js'
+import type { Eras } from '#relay/eras/index.js'
 import type { Session } from '#relay/session/session.js'
 import type { FrameLimits } from '#relay/protocol/frame.js'
 import { type RuleName, ruleNames } from '#relay/rules/index.js'
@@ -20,6 +21,7 @@ export interface LinkOptions {
   readonly limits: FrameLimits & { readonly tools: number }
   readonly listMs: number
   readonly checker: SchemaChecker
+  readonly eras?: Eras | undefined
   readonly audit: (entry: Entry) => void
   /** Opens a new connection: for a stdio server, a new process. */
   readonly openServer: (...known: Parameters<OpenServer>) => ServerEnd

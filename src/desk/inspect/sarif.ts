@@ -5,7 +5,7 @@ import { explained, inText, type RuleName, ruleNamed } from '#relay/rules/index.
 import { type Inspection, problemsOf, type Weighed } from './inspection.js'
 import { plain } from '#relay/base/plain.js'
 import type { ProfiledTools } from './profiles.js'
-import { taxonomies } from './taxa.js'
+import { taxonomies as catalogues } from './taxa.js'
 
 /**
  * The findings as SARIF 2.1.0. Definitions have no line in any file: the location is the file that stands for
@@ -105,6 +105,9 @@ export const sarifLog = (runs: readonly SarifRun[], version: string): string =>
     $schema: 'https://json.schemastore.org/sarif-2.1.0.json', version: '2.1.0',
     runs: runs.map(one => run(one, version)),
   }) + '\n'
+
+/** The catalogues, with what rules meet. */
+const taxonomies = catalogues.map(one => ({ ...one, taxa: one.taxa.filter(({ rules }) => rules.length > 0) }))
 
 const run = ({ category, problems, properties, results }: SarifRun, version: string) => {
   const rules = [...new Set(results.map(({ rule }) => rule))]

@@ -154,9 +154,9 @@ export const response = (result: string): string => `{"jsonrpc":"2.0","id":0,"re
 export const greeting = (revision: string, said: JsonObject, serverInfo?: Json): SavedResponse => {
   const [method, result] = isModern(revision)
     ? ['server/discover', {
-      supportedVersions: modernRevisions, ...said,
-      ...(serverInfo && { _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo } }),
-    }]
+        supportedVersions: modernRevisions, ...said,
+        ...(serverInfo && { _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo } }),
+      }]
     : ['initialize', { protocolVersion: revision, ...said, ...(serverInfo && { serverInfo }) }]
   return { method, message: response(JSON.stringify(result)) }
 }

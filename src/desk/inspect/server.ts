@@ -52,7 +52,7 @@ interface ToInspect {
  */
 export const inspectServer = async (
   { server, policy, trusted }: ServerSetup, { limits, audit }: Configuration,
-  flags: Pick<RelaySettings, 'audit' | 'logLevel'>, { saved, target, isQuiet, ...own }: ToInspect,
+  flags: Pick<RelaySettings, 'audit' | 'logLevel'> & Partial<Pick<RelaySettings, 'translate'>>, { saved, target, isQuiet, ...own }: ToInspect,
 ): Promise<Inspection | number> => {
   // The file's log belongs to the relay that runs by it.
   const log = await openAudit({ ...audit, file: flags.audit ?? 'none', server: server.name })
@@ -69,6 +69,9 @@ export const inspectServer = async (
       target: target ?? targetOf(server),
       version: version(),
       policy, trusted, saved, limits, checker,
+      // As a client of the other era sees the server, where that is asked for.
+      legacy: own.legacy ?? flags.translate === 'auto',
+      eras: flags.translate && { translate: flags.translate, limits },
       call: own.call,
       profiles: own.profiles ?? [],
       tools: server.tools,

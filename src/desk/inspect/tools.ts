@@ -142,8 +142,8 @@ const messages = (
 
 const subjects = (findings: readonly Weighed[], maxTools: number): string => {
   const all = [...new Set(findings.map(subject))]
-  const isEvery = all.length > 1 && all.length === maxTools &&
-    findings.every(({ item, within }) => item !== undefined && within === '')
+  const isEvery = all.length > 1 && all.length === maxTools
+    && findings.every(({ item, within }) => item !== undefined && within === '')
   if (isEvery) return `all ${maxTools} tools`
   const more = all.length > maxSubjects ? [`and ${all.length - maxSubjects} more`] : []
   return [...all.slice(0, maxSubjects), ...more].join(', ')

@@ -19,7 +19,7 @@ import { recognizerOf } from './recognizer.js'
 import type { InstallFlags, UninstallFlags } from '#cli/flags/install.js'
 import { startingLauncher } from './launcher.js'
 import { lockEntries, type Locking, noLocking } from './lock.js'
-import { choosePins, type EntryPackage, packagesOf, remarkOn } from './pins.js'
+import { canPin, choosePins, type EntryPackage, packagesOf, remarkOn } from './pins.js'
 import { nameOf, noSuchServer } from './servers.js'
 import { chooseFiles, type ClientFile } from './sources.js'
 
@@ -145,7 +145,9 @@ const changeFile = async (
   const plan = making.plan(file, chosen, { ...locking, launcher, pinOf })
   await print(plan.steps.length === 0 ? '  has no servers\n' : describePlan(plan, style))
   for (const one of packages) {
-    const remark = pinOf(one.entry) === undefined ? remarkOn(one) : undefined
+    // Whoever was asked, and said no, knows.
+    const isKnown = pinOf(one.entry) !== undefined || (dialogue !== undefined && canPin(one))
+    const remark = isKnown ? undefined : remarkOn(one)
     const { name, scope } = one.entry
     if (remark !== undefined) await print(`${style.warn(`${nameOf(name, scope)}: ${remark}`)}\n`)
   }
@@ -165,8 +167,8 @@ const changeFile = async (
   if (file.shared) {
     await print('This file belongs to the project: everyone who works on it will run mcp-customs too.\n')
   }
-  if (!flags.yes &&
-    (await context.dialogue?.confirm(`Write this to ${places.map(pathText).join(' and ')}?`)) !== true) {
+  if (!flags.yes
+    && (await context.dialogue?.confirm(`Write this to ${places.map(pathText).join(' and ')}?`)) !== true) {
     return giveUp(context)
   }
   for (const draft of locking.changed) {
@@ -203,8 +205,8 @@ const chooseServers = async (
   }))
   const chosen = await dialogue.choose(`Which servers of ${visible(file.title)}?`, choices)
   const refused = choices.filter(({ value }) => chosen?.includes(value) === false)
-  return chosen &&
-    { ...wanted, isWanted: ({ path }) => !refused.some(({ value }) => value === path.join('\0')) }
+  return chosen
+    && { ...wanted, isWanted: ({ path }) => !refused.some(({ value }) => value === path.join('\0')) }
 }
 
 const write = async (

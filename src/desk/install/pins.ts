@@ -63,13 +63,16 @@ const pinFor = ({ word, now, exact, pinned }: EntryPackage): Pin | undefined => 
   return { from: word, to: `${option}${pinned(now)}` }
 }
 
+/** Whether a person is asked to keep the version that would run now. */
+export const canPin = (one: EntryPackage): boolean => pinFor(one) !== undefined
+
 /** What a person may want to know of an entry's package. */
 export const remarkOn = ({ name, exact, now, newest }: EntryPackage): string | undefined => {
   const shown = plain(name, 100)
   if (exact === undefined) {
     const version = now === undefined ? '' : ` (now ${now})`
-    return `no version of ${shown} is named, so any may run at the next start${version}: ` +
-      'install --pin names it'
+    return `the entry names no version of ${shown}, so the next start may run another one${version}: ` +
+      'install --pin writes the version'
   }
   return newest !== undefined && isNewer(newest, exact)
     ? `${shown} ${exact}: version ${newest} is there`

@@ -118,8 +118,8 @@ const report = (
   ].map(clip))
   const said = written === 0
     ? (folder === undefined
-      ? 'Nothing was written: name a folder with -o DIR.'
-      : 'There is nothing to write.')
+        ? 'Nothing was written: name a folder with -o DIR.'
+        : 'There is nothing to write.')
     : `${written} files are in ${folder}: review them, and name them in the configuration (learnt.yaml ` +
       'shows how).'
   const titles = ['server', 'tool', 'calls', 'errors', 'members', 'contract', 'sure']

@@ -115,8 +115,8 @@ export class Shape {
 /** Whether the shapes have the same types, and objects have most members in common. */
 const areAlike = (shapes: readonly Shape[]): boolean => {
   const [first, ...others] = shapes
-  return first !== undefined &&
-    others.every(other => kindsOf(other) === kindsOf(first) && inCommon(first, other) >= 0.5)
+  return first !== undefined
+    && others.every(other => kindsOf(other) === kindsOf(first) && inCommon(first, other) >= 0.5)
 }
 
 const kindsOf = ({ booleans, integers, fractions, texts, objects, arrays }: Shape): string =>

@@ -58,7 +58,8 @@ export const lockCommand = async (
         isOther = true
         context.tell(`${name}: ${message}`)
       }
-      const comparison = draft.propose(name, targetOf(server), ...proposalOf(listed, before, own))
+      const [proposed, acceptedBy] = proposalOf(listed, before, own)
+      const comparison = draft.propose(name, targetOf(server), proposed, acceptedBy, own.verbose)
       const advice = own.check ? undefined : adviceOn(server, listed.identity)
       if (advice !== undefined) context.tell(`${name}: the lock holds no digest of the program: ${advice}`)
       const pin = own.check || advice !== undefined ? undefined : pinAdvice(server, listed.identity)
@@ -207,14 +208,22 @@ export class Draft {
 
   /**
    * @param target the server, in the operator's words
-   * @param acceptedBy who will have accepted it; a person is shown all that no person has accepted
+   * @param acceptedBy who will have accepted it
+   * @param isWhole a person reads all that no person has accepted, and not only what differs
    * @returns in what it differs from what was accepted
    * @throws CustomsError BAD_CONFIG where another server of that name is to be locked in the same file
    */
-  propose(name: string, target: string, listed: Listed, acceptedBy: Locked['acceptedBy']): Comparison {
+  propose(
+    name: string, target: string, listed: Listed, acceptedBy: Locked['acceptedBy'], isWhole = false,
+  ): Comparison {
     const before = this.before(name)
-    const offered =
-      acceptAll({ ...listed, identity: settledIdentity(before?.identity ?? {}, listed.identity) }, acceptedBy)
+    const identity = settledIdentity(before?.identity ?? {}, listed.identity)
+    const compare = (known: Locked | undefined) => compareServers(known, { identity, offers: listed.offers })
+    const differing = compare(before)
+    const isUnread = acceptedBy === 'person' && before?.acceptedBy === '--yes'
+    const isAll = isUnread && (isWhole || differing.length === 0)
+    // Who read the difference alone has not read the rest.
+    const offered = acceptAll({ ...listed, identity }, isUnread && !isAll ? '--yes' : acceptedBy)
     const other = this.#proposed.get(name)
     if (other !== undefined && !equal(other.identity, offered.identity)) {
       throw new CustomsError(
@@ -222,13 +231,12 @@ export class Draft {
         `${name}: another server of this name is locked in ${this.file}: give one of them a lock of its own`,
       )
     }
-    const known = acceptedBy === 'person' && before?.acceptedBy === '--yes' ? undefined : before
-    const changes = compareServers(known, { identity: offered.identity, offers: listed.offers })
+    const changes = isAll ? compare(undefined) : differing
     // A new server counts as a change even when it offers nothing. Without a change, `acceptedBy` stays as it
     // was.
-    const isChanged = changes.length > 0 || known === undefined
+    const isChanged = changes.length > 0 || isAll || before === undefined
     if (isChanged) this.#changed.add(name)
-    this.#proposed.set(name, isChanged || before === undefined ? offered : before)
+    this.#proposed.set(name, isChanged ? offered : before)
     return { before: this.file, after: `${name} (${target})`, changes, incomparable: [] }
   }
 

@@ -78,8 +78,8 @@ const settingsFor = async (
   { lock, ...flags }: RelaySettings, { server, settings }: Opening,
 ): Promise<Settings> => {
   const configured = flags.config !== undefined
-  const other = configured || flags.policy !== undefined || flags.trustList !== undefined ||
-    flags.profile.length > 0
+  const other = configured || flags.policy !== undefined || flags.trustList !== undefined
+    || flags.profile.length > 0
   const target = { command: configured ? undefined : ['replay'], url: undefined }
   const given = other
     ? await setUp({ ...flags, lock: undefined, server: flags.server ?? server }, target, 'relay')

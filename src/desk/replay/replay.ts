@@ -16,8 +16,8 @@ import { decisionOf, redactionOf } from '#relay/capture/recorder.js'
 /** The settings of a replay. */
 export type ReplaySettings = Pick<
   RelayOptions,
-  'trusted' | 'accepted' | 'rules' | 'listMs' | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent' |
-  'minRevision'
+  'trusted' | 'accepted' | 'rules' | 'listMs' | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
+  | 'minRevision'
 > & {
   /** Gives the policy and tool settings of the replay that replace those of the capture. */
   readonly ruling: (captured: Ruling) => Pick<RelayOptions, 'policy' | 'tools' | 'names' | 'shapes'>
@@ -58,7 +58,7 @@ export const recorded = ({ events }: CapturedSession, limits: FrameLimits): Cour
  */
 export const replayed =
   async (session: CapturedSession, was: Course, judgement: ReplaySettings): Promise<Course> =>
-  new Replay(session.opening, was, judgement).run(session.events)
+    new Replay(session.opening, was, judgement).run(session.events)
 
 /**
  * Replays a session's events in their order. A check whose result came in a later event in the capture gets

@@ -1,5 +1,5 @@
 import type { Verdict } from '#relay/core/findings.js'
-import type { LogRecord } from '#relay/audit/read/record.js'
+import { isNoise, type LogRecord } from '#relay/audit/read/record.js'
 
 /** Selects records: of each list, one entry has to match; an empty list matches all. */
 export interface Wanted {
@@ -24,13 +24,13 @@ export const filterFor = (wanted: Wanted): ((record: LogRecord) => boolean) => {
   const rules = wanted.rules.map(name => (name.includes('/') ? name : `${name}/*`))
   const [server, tool, session, rule] = [servers, tools, sessions, rules].map(matcher)
   return record =>
-    record.time >= since &&
-    record.time < until &&
-    (verdicts.length === 0 || verdicts.some(verdict => verdict === record.verdict)) &&
-    (server === undefined || server(record.server)) &&
-    (tool === undefined || (record.tool !== undefined && tool(record.tool))) &&
-    (session === undefined || session(record.session)) &&
-    (rule === undefined || record.findings.some(finding => rule(finding.rule)))
+    record.time >= since
+    && record.time < until
+    && (verdicts.length === 0 || (verdicts.some(verdict => verdict === record.verdict) && !isNoise(record)))
+    && (server === undefined || server(record.server))
+    && (tool === undefined || (record.tool !== undefined && tool(record.tool)))
+    && (session === undefined || session(record.session))
+    && (rule === undefined || record.findings.some(finding => rule(finding.rule)))
 }
 
 /** @returns undefined when everything matches */

@@ -7,16 +7,16 @@ export const reportPage = async (summary: Summary): Promise<string> =>
   html(await assets(), dataScript(summary))
 
 /** A page that gets its data from the event stream at `events`. */
-export const livePage = async (): Promise<string> => html(await assets(), '', "connect-src 'self'; ")
+export const livePage = async (): Promise<string> => html(await assets(), '', 'connect-src \'self\'; ')
 
 interface Assets {
   readonly script: string
   readonly style: string
 }
 
-/** In dist/page: beside the folder of the bundle (dist/chunks) and that of this module (dist/report). */
+/** They are in dist/page. */
 const assets = async (): Promise<Assets> => {
-  const read = (name: string) => readFile(new URL(`../page/${name}`, import.meta.url), 'utf8')
+  const read = (name: string) => readFile(new URL(import.meta.resolve(`#page/${name}`)), 'utf8')
   const [script, style] = await Promise.all([read('page.js'), read('page.css')])
   return { script: script.trim(), style: style.trim() }
 }

@@ -1,6 +1,9 @@
 import { reveal } from '#relay/base/plain.js'
 import type { About } from '#relay/core/rule.js'
+import { ranked } from '#relay/core/danger.js'
+import { isObject, isString, parseJson } from '#relay/protocol/unmetered.js'
 import { isFrom, type LoggedFinding, type LogRecord } from '#relay/audit/read/record.js'
+import type { ChangedText } from './summary.js'
 
 const maxText = 300
 /** Names are repeated with every record; longer ones are cut. */
@@ -28,12 +31,38 @@ export const shown = (text: string, max: number): string => {
 
 export const shownName = (text: string): string => shown(text, maxName)
 
+/** Of a definition, more is shown: the end may say what the beginning hides. */
+const maxChange = 800
+
+/** Characters of which each stands for one of ASCII, and none is seen: instructions are hidden in them. */
+const tags = /[\u{e0020}-\u{e007e}]{2,}/gu
+
+const hiddenIn = (text: string): string =>
+  `<hidden: ${Array.from(text, one => String.fromCodePoint((one.codePointAt(0) ?? 0) - 0xe0000)).join('').trim()}>`
+
+/** The texts that changed, as they were and as they are. */
+export const changesIn = ({ rule, value, declared }: LoggedFinding): readonly ChangedText[] => {
+  if (!rule.startsWith('tool/')) return []
+  const [before, after] = [declared, value].map(text => parseJson(text ?? ''))
+  if (!isObject(after)) return []
+  return Object.entries(after).flatMap(([path, now]) => {
+    const was = isObject(before) ? before[path] : undefined
+    if (!isString(now)) return []
+    return [{
+      path: shown(path, maxText), before: isString(was) ? shown(was, maxChange) : undefined,
+      after: shown(now.replace(tags, hiddenIn), maxChange),
+    }]
+  })
+}
+
 /** A finding in words: `result/schema at /result/structuredContent/temperature: must be number`. */
 export const findingText = (finding: LoggedFinding): string => {
   const { rule, path, message, mended, value, declared } = finding
   const place = path === '' ? '' : ` at ${shown(path, maxText)}`
   const change = mended === undefined ? '' : ` (mended: ${shown(mended, maxText)})`
-  const got = value === undefined ? '' : ` (got ${shown(value, maxText)}` +
+  const changes = changesIn(finding).map(({ before, after }) =>
+    ` (${before === undefined ? '' : `was: ${before}; `}now: ${after})`).join('')
+  const got = changes !== '' || value === undefined ? changes : ` (got ${shown(value, maxText)}` +
     `${declared === undefined ? '' : `, declared ${shown(declared, maxText)}`})`
   return `${aboutText(finding)}${shownName(rule)}${place}: ${shown(message, maxText)}${got}${change}`
 }
@@ -45,14 +74,14 @@ const aboutText = ({ tool, prompt, resource }: About): string =>
 /** Annotations are removed from every tool of an untrusted server: not worth reporting each time. */
 export const removedAnnotations = 'tool/annotations'
 
-/** A record in one line: its first finding other than a removed annotation, or else why it was written. */
+/** A record in one line: its most dangerous finding, or else why it was written. */
 export const sentence = (record: LogRecord): string => {
   const { event, findings, more, reason, error, client, revision, phase, peer, stderr } = record
-  const first = findings.find(({ rule }) => rule !== removedAnnotations) ?? findings[0]
+  const [first] = ranked(findings)
   const others = findings.length - 1 + more
   if (first) return `${findingText(first)}${others > 0 ? ` (and ${others} more)` : ''}`
   const from = peer === undefined ? '' : ` (${shownName(peer)})`
-  const [word] = stderr.slice(-1)
+  const word = stderr?.at(-1)
   const lastWord = word === undefined ? '' : `; its last words: ${shown(word, maxText)}`
   if (reason !== undefined) return `${shown(reason, maxText)}${from}${lastWord}`
   if (event === 'session/start' && isFrom(record, 'relay')) {

@@ -1,5 +1,6 @@
+import { ranked } from '#relay/core/danger.js'
 import type { Verdict } from '#relay/core/findings.js'
-import { columnsOf as measured, type Style } from '#desk/terminal/style.js'
+import { type Style, wrap } from '#desk/terminal/style.js'
 import { explained } from '#relay/rules/index.js'
 import type { ReadRecord } from './merge.js'
 import { isNoise, type LogRecord } from '#relay/audit/read/record.js'
@@ -11,75 +12,64 @@ type Shown = Omit<ReadRecord, 'text' | 'number'> & { readonly number: number | u
 
 interface ShowOptions {
   readonly style: Style
-  /** Columns of the terminal; Infinity when lines are not cut. */
+  /** Columns of the terminal; Infinity where each record is one line, with its whole time. */
   readonly width: number
   /** Adds lines with everything in the record except its payloads. */
   readonly long: boolean
 }
 
-/** The widest that these columns get; a longer name shifts the rest of its line. */
-const widest = { server: 16, subject: 28 }
 /** Characters of a name that are shown. */
 const maxName = 64
 const maxDetail = 2000
+const widestVerdict = 7
 
-/** Formats records as lines of a table whose columns grow with the names. */
+/** Formats records: when, the verdict, of which server and tool, and the finding, whole. */
 export class Show {
   readonly #options: ShowOptions
-  /** Current widths of the columns. */
-  #server = 8
-  #subject = 20
+  /** The day of the record before, on a terminal. */
+  #day = ''
+  /** Sessions whose noise was told. */
+  readonly #noisy = new Set<string>()
 
   constructor(options: ShowOptions) {
     this.#options = options
   }
 
-  /** @returns a line, or several, without the last line end */
-  text({ file, number, record }: Shown): string {
-    const more = this.#options.long ? details(record, file, number) : []
-    return [this.#line(record), ...more.map(line => `    ${line}`)].join('\n')
-  }
-
-  #line(record: LogRecord): string {
-    const { style, width } = this.#options
-    const { time, verdict, ms, request, response } = record
-    const event = record.from === 'server' ? `${record.event} (server)` : record.event
-    const [server, subject] = [shown(record.server, maxName), shown(record.tool ?? event, maxName)]
-    this.#server = Math.max(this.#server, Math.min(columnsOf(server), widest.server))
-    this.#subject = Math.max(this.#subject, Math.min(columnsOf(subject), widest.subject))
-    const before = `${dayOf(time)} ${clockOf(time)}.${String(time % 1000).padStart(3, '0')}`
-    const words = sentence(record)
-    const cells = [
-      style.dim(before),
-      left(server, this.#server),
-      record.tool === undefined ? style.dim(left(subject, this.#subject)) : left(subject, this.#subject),
-      isNoise(record) ? style.dim(left('noise', 6)) : painted(verdict, style)(left(verdict ?? '', 6)),
-      style.dim(right(ms === undefined ? '' : duration(ms), 8)),
-      style.dim([request, response].map(bytes => right(bytes === undefined ? '' : size(bytes), 8)).join(' ')),
+  /** @returns a line, or several, without the last line end; undefined for noise that was told before */
+  text({ file, number, record }: Shown): string | undefined {
+    const { style, width, long } = this.#options
+    if (isNoise(record) && !long) {
+      const of = `${record.server} ${record.session}`
+      if (this.#noisy.has(of)) return undefined
+      this.#noisy.add(of)
+    }
+    const isCut = width < Infinity
+    const day = dayOf(record.time)
+    const heading = [
+      ...(isCut && this.#day === '' ? [style.dim('time      verdict  server.tool  finding')] : []),
+      ...(isCut && day !== this.#day ? [style.title(day)] : []),
     ]
-    const line = cells.join('  ')
-    if (words === '') return line.trimEnd()
-    return `${line}  ${width === Infinity ? words : cut(words, Math.max(width - columnsOf(line) - 2, 20))}`
+    this.#day = day
+    const milliseconds = String(record.time % 1000).padStart(3, '0')
+    const time = isCut ? clockOf(record.time) : `${day} ${clockOf(record.time)}.${milliseconds}`
+    const { verdict } = record
+    const [word, paint] =
+      isNoise(record) ? ['noise', style.dim] : [verdict ?? '', painted(verdict, style)]
+    const event = record.from === 'server' ? `${record.event} (server)` : record.event
+    const subject = record.tool === undefined
+      ? `${shown(record.server, maxName)} ${shown(event, maxName)}`.trim()
+      : `${shown(record.server, maxName)}.${shown(record.tool, maxName)}`
+    const told = isNoise(record) && !long ? 'lines on stdout that are no messages (--long shows each)' : sentence(record)
+    const said = [subject, told].filter(part => part !== '').join('  ')
+    const before = `${style.dim(time)}  ${paint(word.padEnd(widestVerdict))}  `
+    const indent = time.length + widestVerdict + 4
+    return [
+      ...heading,
+      before + (isCut ? wrap(said, Math.max(20, width - indent)).join(`\n${' '.repeat(indent)}`) : said),
+      ...(long ? details(record, file, number) : [])
+        .flatMap(line => (isCut ? wrap(line, Math.max(20, width - 4)) : [line]).map(one => `    ${one}`)),
+    ].join('\n')
   }
-}
-
-/** Nearly all texts are ASCII and need no measuring. */
-const columnsOf = (text: string): number => (/^[\x20-\x7e]*$/.test(text) ? text.length : measured(text))
-
-const blank = (text: string, columns: number): string => ' '.repeat(Math.max(0, columns - columnsOf(text)))
-const left = (text: string, columns: number): string => text + blank(text, columns)
-const right = (text: string, columns: number): string => blank(text, columns) + text
-
-const cut = (text: string, columns: number): string => {
-  if (columnsOf(text) <= columns) return text
-  let kept = ''
-  let used = 1
-  for (const character of text) {
-    used += columnsOf(character)
-    if (used > columns) break
-    kept += character
-  }
-  return `${kept}…`
 }
 
 const painted = (verdict: Verdict | undefined, style: Style): ((text: string) => string) =>
@@ -87,7 +77,7 @@ const painted = (verdict: Verdict | undefined, style: Style): ((text: string) =>
 
 const details = (record: LogRecord, file: string, number: number | undefined): readonly string[] => {
   const { client, revision, id, peer, phase, error, reason, ms, serverMs, findings, more, seq } = record
-  const { health, server, stderr } = record
+  const { health, server, stderr, request, response } = record
   const facts: readonly (readonly [string, string | number | undefined])[] = [
     ['event', record.tool === undefined ? undefined : record.event],
     ['asked by', record.from === 'client' ? undefined : record.from],
@@ -95,14 +85,16 @@ const details = (record: LogRecord, file: string, number: number | undefined): r
     ['phase', phase], ['health', health], ['from', peer], ['error', error], ['reason', reason],
     ['server', serverMs === undefined ? undefined : duration(serverMs)],
     ['relay', ms === undefined ? undefined : duration(Math.max(0, ms - (serverMs ?? 0)))],
+    ['request', request === undefined ? undefined : size(request)],
+    ['response', response === undefined ? undefined : size(response)],
   ]
   const given = facts.flatMap(([name, value]) =>
     (value === undefined ? [] : [`${name} ${shown(String(value), maxDetail)}`]))
   const place = `${shown(file, maxDetail)}${number === undefined ? '' : `:${number}`}`
   return [
     given.join(' · '),
-    ...stderr.map(line => `stderr: ${shown(line, maxDetail)}`),
-    ...findings.map(findingText),
+    ...(stderr ?? []).map(line => `stderr: ${shown(line, maxDetail)}`),
+    ...ranked(findings).map(findingText),
     ...(more > 0 ? [`and ${more} more`] : []),
     ...[...new Map(findings.map(({ rule, tool }) => [rule, tool]))].flatMap(([rule, tool]) => {
       const { means = '', next = [] } = explained(rule, server, record.tool ?? tool) ?? {}

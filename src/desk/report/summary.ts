@@ -1,3 +1,5 @@
+import type { Danger } from '#relay/core/danger.js'
+
 /** The data of a page, as JSON. All texts and lists in it are bounded. */
 export interface Summary {
   /** All times are milliseconds since 1970. */
@@ -8,7 +10,9 @@ export interface Summary {
   readonly records: number
   /** Lines that are not records. */
   readonly unreadable: number
-  /** By severity, ascending: the order of all counts by verdict. */
+  /** Of this program. */
+  readonly version: string
+  /** How messages end: verdicts by severity, ascending, and `lost`. The order of counts by verdict. */
   readonly verdicts: readonly string[]
   /** The periods that all counts over time refer to. */
   readonly periods: Periods
@@ -25,8 +29,12 @@ export interface Summary {
   readonly sessions: Rows<SessionRow>
   /** Servers that failed; the latest first. */
   readonly health: readonly HealthRow[]
-  /** Findings about the tools, prompts, templates and instructions of servers. */
+  /** The tools, prompts, templates and instructions with findings; the most dangerous first. */
   readonly offers: Rows<OfferRow>
+  /** By server: name and version that it gives itself. */
+  readonly programs: readonly (readonly [server: string, program: string])[]
+  /** Servers that print lines to stdout that are no messages, which are dropped. */
+  readonly noise: readonly { readonly server: string; readonly lines: number }[]
   /** Undefined on a live page, which does not verify the chain of hashes. */
   readonly logs: readonly LogRow[] | undefined
 }
@@ -115,6 +123,15 @@ export interface HeldGroup {
   readonly path: string
   /** Whose mistake it is; undefined where nobody made one. */
   readonly fault: Fault | undefined
+  readonly danger: Danger
+  /**
+   * True when the rule was relaxed, or the tool has given good results since, in another session or for an
+   * hour, and for longer than it used to between two such messages.
+   */
+  readonly isResolved: boolean
+  /** What stood there, redacted, and what was declared; JSON. */
+  readonly got: string | undefined
+  readonly declared: string | undefined
   readonly count: number
   readonly first: number
   readonly last: number
@@ -142,6 +159,8 @@ export interface RuleWords {
   readonly means: string
   /** What the reader can do; what stands between backquotes can be copied. */
   readonly next: readonly string[]
+  /** Advice to the author. */
+  readonly help: string
 }
 
 export interface SessionRow {
@@ -168,6 +187,8 @@ export interface HealthRow {
   readonly stderr: readonly string[]
   /** Whether it has not answered since. */
   readonly isDown: boolean
+  /** Whether its process is ours: a remote server is not started again. */
+  readonly isProcess: boolean
   /** How often it failed. */
   readonly count: number
   readonly first: number
@@ -175,19 +196,39 @@ export interface HealthRow {
   readonly series: SeriesSummary
 }
 
+/** A text of a definition: as it was accepted or first listed, and as it is now. */
+export interface ChangedText {
+  readonly path: string
+  /** Undefined for a text that is new, or that was not kept. */
+  readonly before: string | undefined
+  readonly after: string
+}
+
+/** A tool, prompt or resource with findings. The most dangerous finding of the newest list is told. */
 export interface OfferRow {
   readonly server: string
-  /** The tool, prompt or resource; empty for a finding about the whole list. */
+  /** Empty for a finding about the whole list. */
   readonly name: string
+  readonly kind: 'tool' | 'prompt' | 'resource'
   readonly rule: string
   readonly fault: Fault | undefined
+  readonly danger: Danger
   /** In what is named, or else in the message. */
   readonly path: string
   readonly message: string
+  readonly changes: readonly ChangedText[]
+  /** All findings, in words. */
+  readonly findings: readonly string[]
+  readonly revision: string | undefined
   /** Whether clients do not get it because of this finding. */
   readonly isMissing: boolean
-  /** How many lists had it. */
+  /** True for a tool that was not accepted before. */
+  readonly isNew: boolean
+  /** True when each client that found it has listed the tools since without a finding. */
+  readonly isResolved: boolean
+  /** How many lists had it, and in how many of them clients did not get it. */
   readonly count: number
+  readonly missing: number
   readonly first: number
   readonly last: number
   readonly series: SeriesSummary
@@ -204,7 +245,7 @@ export type Parts = ReadonlyMap<string, unknown>
 
 const ofServer = 'server '
 
-const alone = ['all', 'held', 'sessions', 'health', 'offers', 'rules'] as const
+const alone = ['all', 'held', 'sessions', 'health', 'offers', 'noise', 'programs', 'rules'] as const
 type Lists = Pick<Summary, (typeof alone)[number]>
 type Head = Omit<Summary, 'servers' | keyof Lists>
 

@@ -1,14 +1,15 @@
-import { type Style, wrap } from '#desk/terminal/style.js'
-import { explained } from '#relay/rules/index.js'
+import { byDanger, type Danger, dangerOf, ranked } from '#relay/core/danger.js'
 import type { LoggedFinding, LogRecord } from '#relay/audit/read/record.js'
-import { removedAnnotations, shown, shownName } from './sentence.js'
+import { explained } from '#relay/rules/index.js'
+import { type Style, wrap } from '#desk/terminal/style.js'
+import { changesIn, removedAnnotations, shown, shownName } from './sentence.js'
 import { clockOf, count, dayOf } from './units.js'
 
 /** A tool of the last list of a server. */
 interface ToolState {
   /** `missing`: clients do not get it; `changed`: they get it other than the server lists it. */
   readonly state: 'same' | 'changed' | 'missing'
-  /** Why, without removed annotations. */
+  /** Why, the most dangerous first, without removed annotations. */
   readonly findings: readonly LoggedFinding[]
   readonly lostAnnotations: boolean
 }
@@ -60,7 +61,7 @@ export class LastTools {
     }
     const delivered = new Set(tools)
     for (const [name, all] of [...about].slice(0, maxTools)) {
-      const reasons = all.filter(({ rule }) => rule !== removedAnnotations)
+      const reasons = ranked(all.filter(({ rule }) => rule !== removedAnnotations))
       const isChanged = reasons.some(({ mended, rule }) => mended !== undefined || rule === 'tool/drift')
       listed.tools.delete(name)
       listed.tools.set(name, {
@@ -78,51 +79,120 @@ export class LastTools {
   }
 }
 
-const symbols = { same: '✓', changed: '~', missing: '✗' } as const
+/** How a tool concerns the reader. */
+const dangerIn = ({ state, findings: [first] }: ToolState): Danger =>
+  (first === undefined ? 'nothing' : state === 'missing' ? dangerOf(first)
+    : first.rule === 'tool/drift' ? 'passed' : 'nothing')
 
-/** The tools of a server as text. @param width in characters */
-export const toolsText = (
-  { server, client, time, tools, more, others }: ServerTools, style: Style, width: number,
-): string => {
-  const all = [...tools]
-  const inState = (wanted: ToolState['state']) => all.filter(([, { state }]) => state === wanted)
-  const [same, changed, missing] = [inState('same'), inState('changed'), inState('missing')]
-  const bare = all.filter(([, { lostAnnotations }]) => lostAnnotations).length
-  const counts = [
-    count(same.length + changed.length + more, 'tool'), `${missing.length} missing`,
-    `${changed.length} changed`,
-  ]
-  const names = same.map(([name]) => shownName(name)).join(', ') + (more > 0 ? `, and ${more} more` : '')
+/** Servers with longer names are rare: the rest of a name would push the text away. */
+const nameOf = ({ server }: ServerTools): string => shown(server, 30)
+
+/** Tools that need the reader, in one line for each server. */
+const maxNamed = 3
+
+/**
+ * The tools of all servers as text: a line for each server, and a line for each tool that a person must know
+ * of, with the command that answers.
+ * @param width in characters
+ */
+export const overviewText = (servers: readonly ServerTools[], style: Style, width: number): string => {
+  const column = Math.max(...servers.map(one => nameOf(one).length))
+  return servers.map(one => ({ one, needing: needingIn(one) }))
+    .toSorted((a, b) => byDanger(worstOf(a.needing), worstOf(b.needing)))
+    .flatMap(({ one, needing }) => [
+      ...withHead(style, needing.length > 0, nameOf(one).padEnd(column), summaryOf(one), width),
+      ...needing.slice(0, maxNamed)
+        .flatMap(([name, state]) => whyLines(one.server, name, state, style, width)),
+      ...(needing.length > maxNamed
+        ? [`    and ${needing.length - maxNamed} more: mcp-customs tools ${shownName(one.server)}`]
+        : []),
+    ]).join('\n')
+}
+
+const needingIn = ({ tools }: ServerTools): readonly (readonly [string, ToolState])[] =>
+  [...tools].filter(([, state]) => dangerIn(state) !== 'nothing' || state.state === 'missing')
+    .sort(([, a], [, b]) => byDanger(dangerIn(a), dangerIn(b)))
+
+const worstOf = ([first]: ReturnType<typeof needingIn>): Danger =>
+  (first === undefined ? 'nothing' : dangerIn(first[1]))
+
+const withHead = (
+  style: Style, isBad: boolean, name: string, text: string, width: number,
+): readonly string[] => {
+  const [first = '', ...rest] = wrap(text, Math.max(20, width - name.length - 4))
+  const [symbol, paint] = isBad ? ['✗', style.bad] : ['✓', style.good]
   return [
-    `${style.title(shownName(server))}  ${counts.join(', ')}  ` +
-      style.dim(`${client === undefined ? '' : `${shownName(client)}, `}${dayOf(time)} ${clockOf(time)}`),
-    ...missing.flatMap(one => reasonLines(server, one, style.bad, width)),
-    ...changed.flatMap(one => reasonLines(server, one, style.warn, width)),
-    ...others.flatMap(finding => wrap(`the list: ${whyOf(finding)}`, width - 4).map(line => `  ${line}`)),
-    ...(names === '' ? [] : wrap(`${symbols.same} ${names}`, width - 4).map(line => `  ${line}`)),
-    ...(bare === 0
-      ? []
-      : [style.dim(`  annotations of ${count(bare, 'tool')} removed (--trust keeps them)`)]),
+    `${paint(symbol)} ${style.title(name)}  ${first}`,
+    ...rest.map(line => `${' '.repeat(name.length + 4)}${line}`),
+  ]
+}
+
+/** What a server has, and what was done for its client. */
+const summaryOf = ({ tools, client, more }: ServerTools): string => {
+  const all = [...tools.values()]
+  const missing = all.filter(({ state }) => state === 'missing').length
+  const rewritten = all.filter(one => one.state === 'changed' && dangerIn(one) === 'nothing').length
+  const bare = all.filter(({ lostAnnotations }) => lostAnnotations).length
+  const whom = client === undefined ? 'the client' : shownName(client)
+  return [
+    count(all.length - missing + more, 'tool'),
+    ...(missing > 0 ? [`${missing} withheld`] : []),
+    ...(rewritten > 0 ? [`${rewritten} rewritten for ${whom}: nothing to do`] : []),
+    ...(bare > 0 ? [`claims of ${bare} removed (--trust keeps them)`] : []),
+  ].join(', ')
+}
+
+const whyLines = (
+  server: string, name: string, { state, findings }: ToolState, style: Style, width: number,
+): readonly string[] => {
+  const [first] = findings
+  const words = first && explained(first.rule, server, name)
+  // What stands in brackets is for those who read more.
+  const step = words?.next[0]?.split(' (')[0]
+  const said = first === undefined ? 'not delivered' : saidOf(first)
+  return [
+    ...wrap(`${shownName(name)} ${state === 'missing' ? 'is withheld' : 'changed'}: ${said}`, width - 4)
+      .map(line => `    ${style.bad(line)}`),
+    ...(first === undefined ? [] : changesIn(first).slice(0, 1)).flatMap(({ before, after }) => [
+      ...(before === undefined ? [] : wrap(`was: ${before}`, width - 6)),
+      ...wrap(`now: ${after}`, width - 6),
+    ]).map(line => `      ${line}`),
+    ...(step === undefined ? [] : wrap(`→ ${step}`, width - 4).map(line => `    ${line}`)),
+  ]
+}
+
+const saidOf = ({ rule, message, mended }: LoggedFinding): string =>
+  `${shown(mended ?? message, 200)} (${shownName(rule)})`
+
+/** Every tool of a server as text, those that a person must know of first. @param width in characters */
+export const toolsText = (of: ServerTools, style: Style, width: number): string => {
+  const { server, client, time, tools, more, others } = of
+  const needing = needingIn(of)
+  const named = new Set(needing.map(([name]) => name))
+  const rest = [...tools].filter(([name]) => !named.has(name))
+  const same = rest.filter(([, { state }]) => state === 'same').map(([name]) => shownName(name))
+  if (more > 0) same.push(`and ${more} more`)
+  const told = `${client === undefined ? '' : `${shownName(client)}, `}${dayOf(time)} ${clockOf(time)}`
+  const lines = (text: string) => wrap(text, width - 4).map(line => `  ${line}`)
+  return [
+    ...wrap(`${nameOf(of)}  ${summaryOf(of)}  ${told}`, width).map(style.title),
+    ...needing.flatMap(([name, tool]) => [
+      ...whyLines(server, name, tool, style, width).map(line => line.slice(2)),
+      ...tool.findings.slice(1).flatMap(one => lines(`  also: ${saidOf(one)}`)),
+    ]),
+    ...others.flatMap(finding => lines(`the list: ${saidOf(finding)}`)),
+    ...[...rewrittenIn(rest)].flatMap(([rules, all]) => lines(`~ rewritten (${rules}): ${all.join(', ')}`)),
+    ...(same.length === 0 ? [] : lines(`✓ ${same.join(', ')}`)),
   ].join('\n')
 }
 
-const reasonLines = (
-  server: string, [name, { state, findings }]: readonly [string, ToolState],
-  paint: (text: string) => string, width: number,
-): readonly string[] => {
-  const head = `${symbols[state]} ${shownName(name)}  ${state}`
-  const rules = [...new Map(findings.map(finding => [finding.rule, finding])).values()]
-  return [
-    `  ${paint(head)}`,
-    ...rules.flatMap(finding => [
-      ...wrap(whyOf(finding), width - 6).map(line => `      ${line}`),
-      ...(explained(finding.rule, server, name)?.next.slice(0, 1) ?? [])
-        .flatMap(step => wrap(`→ ${step}`, width - 6).map(line => `      ${line}`)),
-    ]),
-  ]
-}
-
-const whyOf = ({ rule, message, mended }: LoggedFinding): string => {
-  const means = explained(rule)?.means ?? ''
-  return `${shownName(rule)}: ${means} (${shown(mended ?? message, 200)})`
+/** The tools that were rewritten for the client, by the rules that say why. */
+const rewrittenIn = (tools: ReturnType<typeof needingIn>): ReadonlyMap<string, readonly string[]> => {
+  const byRules = new Map<string, string[]>()
+  for (const [name, { state, findings }] of tools) {
+    if (state !== 'changed') continue
+    const rules = [...new Set(findings.map(({ rule }) => shownName(rule)))].join(', ')
+    byRules.set(rules, [...(byRules.get(rules) ?? []), shownName(name)])
+  }
+  return byRules
 }

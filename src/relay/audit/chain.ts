@@ -3,20 +3,12 @@ import type { Entry } from '#relay/core/event.js'
 import { messageOf } from '#relay/base/errors.js'
 import { Batch, type Recorded } from './batch.js'
 import { type Checkpoint, checkpointLine, lossLine } from './checkpoint.js'
-import { LogFile, type Usage } from './log-file.js'
+import { LogFile } from './log-file.js'
 import type { Opened } from './named-file.js'
-import { cannotAudit, type Output } from './output.js'
+import { cannotAudit, type Output, type Usage } from './output.js'
 import { digestLarge, type Line, nextLine, type Position } from './record.js'
 import type { Payloads } from './payloads.js'
-import type { Audit, AuditOptions } from './sink.js'
-
-/**
- * Writes a record that was queued, and all before it. Returns when the operating system has it, or when it
- * could not be written and the operator chose to go on (`onFailure: continue`). Every call has the same
- * outcome.
- * @throws CustomsError CANNOT_AUDIT
- */
-export type Flush = () => void
+import type { Audit, AuditOptions, Flush } from './audit.js'
 
 /** While records are written, a checkpoint follows this many records or milliseconds after the last one. */
 const checkpointRecords = 1000

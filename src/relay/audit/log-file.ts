@@ -3,7 +3,7 @@ import {
 } from 'node:fs'
 import { reasonOf } from '#relay/base/errors.js'
 import type { Claim } from '#relay/base/claim.js'
-import { cannotAudit, Output } from './output.js'
+import { cannotAudit, Output, type Usage } from './output.js'
 import { lossNote } from './place.js'
 import { isoTime } from './record.js'
 import { removeOldest, statesOf, type Retention } from './retention.js'
@@ -24,13 +24,6 @@ const prefixLengths: Readonly<Record<Period, number>> = { never: 0, hourly: 13, 
 export interface OpenedFile {
   readonly file: string
   readonly descriptor: number
-}
-
-/** A log on disk: how many files and bytes it has, and how many bytes are free on that disk. */
-export interface Usage {
-  readonly files: number
-  readonly bytes: number
-  readonly free: number
 }
 
 /** The current file of a log: a regular file with one writer. Rotation replaces it by the next one. */

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { ranked } from '#relay/core/danger.js'
 import type { Entry } from '#relay/core/event.js'
 import type { Verdict } from '#relay/core/findings.js'
 import type { Finding } from '#relay/core/rule.js'
@@ -70,8 +71,9 @@ export const openLog = (
     decision({ called, event, from, server, session, tool, verdict, findings }) {
       if (findings.length === 0 && !event.startsWith('session/')) return
       // Each tool of an untrusted server that has annotations has this finding: it alone is no warning.
-      const firstOther = findings.find(({ rule }) => rule !== 'tool/annotations')
-      const shownFindings = findings.slice(0, maxFindings).map(finding => scrubbed(finding, called))
+      const all = ranked(findings)
+      const firstOther = all.find(({ rule }) => rule !== 'tool/annotations')
+      const shownFindings = all.slice(0, maxFindings).map(finding => scrubbed(finding, called))
       const explained = firstOther && explain(firstOther.rule, server, firstOther.tool ?? tool)
       const fields = {
         event, from, server, session,

@@ -1,6 +1,12 @@
 import { closeSync, fstatSync, ftruncateSync, writeSync } from 'node:fs'
 import { codeOf, CustomsError, reasonOf } from '#relay/base/errors.js'
-import type { Usage } from './log-file.js'
+
+/** A log on disk: how many files and bytes it has, and how many bytes are free on that disk. */
+export interface Usage {
+  readonly files: number
+  readonly bytes: number
+  readonly free: number
+}
 
 /** @param where the log's file; undefined for a standard stream */
 export const cannotAudit = (where: string | undefined, reason: string, cause?: unknown): CustomsError =>

@@ -31,9 +31,9 @@ export const payloadsOf = (
   }
   return given || result
     ? {
-      arguments: given && read(given, called?.inputSchemas),
-      result: result && read(result, called?.outputSchemas),
-    }
+        arguments: given && read(given, called?.inputSchemas),
+        result: result && read(result, called?.outputSchemas),
+      }
     : undefined
 }
 

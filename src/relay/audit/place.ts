@@ -14,7 +14,7 @@ export const ownLogs = (machine: Machine): readonly string[] => {
   if (folders.length > 0) return folders
   throw new CustomsError(
     'CANNOT_AUDIT', `${stateFolder(machine)}: no relay of yours has written a log yet: put one in front of a ` +
-      "client's servers with mcp-customs install, or name a log",
+      'client\'s servers with mcp-customs install, or name a log',
   )
 }
 
@@ -53,8 +53,8 @@ export const filesStamped = (file: string, process = ''): readonly string[] => {
   const { dir, name, ext } = parse(file)
   const shape = new RegExp(`^${stamp}${process}$`)
   const isStamped = (other: string): boolean =>
-    other.startsWith(name) && other.endsWith(ext) &&
-    shape.test(other.slice(name.length, other.length - ext.length))
+    other.startsWith(name) && other.endsWith(ext)
+    && shape.test(other.slice(name.length, other.length - ext.length))
   return readdirSync(dir === '' ? '.' : dir).filter(isStamped).sort().map(other => join(dir, other))
 }
 

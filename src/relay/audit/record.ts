@@ -4,7 +4,7 @@ import type { Entry } from '#relay/core/event.js'
 import type { Finding } from '#relay/core/rule.js'
 import { canonical } from '#relay/base/canonical.js'
 import type { Json } from '#relay/protocol/json.js'
-import { unmetered } from '#relay/protocol/unmetered.js'
+import { isObject, isString, unmetered } from '#relay/protocol/unmetered.js'
 import { type Payloads, payloadsOf } from './payloads.js'
 import { declaredBy, redacted, redactedMessage, redactedPath } from './redaction.js'
 import { cut, nameOf, wellFormed, withoutCredentials } from '#relay/base/secrets.js'
@@ -49,42 +49,28 @@ const maxToolNames = 300
  * @param now the wall clock
  */
 export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: Date): Line => {
-  const { bytes, called, client, error, event, findings, from, health, id, more, ms, peer, phase } = entry
-  const { reason, revision, server, serverMs, session, stderr, subject, tool, tools, verdict } = entry
+  const { bytes, client, clientRevision, error, event, findings, from, health, id, more, ms } = entry
+  const { peer, phase, reason, revision, server, serverInfo, serverMs, session, stderr, subject } = entry
+  const { tool, tools, verdict } = entry
   const full = payloads === 'full'
   const name = full ? (text: string): string => wellFormed(cut(text)) : nameOf
   const maybe = (text?: string): string | undefined => (text === undefined ? undefined : name(text))
-  const declared = full || findings.length === 0 ? [] : declaredBy(called)
-  const path = (text: string): string => wellFormed(full ? text : redactedPath(text, declared))
-  // Where values are redacted, no message quotes them.
-  const clean = payloads === 'redacted' ? redactedMessage : withoutCredentials
-  const said = (text: string): string => wellFormed(full ? text : clean(text, declared))
-  const json = (value: Json): string => {
-    const held = unmetered(value)
-    return wellFormed(cut(JSON.stringify(full ? held : redacted(held, declared))))
-  }
-  const found = (
-    { rule, path: at, message, mended, tool, prompt, resource, ...beside }: Finding,
-  ): Finding => ({
-    ...(beside.declared !== undefined && payloads !== 'none' && { declared: json(beside.declared) }),
-    ...(mended !== undefined && { mended: path(mended) }),
-    message: said(message), path: path(at), prompt: maybe(prompt), resource: maybe(resource),
-    rule, tool: maybe(tool),
-    ...(beside.value !== undefined && payloads !== 'none' && { value: json(beside.value) }),
-  })
   const payload = full || payloads === 'redacted' ? payloadsOf(entry, payloads) : undefined
   return sealedLine({
     bytes: bytes && { request: bytes.request, response: bytes.response },
     client: client && { name: name(client.name), version: name(client.version) },
+    clientRevision: maybe(clientRevision),
     digest: payloads === 'none' ? undefined : digestsOf(entry),
-    error, event: name(event), findings: findings.map(found), from,
+    error, event: name(event), findings: findings.length === 0 ? findings : findingsOf(entry, payloads), from,
   }, [
     { health, id: typeof id === 'number' ? idOf(id) : maybe(id), more, ms: microseconds(ms) },
     payload === undefined ? '' : `"payload":${canonical(payload)}`,
     {
       peer: peer && { address: name(peer.address), token: peer.token },
       phase, prev: last.hash, reason: maybe(reason), revision: maybe(revision), seq: last.seq + 1,
-      server: name(server), serverMs: microseconds(serverMs), session: name(session),
+      server: name(server),
+      serverInfo: serverInfo && { name: name(serverInfo.name), version: name(serverInfo.version) },
+      serverMs: microseconds(serverMs), session: name(session),
       stderr: stderr?.map(name),
       // The claims have their names in JWTs (RFC 9068).
       subject: subject && {
@@ -99,6 +85,36 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
   ], last)
 }
 
+/** The findings of a record, whose members are in canonical order. */
+const findingsOf = ({ called, findings }: Entry, payloads: Payloads): readonly Finding[] => {
+  const full = payloads === 'full'
+  const name = full ? (text: string): string => wellFormed(cut(text)) : nameOf
+  const maybe = (text?: string): string | undefined => (text === undefined ? undefined : name(text))
+  const declared = full ? [] : declaredBy(called)
+  const path = (text: string): string => wellFormed(full ? text : redactedPath(text, declared))
+  // Where values are redacted, no message quotes them.
+  const clean = payloads === 'redacted' ? redactedMessage : withoutCredentials
+  const said = (text: string): string => wellFormed(full ? text : clean(text, declared))
+  const json = (value: Json): string => {
+    const held = unmetered(value)
+    return wellFormed(cut(JSON.stringify(full ? held : redacted(held, declared))))
+  }
+  // What a server says of itself is no payload: only credentials are taken out.
+  const texts = (value: Json): string => wellFormed(JSON.stringify(Object.fromEntries(
+    Object.entries(isObject(value) ? value : {}).map(([key, one]) =>
+      [path(key), isString(one) && !full ? withoutCredentials(one) : one]))))
+  const shown = (rule: string, key: 'declared' | 'value', value: Json) =>
+    (rule.startsWith('tool/') ? { [key]: texts(value) } : payloads !== 'none' && { [key]: json(value) })
+  return findings.map((
+    { rule, path: at, message, mended, tool, prompt, resource, ...beside }: Finding,
+  ): Finding => ({
+    ...(beside.declared !== undefined && shown(rule, 'declared', beside.declared)),
+    ...(mended !== undefined && { mended: path(mended) }),
+    message: said(message), path: path(at), prompt: maybe(prompt), resource: maybe(resource),
+    rule, tool: maybe(tool),
+    ...(beside.value !== undefined && shown(rule, 'value', beside.value)),
+  }))
+}
 
 /** Milliseconds, to the third decimal. */
 const microseconds = (ms: number | undefined): number | undefined =>

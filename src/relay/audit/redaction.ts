@@ -9,7 +9,6 @@ import {
 // A list of the forms of secrets is never complete. So values are redacted by what may stay (`redacted`);
 // names, URIs and messages must stay readable, and lose what a short list knows (`withoutCredentials`).
 
-
 /** Texts that a tool declares in its schemas: values of `enum` and `const`, and names of properties. */
 export type Declared = readonly ReadonlySet<string>[]
 
@@ -44,8 +43,8 @@ export const redacted = (value: Json, declared: Declared = []): Json => {
 }
 
 export const redactedText = (text: string, declared: Declared): string =>
-  text === '' || word.test(text) || isDeclared(text, declared) ||
-  constants.has(text) || isRevision(text) || methodOf(text) !== undefined
+  text === '' || word.test(text) || isDeclared(text, declared)
+  || constants.has(text) || isRevision(text) || methodOf(text) !== undefined
     ? text
     : `[text, ${text.length} characters]`
 

@@ -8,7 +8,7 @@ import { CustomsError } from '#relay/base/errors.js'
 import { isObject, type JsonObject, parseJson } from '#relay/protocol/unmetered.js'
 import { Delivery, type DeliveryOptions } from './delivery.js'
 import { hidden, shown } from '#relay/base/secrets.js'
-import type { Follower } from './sink.js'
+import type { Follower } from './audit.js'
 import { endMark, type TargetOptions } from './target.js'
 
 /** A pino transport, as the operator names it. */

@@ -38,15 +38,15 @@ export const launcherFor = (
   const node = nodes.find(stays)
   const [problem, remedy] = shared
     ? [
-      'the file is shared, and paths of this machine mean nothing on others',
-      'wrap the servers in a file of your own (--client NAME, without --project)',
-    ]
+        'the file is shared, and paths of this machine mean nothing on others',
+        'wrap the servers in a file of your own (--client NAME, without --project)',
+      ]
     : !stays(file)
-      ? [
+        ? [
         `this copy of mcp-customs (${file}) is in a place that is emptied now and then`,
         'copy it to a folder that stays, and run install from there',
-      ]
-      : ['the Node.js that runs this is in a place that is emptied now and then', 'run install by another']
+          ]
+        : ['the Node.js that runs this is in a place that is emptied now and then', 'run install by another']
   if (!shared && stays(file) && node !== undefined) {
     return { words: [node, file], reason: 'Node.js and this copy of mcp-customs, where they are now' }
   }
@@ -64,8 +64,8 @@ export const sameWords = (a: readonly string[], b: readonly string[]): boolean =
 
 /** Whether words are those by which `install` of a published copy starts it. */
 export const isNpxOfUs = (words: readonly string[]): boolean =>
-  !words.some(word => word.includes(' ')) &&
-    /^(?:cmd \/c )?npx -y mcp-customs@\d+\.\d+\.\d+(?:-[\w.-]+)?$/.test(words.join(' '))
+  !words.some(word => word.includes(' '))
+    && /^(?:cmd \/c )?npx -y mcp-customs@\d+\.\d+\.\d+(?:-[\w.-]+)?$/.test(words.join(' '))
 
 /** The command that starts this copy now, wherever it is. */
 export const ownWords = ({ file, nodes: [node = 'node'] }: Installation): readonly string[] => [node, file]
@@ -79,8 +79,8 @@ export const isPassing = (path: string, temporary: readonly string[]): boolean =
 
 const slashed = (path: string): string => path.replaceAll('\\', '/').toLowerCase()
 
-const caches = new RegExp('/(?:_npx|_cacache|fnm_multishells|dlx|dlx-[^/]*|bunx-[^/]*|xfs-[^/]*|install/cache'
-  + '|\\.yarn/(?:cache|berry|\\$\\$virtual))/')
+const caches = new RegExp('/(?:_npx|_cacache|fnm_multishells|dlx|dlx-[^/]*|bunx-[^/]*|xfs-[^/]*|install/cache' +
+  '|\\.yarn/(?:cache|berry|\\$\\$virtual))/')
 const alwaysTemporary = [
   '/tmp', '/private/tmp', '/var/tmp', '/var/folders', '/private/var/folders', '/run', '/dev/shm',
 ]

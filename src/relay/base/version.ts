@@ -6,7 +6,9 @@ const ourPackage = () =>
     peerDependencies: Readonly<Record<string, string>>
   }
 
-export const version = (): string => ourPackage().version
+let known: string | undefined
+
+export const version = (): string => (known ??= ourPackage().version)
 
 /** The optional packages of a scope, as `npm install` takes them. */
 export const optionalPackages = (scope: string): readonly string[] =>

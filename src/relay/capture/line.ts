@@ -159,12 +159,12 @@ const events = {
   'frame-received': fields({
     type: oneOf('frame-received'), from: side, exchange: text, frame: value => withBytes(frame(value)),
   }),
-  'checked': fields({ type: oneOf('checked'), check: number }),
-  'shared': fields({
+  checked: fields({ type: oneOf('checked'), check: number }),
+  shared: fields({
     type: oneOf('shared'), share: number,
     reply: value => (isString(value) ? oneOf('none', 'used', 'unreachable')(value) : object(value)),
   }),
-  'resumable': fields({ type: oneOf('resumable'), exchange: text }),
+  resumable: fields({ type: oneOf('resumable'), exchange: text }),
   'timer-fired': fields({ type: oneOf('timer-fired'), timer: text }),
   'request-lost': fields({
     type: oneOf('request-lost'), exchange: text, key, reason: text, isElsewhere: maybe(flag),

@@ -9,7 +9,7 @@ import {
 import { readText } from './file.js'
 import { isTokens } from './generated/checks.js'
 import type * as Written from './generated/types.js'
-import { fail, Problem, type Keys } from './source.js'
+import { fail, Problem, refusePlaceholder, type Keys } from './source.js'
 
 type WrittenAuth = Exclude<NonNullable<Written.ConfigurationFile['auth']>, string>
 
@@ -120,6 +120,7 @@ export const readTokens = async (file: string): Promise<Configuration['tokens']>
   const tokens = lines.filter(line => line !== '')
   if (tokens.length === 0) throw new CustomsError('BAD_CONFIG', `${file}: holds no token`)
   try {
+    tokens.forEach((token, index) => void refusePlaceholder(token, [index]))
     return clientTokens(checked(isTokens, tokens, tokens))
   } catch (cause) {
     if (!(cause instanceof Problem)) throw cause

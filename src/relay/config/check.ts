@@ -11,7 +11,7 @@ export const beginning = '"servers: { NAME: { command: [npx, -y, PACKAGE] } }"'
 export interface Check<Written> {
   (value: unknown): value is Written
   /** Of the last call that failed. */
-  readonly errors?: readonly SchemaError[] | null
+    readonly errors?: readonly SchemaError[] | null
 }
 
 /** A keyword that failed, as Ajv reports it. */
@@ -70,8 +70,8 @@ const withoutParts = (errors: readonly SchemaError[]): readonly SchemaError[] =>
   for (const choice of errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')) {
     const branches = branchesOf(choice, errors)
     const isOfMeant = ({ instancePath, keyword, parentSchema }: SchemaError) =>
-      instancePath !== choice.instancePath || keyword === 'additionalProperties' ||
-      (keyword === 'required' && parentSchema.properties !== undefined)
+      instancePath !== choice.instancePath || keyword === 'additionalProperties'
+      || (keyword === 'required' && parentSchema.properties !== undefined)
     if (branches.some(isOfMeant)) parts.add(choice)
     for (const error of branches) if (!isOfMeant(error)) parts.add(error)
   }
@@ -85,8 +85,8 @@ const withoutParts = (errors: readonly SchemaError[]): readonly SchemaError[] =>
 const branchesOf = (choice: SchemaError, errors: readonly SchemaError[]) => {
   const { schemaPath, instancePath } = choice
   return errors.slice(0, errors.indexOf(choice)).filter(error =>
-    (error.schemaPath.startsWith(`${schemaPath}/`) && error.instancePath.startsWith(instancePath)) ||
-    (error.keyword === 'type' && error.instancePath === instancePath))
+    (error.schemaPath.startsWith(`${schemaPath}/`) && error.instancePath.startsWith(instancePath))
+    || (error.keyword === 'type' && error.instancePath === instancePath))
 }
 
 /** The valid values of an enum, a const, or an anyOf of those. */
@@ -108,7 +108,10 @@ const describeError = (
       const known = Object.keys(parentSchema.properties ?? {})
       const key = named('additionalProperty')
       const list = known.length > maxListed ? '' : `; known here: ${known.join(', ')}`
-      return { key, reason: `unknown key${suggestion(key, known) || list}` }
+      // As clients' files have it.
+      const isOfClient = key === 'args' && known.includes('command')
+      const hint = isOfClient ? '; its words belong into command: [COMMAND, ARG, …]' : suggestion(key, known)
+      return { key, reason: `unknown key${hint || list}` }
     }
     case 'propertyNames':
       return { key: named('propertyName'), reason: messageIn(schema) }
@@ -118,6 +121,9 @@ const describeError = (
       return { reason: `must have ${named('missingProperty')}` }
     case 'type':
       if (Array.isArray(schema)) return { reason: messageIn(parentSchema) }
+      if (schema === 'string' && parentSchema.errorMessage?.includes('such as') === true) {
+        return { reason: `${parentSchema.errorMessage}, not ${kindOf(value)}` }
+      }
       return { reason: `must be ${typeNames.get(String(schema)) ?? String(schema)}, not ${
         schema === 'integer' && typeof value === 'number' ? spelt(value) : kindOf(value)}` }
     case 'minimum':
@@ -127,9 +133,15 @@ const describeError = (
     case 'const':
       return { reason: `must be ${choices.join(', ')}, not ${spelt(value)}${meant}` }
     default:
-      return { reason: messageIn(parentSchema) + meant }
+      return { reason: messageIn(parentSchema) + (meant || notUrl(messageIn(parentSchema), value)) }
   }
 }
+
+/** `, not "ftp://…"`: a URL as it was written, without what may be a password or token in it. */
+const notUrl = (message: string, value: Json | undefined): string =>
+  (typeof value === 'string' && message.includes('URL')
+    ? `, not ${JSON.stringify(value.replace(/\/\/[^/]*@/, '//…@').replace(/[?#].*/s, '…').slice(0, 80))}`
+    : '')
 
 /** `off, log or block` */
 export const orList = (words: readonly string[]): string =>

@@ -1,6 +1,7 @@
 import type { LoginSettings } from '#relay/auth/client/settings.js'
 import type { ClientPatterns, NamePatterns, ToolSetting } from '#relay/core/options.js'
 import type { Revision } from '#relay/protocol/revisions/index.js'
+import type { Translate } from '#relay/eras/index.js'
 import { readAddress, type Address, type SocketAddress } from './address.js'
 import type { MergeConfiguration } from './merge.js'
 import { defaults } from './generated/defaults.js'
@@ -75,6 +76,7 @@ export interface Configuration {
   readonly sessions: SessionLimits
   /** The oldest revision that clients and servers may speak; undefined: any. */
   readonly minRevision: Revision | undefined
+  readonly translate: Translate
   /** Patterns of tools' names for the clients of every server. */
   readonly clients: readonly ClientPatterns[]
   /** What replicas share; undefined: nothing. */
@@ -103,6 +105,7 @@ interface AnyServer {
   readonly names?: NamePatterns | undefined
   /** Over the configuration's. */
   readonly minRevision?: Revision | undefined
+  readonly translate?: Translate | undefined
   readonly lock: LockSetting | undefined
   /** Scopes that a token needs for this server. */
   readonly scopes?: readonly string[] | undefined
@@ -184,7 +187,7 @@ type WithDefault = 'payloads' | 'intent' | 'keepDays' | 'keepBytes' | 'onFailure
 
 export interface AuditConfiguration
   extends Readonly<Required<Pick<WrittenAudit, WithDefault>>>,
-    Readonly<Pick<WrittenAudit, 'maxBytes' | 'rotate' | 'keep' | 'signKey'>> {
+  Readonly<Pick<WrittenAudit, 'maxBytes' | 'rotate' | 'keep' | 'signKey'>> {
   /**
    * A path; `-`: the standard stream that the command does not use; `none`: no log; undefined: the default
    * file.
@@ -253,6 +256,7 @@ export const usual: Configuration = {
   admin: undefined,
   sessions: defaultSessionLimits,
   minRevision: undefined,
+  translate: 'auto',
   clients: [],
   state: undefined,
 }

@@ -32,8 +32,8 @@ const ownKeys: ReadonlySet<string> = new Set(Object.keys(keys).map(key => key.sp
 /** A file with `mcpServers` and no other key of ours is a client's: its other settings are not read. */
 const withoutClientsOwn = (data: Json): Json => {
   const servers = isObject(data) ? member(data, 'mcpServers') : undefined
-  const isOurs = !isObject(data) ||
-    Object.keys(data).some(key => ownKeys.has(key) && !/^(?:mcpServers|\$schema)$/.test(key))
+  const isOurs = !isObject(data)
+    || Object.keys(data).some(key => ownKeys.has(key) && !/^(?:mcpServers|\$schema)$/.test(key))
   return servers === undefined || isOurs ? data : { mcpServers: servers }
 }
 
@@ -120,6 +120,7 @@ const merged = async (
     admin: admin === undefined ? base.admin : readAddress(admin, ['admin']),
     sessions: { ...base.sessions, ...written.sessions },
     minRevision: written.minRevision ?? base.minRevision,
+    translate: written.translate ?? base.translate,
     clients,
     state,
   })

@@ -30,6 +30,7 @@ export const readServer = async (
       },
     }),
     ...(written.minRevision && { minRevision: written.minRevision }),
+    ...(written.translate && { translate: written.translate }),
     tools: await readTools(written.tools, [...keys, 'tools'], source, limits),
   }
   if (command === undefined) {

@@ -66,7 +66,23 @@ export const expand = (data: Json, environment: Environment, keys: Keys = []): J
   return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, below(value ?? null, key)]))
 }
 
+/** What manifests and examples have in the place of a secret, alone or as the password of a URL. */
+const placeholder = /(?:^|[\s:])((?:replace|change)[-_]?me)(?=$|[\s@])/i
+
+/**
+ * Whoever left a placeholder where a secret belongs has published that secret.
+ * @throws Problem
+ */
+export const refusePlaceholder = (text: string, keys: Keys): string => {
+  const [, found] = placeholder.exec(text) ?? []
+  return found === undefined ? text : fail(keys, `is still the placeholder ${JSON.stringify(found)}: put the ` +
+    'real value there (a secret of yours: openssl rand -hex 32)')
+}
+
 const expandText = (text: string, environment: Environment, keys: Keys): string =>
+  refusePlaceholder(replaced(text, environment, keys), keys)
+
+const replaced = (text: string, environment: Environment, keys: Keys): string =>
   text.replace(/\$\{env:([^}]*)\}?/g, (reference, name: string) => {
     if (!reference.endsWith('}') || !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
       return fail(keys, 'a reference to the environment is spelt ${env:NAME}')

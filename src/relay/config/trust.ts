@@ -14,11 +14,11 @@ import { isBroughtAlong, partsOf, startsPackage } from './trusted-package.js'
 /** A server that the operator trusts. */
 export type TrustEntry =
   | {
-      /** The first words of the command, exactly. */
-      readonly command: readonly string[]
-      /** Hex digest of the file named by the last of these words. */
-      readonly sha256?: string
-    }
+    /** The first words of the command, exactly. */
+    readonly command: readonly string[]
+    /** Hex digest of the file named by the last of these words. */
+    readonly sha256?: string
+  }
   /** `NAME@VERSION`. */
   | { readonly package: string }
   | { readonly url: string }
@@ -44,12 +44,12 @@ const readEntry = ({ command, sha256, package: spec, url }: Written.TrustEntry, 
 /** A server as the operator starts or reaches it. Its own `serverInfo` does not count. */
 type Candidate =
   | {
-      readonly command: readonly string[]
-      /** The relay's own when absent. */
-      readonly cwd?: string | undefined
-      /** Variables that the operator adds to the process's environment. */
-      readonly env?: ReadonlyMap<string, string> | undefined
-    }
+    readonly command: readonly string[]
+    /** The relay's own when absent. */
+    readonly cwd?: string | undefined
+    /** Variables that the operator adds to the process's environment. */
+    readonly env?: ReadonlyMap<string, string> | undefined
+  }
   | { readonly url: string }
 
 /**

@@ -9,7 +9,7 @@ import type { Core } from './core.js'
 import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
-import type { About } from './rule.js'
+import type { About, Problem } from './rule.js'
 import type { Terms } from './terms.js'
 
 /** How something differs from what was accepted. */
@@ -18,6 +18,8 @@ export interface Drift {
   readonly classes: string
   /** True when no class among them can stop it. */
   readonly isMinor: boolean
+  /** The texts among its changes. */
+  readonly texts?: Pick<Problem, 'declared' | 'value'>
 }
 
 /** The parts of a server's offer, with the name of one element of each in findings. */

@@ -167,8 +167,8 @@ export const joined = (members: readonly Frame[], whole?: Frame): Frame => {
 const rejoined = (effects: readonly Effect[], batch: Frame): readonly Effect[] => {
   const sends = effects.filter((effect): effect is Send => effect.type === 'send' && effect.to === 'client')
   const last = sends.at(-1)
-  const isWhole = last !== undefined && sends.every(({ exchange }) => exchange === last.exchange) &&
-    joined(sends.map(({ frame }) => frame), batch) === batch
+  const isWhole = last !== undefined && sends.every(({ exchange }) => exchange === last.exchange)
+    && joined(sends.map(({ frame }) => frame), batch) === batch
   if (!isWhole) return effects
   return effects.flatMap((effect): readonly Effect[] =>
     effect === last ? [{ ...last, frame: batch }] : sends.some(send => send === effect) ? [] : [effect])

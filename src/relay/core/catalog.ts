@@ -48,6 +48,8 @@ export interface Page {
   /** The definitions on the page that have a name, as the server sent them. */
   readonly listed: ReadonlyMap<string, JsonObject>
   readonly accepted: ReadonlyMap<string, Tool>
+  /** Why tools were removed from the page, by name; '' stands for those beyond the limits, without names. */
+  readonly withheld: ReadonlyMap<string, string>
   readonly next: NextPage
   /**
    * `ttlMs`. Zero means "do not cache", but such a list is kept until `list_changed`, like one without
@@ -67,6 +69,9 @@ const maxDefinition = 2 * 1024 * 1024
 /** Most names that are shown for a tool, on average: clients with different profiles see different ones. */
 const maxRenamed = 4
 
+/** Most characters of the reason why a tool is withheld. */
+const maxReason = 400
+
 /** Most unfinished listings of a client; the oldest is forgotten first. */
 const openListings = 16
 
@@ -75,6 +80,9 @@ export class Catalog {
   readonly #maxTools: number
   readonly #ledger: Ledger
   #tools = new Map<string, Tool>()
+  /** Why tools of the last list are not among them, by name. */
+  readonly #withheld = new Map<string, string>()
+  #withheldWeight = 0
   readonly #variants = new Variants(definition => this.#weightOf(definition))
   /** The first definition of each name in this session. Drift is a later difference from it. */
   readonly #first = new Map<string, JsonObject>()
@@ -115,6 +123,21 @@ export class Catalog {
 
   names(): Iterable<string> {
     return this.#tools.keys()
+  }
+
+  /**
+   * Why a tool that the client cannot call is not in the list, in words; undefined for one that the server
+   * never listed. What was removed beyond the limits may have any name.
+   */
+  whyWithheld(name: string): string | undefined {
+    const withheld = this.#withheld.get(name)
+    if (withheld !== undefined) return withheld
+    return this.#first.has(name) ? undefined : this.#withheld.get('')
+  }
+
+  /** The server listed it in this session, and does not any more. */
+  wasListed(name: string): boolean {
+    return this.#first.has(name) && this.#last?.names.has(name) === false
   }
 
   /** Remembers the name under which a tool is shown, where its client refuses its own. */
@@ -210,6 +233,7 @@ export class Catalog {
   page(listing: Listing, page: Page, at: number): boolean {
     const { generation } = listing
     const isOlder = generation < this.#newest
+    if (!isOlder) this.#withhold(listing, page.withheld)
     if (!isOlder) this.#newest = generation
     listing.isPartial ||= page.isPartial
     let isNew = false
@@ -232,6 +256,19 @@ export class Catalog {
     } else if (next.kind === 'page' && !listing.isRelayMade) this.#keep(next.cursor, listing)
     this.#account()
     return isNew
+  }
+
+  #withhold(listing: Listing, withheld: Page['withheld']): void {
+    if (listing.whole && listing.names.size === 0) {
+      this.#withheld.clear()
+      this.#withheldWeight = 0
+    }
+    for (const [name, why] of withheld) {
+      if (this.#withheld.has(name) || this.#withheld.size >= this.#maxTools) continue
+      const kept = why.length > maxReason ? `${why.slice(0, maxReason)} …` : why
+      this.#withheld.set(name, kept)
+      this.#withheldWeight += weightOfNames(name, kept)
+    }
   }
 
   #completed(listing: Listing, expires: number): boolean {
@@ -268,8 +305,8 @@ export class Catalog {
 
   #hasRoom(weight: number): boolean {
     return (
-      this.#firstWeight + this.#variants.weight + weight <= maxWeight &&
-      this.#ledger.of?.hasRoom(weight) !== false
+      this.#firstWeight + this.#variants.weight + weight <= maxWeight
+      && this.#ledger.of?.hasRoom(weight) !== false
     )
   }
 
@@ -284,7 +321,7 @@ export class Catalog {
   }
 
   #account(): void {
-    let weight = this.#firstWeight + this.#variants.weight + this.#renamedWeight
+    let weight = this.#firstWeight + this.#variants.weight + this.#renamedWeight + this.#withheldWeight
     for (const [cursor, open] of this.#open) weight += 2 * cursor.length + open.weight
     this.#ledger.add(weight - this.#ledger.kept)
   }
@@ -323,7 +360,7 @@ const weightOfNames = (shown: string, name: string): number => 100 + 2 * (shown.
 
 /** Compares by identity, because equal definitions are interned. */
 const isSame = (a: Listing, b: Listing): boolean =>
-  a.names.size === b.names.size &&
-  a.tools.size === b.tools.size &&
-  [...a.names].every(name => b.names.has(name)) &&
-  [...a.tools].every(([name, { definition }]) => b.tools.get(name)?.definition === definition)
+  a.names.size === b.names.size
+  && a.tools.size === b.tools.size
+  && [...a.names].every(name => b.names.has(name))
+  && [...a.tools].every(([name, { definition }]) => b.tools.get(name)?.definition === definition)

@@ -49,7 +49,7 @@ export interface SchemaChecker {
   /** @param session checks of different sessions take turns: none waits for all checks of another session */
   check(subject: Subject, session?: string): Checked | Promise<Checked>
   /** The schema in the form in which the reader of frames checks by it (`FrameLimits`), if it has one. */
-  tableOf?(schema: JsonObject | boolean): Buffer | undefined
+  tableOf?(schema: JsonObject | boolean, length: number): Buffer | undefined
   close(): Promise<void>
 }
 

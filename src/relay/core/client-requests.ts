@@ -101,9 +101,10 @@ export class ClientRequests {
     const { handshake, records, output, ask, options } = this.#core
     this.#lists.requests.ids.saw(message.id)
     this.tokens.gave(message.params)
-    const terms = handshake.termsOf(message, frame.envelope?.headers)
+    const terms = handshake.termsOf(message, frame.envelope)
     const request = new PendingRequest(exchange, frame, message, terms, output.now, findings)
-    records.start(terms)
+    // Another message may follow a refused one of these, in another revision.
+    if (!showsEra(message.method)) records.start(terms)
     if (this.#gone !== undefined)
       return this.#reply(
         request, undefined, errorFrame(request, this.#gone.code, `mcp-customs: ${this.#gone.reason}`),
@@ -192,7 +193,7 @@ export class ClientRequests {
   neverSent(exchange: Exchange, frame: Frame, findings: Findings): void {
     const { message } = frame
     if (message.kind !== 'request') return
-    const terms = this.#core.handshake.termsOf(message, frame.envelope?.headers)
+    const terms = this.#core.handshake.termsOf(message, frame.envelope)
     const request = new PendingRequest(exchange, frame, message, terms, this.#core.output.now, findings)
     const name = text(message.params, 'name') ?? ''
     request.called = { name, shown: name, tool: undefined, listed: false }
@@ -372,6 +373,7 @@ export class ClientRequests {
   ): void {
     const { records, output } = this.#core
     this.#close(request)
+    if (showsEra(request.method) && sent.message.kind === 'result') records.start(request.terms)
     records.answered(request, arrived?.frame, sent)
     request.end()
     this.shared.remove(request, 'age')
@@ -422,6 +424,9 @@ export class ClientRequests {
     request.suspect = undefined
   }
 }
+
+/** A request whose answer shows the server's era. */
+const showsEra = (method: string): boolean => method === 'initialize' || method === 'server/discover'
 
 /** Whether the client waits for the response. */
 const isAwaited = ({ stage, method }: PendingRequest): boolean =>

@@ -96,15 +96,17 @@ export class Core {
   readonly ask = <Asked extends Power>(
     power: Asked, subject: Subjects[Asked], into: Findings, path: string,
   ): void => {
-    for (const asking of this.#having(power)) ask(asking, subject, into, path)
+    const all = this.#having(power)
+    for (let at = 0; at < all.length; at++) ask(all[at] as Having<Asked>, subject, into, path)
   }
 
   /** As `ask`, but yields to the event loop between rules when the frame's turn is spent. */
   *judge<Asked extends Power>(
     power: Asked, subject: Subjects[Asked], into: Findings, path: string, exchange: Exchange,
   ): Flow {
-    for (const asking of this.#having(power)) {
-      ask(asking, subject, into, path)
+    const all = this.#having(power)
+    for (let at = 0; at < all.length; at++) {
+      ask(all[at] as Having<Asked>, subject, into, path)
       if (into.meter.isTurnSpent) yield* this.yieldToLoop(into.meter, exchange)
     }
   }

@@ -16,7 +16,7 @@ export interface Exchange {
   /** For captures and logs; unique within a session. */
   readonly name: string
   /** Equal for exchanges whose HTTP requests have the same credentials; absent on stdio. */
-  readonly context?: string
+  readonly context?: string | undefined
   /** The client resumes a stream (`Last-Event-ID`): the server may send messages again. */
   readonly resumed?: boolean
 }
@@ -185,9 +185,13 @@ export interface Entry {
   /** Who the client is, where its token says so. */
   readonly subject?: Identity | undefined
   readonly revision: string | undefined
+  /** The client's revision, where the relay translates between it and `revision`. */
+  readonly clientRevision?: string | undefined
   readonly tool?: string | undefined
   /** The tools that the client gets, of `tools/list`. */
   readonly tools?: readonly string[] | undefined
+  /** Name and version that the server gives itself, of `tools/list`. */
+  readonly serverInfo?: { readonly name: string; readonly version: string } | undefined
   readonly id?: string | number | undefined
   readonly verdict: Verdict
   readonly findings: readonly Finding[]

@@ -70,15 +70,15 @@ export function* mended<Asked extends MendPower>(
     for (let left = mend.rounds ?? 1; left > 0 && next?.findings.has(rule) === true; left--) {
       const made: JsonObject | undefined = attempt(mend, place.power, next.subject, meter)
       edits = (made && difference(last.value, made, meter, spelling)) ?? []
-      const isWritable: boolean = made !== undefined && edits.length > 0 &&
-        (last === first || difference(first.value, made, meter, spelling) !== undefined)
+      const isWritable: boolean = made !== undefined && edits.length > 0
+        && (last === first || difference(first.value, made, meter, spelling) !== undefined)
       next = isWritable && made !== undefined ? yield* judge(made) : undefined
     }
     if (next === undefined) continue
     const { findings } = next
     if (
-      findings.has(rule) ||
-      findings.rules.some(one => !last.findings.has(one) && !one.startsWith('advice/'))
+      findings.has(rule)
+      || findings.rules.some(one => !last.findings.has(one) && !one.startsWith('advice/'))
     )
       continue
     findings.carry(last.findings, one => one === rule || mends.has(one) || mend.heals?.includes(one) === true)

@@ -49,7 +49,9 @@ export class PageRequests {
     this.ids = new RelayIds(core.options.nonce, core.ledger)
   }
 
-  begin(asker: Asker, timer = `list ${++this.#last}`): Walk {
+  begin(asker: Asker): Walk {
+    // No other walk has it: the next one may begin while this one's timer fires.
+    const timer = `list ${++this.#last}`
     const template = asker.request ?? templateFor(asker.terms)
     const walk: Walk = { asker, template, timer, key: undefined, page: new Slot(), isOver: false }
     this.#walks.add(walk)

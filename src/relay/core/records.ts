@@ -1,20 +1,22 @@
 import { isArray, isObject, isString, member } from '#relay/protocol/json.js'
 import { slice } from '#relay/protocol/scan.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { methodOf } from '#relay/protocol/revisions/index.js'
+import { inMeta, methodOf } from '#relay/protocol/revisions/index.js'
 import type { Entry, Operation, Side } from './event.js'
 import type { Findings } from './findings.js'
 import type { RelayOptions } from './options.js'
 import type { Output } from './core.js'
 import type { PendingRequest } from './request.js'
 import type { About, Finding } from './rule.js'
-import type { Handshake, Terms } from './terms.js'
+import { type Handshake, implementation, type Implementation, type Terms } from './terms.js'
 
 /** Emits audit records. Each record is emitted before the frame that it is about (promise 7). */
 export class Records {
   readonly #options: RelayOptions
   readonly #output: Output
   readonly #handshake: Handshake
+  /** Name and version that the server gives itself. */
+  #serverInfo: Implementation | undefined
   #started = false
 
   constructor(options: RelayOptions, output: Output, handshake: Handshake) {
@@ -37,12 +39,12 @@ export class Records {
   ): void {
     this.start(terms)
     const { server, session, peer } = this.#options
-    const { client, revision } = terms
+    const { client, revision, clientRevision } = terms
     const { verdict = 'pass', kept = [], more = 0 } = findings ?? {}
     this.#output.emit({
       type: 'audit',
       entry: {
-        server, session, client, revision, verdict, findings: named(kept, response),
+        server, session, client, revision, clientRevision, verdict, findings: named(kept, response),
         more: more || undefined, subject: peer?.subject, ...entry,
       },
     })
@@ -78,6 +80,11 @@ export class Records {
     const isRecorded =
       isCall || method === 'tools/list' || findings.kept.length > 0 || request.failure !== undefined
     const { server, session, observed, peer } = this.#options
+    if (response?.message.kind === 'result' && (method === 'initialize' || method === 'tools/list')) {
+      const { result } = response.message
+      this.#serverInfo =
+        implementation(member(result, 'serverInfo') ?? inMeta(result, 'serverInfo')) ?? this.#serverInfo
+    }
     if (!isRecorded && observed !== true) return
     if (isRecorded) this.start(terms)
     const { now } = this.#output
@@ -89,8 +96,10 @@ export class Records {
       session,
       client: terms.client,
       revision: terms.revision,
+      clientRevision: terms.clientRevision,
       tool: called?.name,
       tools: sent?.message.kind === 'result' ? request.tools : undefined,
+      serverInfo: method === 'tools/list' ? this.#serverInfo : undefined,
       id: request.id,
       verdict: findings.verdict,
       findings: named(findings.kept, response),

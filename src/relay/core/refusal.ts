@@ -27,17 +27,19 @@ export const errorFrame = (
   }
 }
 
+/** What the user can run to see which tools a server's clients get, and why not others. */
+const toolsCommand = (server: string): string => `"mcp-customs tools ${inCommand(server, 'SERVER')}"`
+
 /**
+ * @param why the tool is not in the client's list, in words; undefined where the server never listed it
  * @param meant a listed tool with a similar name
- * @param wasAccepted true for a tool that is in the lock, but is no longer listed as accepted
  */
 export const unknownTool = (
-  asker: RequestId, name: string, meant: string | undefined, wasAccepted: boolean,
+  asker: RequestId, name: string, server: string, why: string | undefined, meant: string | undefined,
 ): Frame => {
   const told = name === '' ? '(the call names none)' : clip(name)
-  const drifted =
-    '; it is not what was accepted any more: "mcp-customs tools" tells the user why, and how to accept it'
-  const message = `Unknown tool: ${told}${wasAccepted ? drifted : ''}`
+  const reason = why === undefined ? '' : `; ${why}. ${toolsCommand(server)} tells the user what can be done`
+  const message = `Unknown tool: ${told}${reason}`
   return errorFrame(
     asker, errorCode.invalidParams, message, meant === undefined ? undefined : { didYouMean: clip(meant) },
   )
@@ -78,15 +80,21 @@ export const oldRevision = (
 
 /** The error for a call whose client lacks a scope; over HTTP a challenge (2025-11-25, authorization). */
 export const lacksScope = (asker: RequestId, neededScopes: readonly string[]): Frame => ({
-  ...errorFrame(asker, errorCode.blocked, 'mcp-customs: the client lacks a scope that the tool needs'),
+  ...errorFrame(
+    asker, errorCode.blocked,
+    `mcp-customs: the client lacks a scope that the tool needs: ${neededScopes.join(', ')}`,
+  ),
   envelope: { neededScopes },
 })
 
 /** The result in place of a stopped tool call, with text that a model can act on. */
-export const refusedCall = (asker: RequestId, name: string, findings: Findings, modern: boolean): Frame => {
+export const refusedCall = (
+  asker: RequestId, name: string, findings: Findings, modern: boolean, server: string,
+): Frame => {
   const told = (did: string, toDo: string) => `The tool ${quote(name)} ${did}: ${summary(findings)}. ${toDo}`
   const text = findings.stopping.includes('call/denied')
-    ? told('may not be called here', 'Do not call it again; use another tool or ask the user.')
+    ? told('may not be called here', 'Do not call it again; use another tool or ask the user, who decides by ' +
+      `the configuration of mcp-customs: ${toolsCommand(server)} shows which tools remain.`)
     : findings.stopping.includes('call/rate')
       ? told('was not called', 'Wait until then, and call it again.')
       : told('was not called', 'Correct the arguments and call it again.')

@@ -55,8 +55,8 @@ export class Relay {
       )
     const stageOf = (exchange: Exchange, key: IdKey) => this.#requests.stageOf(exchange, key)
     this.#stages = {
-      isQueued: (exchange, frame) => this.#queue.some(event => 'frame' in event && event.frame === frame) ||
-        (frame.message.kind === 'request' && stageOf(exchange, frame.message.key) === 'queued'),
+      isQueued: (exchange, frame) => this.#queue.some(event => 'frame' in event && event.frame === frame)
+        || (frame.message.kind === 'request' && stageOf(exchange, frame.message.key) === 'queued'),
       isAwaiting: (exchange, key) =>
         (stageOf(exchange, key) ?? 'cancelled') !== 'cancelled' || this.#queue.some(isRequest(key)),
     }
@@ -108,6 +108,12 @@ export class Relay {
     return found === 'absent' ? undefined : found?.inputSchemas[0]
   }
 
+  /** The newest output schema that the server declared for a tool. */
+  outputSchemaOf(tool: string) {
+    const found = this.#lists.catalog.lookupLast(tool)
+    return found === 'absent' ? undefined : found?.outputSchemas[0]
+  }
+
   /** The schema that the structured content of the response to a call will be checked by. */
   outputSchemaFor(exchange: Exchange, key: IdKey) {
     return this.#responses.results.outputSchemaFor(this.#requests.pending.find(exchange, key)?.called)
@@ -119,8 +125,8 @@ export class Relay {
     switch (event.type) {
       case 'frame-received':
         if (event.from === 'client')
-          return event.exchange === stdioExchange && this.hasQueuedFrames && !skipsQueue(event.frame) &&
-            this.#queue.push(event)
+          return event.exchange === stdioExchange && this.hasQueuedFrames && !skipsQueue(event.frame)
+            && this.#queue.push(event)
         if (!order.isHeld(event.exchange) || this.#isNeeded(event)) return false
         // No call that comes from now on is judged by the old list.
         if (isListChange(event.frame)) this.#lists.catalog.changed()
@@ -150,15 +156,15 @@ export class Relay {
    * response first.
    */
   readonly #isNeeded = (event: Event): boolean =>
-    this.#lists.requests.isListing && event.type === 'frame-received' &&
-      (event.frame.message.kind === 'request' ||
-        keysOf(event.frame).some(key => this.#lists.requests.awaits(event.exchange, key)))
+    this.#lists.requests.isListing && event.type === 'frame-received'
+      && (event.frame.message.kind === 'request'
+        || keysOf(event.frame).some(key => this.#lists.requests.awaits(event.exchange, key)))
 
   /** The next event that waited and can be handled now. */
   #next(): Event | undefined {
     const { order } = this.#core
-    return order.next(this.#isNeeded) ?? (this.#requests.queued === 0 ? this.#queue.shift() : undefined) ??
-      (order.isEmpty ? this.#last.shift() : undefined)
+    return order.next(this.#isNeeded) ?? (this.#requests.queued === 0 ? this.#queue.shift() : undefined)
+      ?? (order.isEmpty ? this.#last.shift() : undefined)
   }
 
   #step(event: Event): void {
@@ -248,9 +254,9 @@ export class Relay {
         ? event.frame.message
         : undefined
     const isUnregistered =
-      request !== undefined &&
-      exchange !== undefined &&
-      this.#requests.stageOf(exchange, request.key) === undefined
+      request !== undefined
+      && exchange !== undefined
+      && this.#requests.stageOf(exchange, request.key) === undefined
     if (isUnregistered) {
       records.write({
         event: eventOf(request.method, 'client'), from: 'client', id: request.id, verdict: 'block', reason,
@@ -335,8 +341,8 @@ const highWaterBytes = 2 * 1024 * 1024
 
 /** Responses to the server, cancellations and pings skip the queue. */
 const skipsQueue = ({ message }: Frame): boolean =>
-  message.kind === 'result' || message.kind === 'error' || isCancellation(message) ||
-  (message.kind === 'request' && message.method === 'ping')
+  message.kind === 'result' || message.kind === 'error' || isCancellation(message)
+  || (message.kind === 'request' && message.method === 'ping')
 
 const isRequest = (key: IdKey) => (event: Event): boolean =>
   event.type === 'frame-received' && event.frame.message.kind === 'request' && event.frame.message.key === key

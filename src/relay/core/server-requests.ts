@@ -62,9 +62,8 @@ export class ServerRequests {
     )
     if (!findings.isStop) return output.toClient(exchange, sent)
     if (isFresh) this.#pending.close(pending)
-    output.toServer(
-      exchange, errorFrame(message, errorCode.methodNotFound, `Method not found: ${clip(method)}`), 'server',
-    )
+    const refusal = errorFrame(message, errorCode.methodNotFound, `Method not found: ${clip(method)}`)
+    output.toServer(exchange, { ...refusal, envelope: { refused: message } }, 'server')
   }
 
   /** The relay failed on a request: the server gets an error. */

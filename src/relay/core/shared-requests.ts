@@ -91,8 +91,8 @@ export class SharedRequests {
     const shown = text(data, 'shown') ?? name
     const found = yield* this.#calls.declared(request, name)
     const called = { name, shown, tool: found === 'absent' ? undefined : found, listed: found !== undefined }
-    const isSame = ({ tool, listed }: Called) => listed && member(data, 'listed') === true &&
-      member(data, 'digest') === (tool && this.#core.shared.digestOf(tool.definition))
+    const isSame = ({ tool, listed }: Called) => listed && member(data, 'listed') === true
+      && member(data, 'digest') === (tool && this.#core.shared.digestOf(tool.definition))
     if (!isSame(called)) yield* this.#lists.renew(called, request)
     return isSame(called) ? called : { name, shown, tool: undefined, listed: false }
   }

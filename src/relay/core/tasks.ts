@@ -58,8 +58,8 @@ export class Tasks {
   onState(id: string | undefined, method: string, state: JsonObject): void {
     const task = this.find(id)
     if (
-      task !== undefined &&
-      (method === 'tasks/result' || outcomes.includes(member(state, 'status') ?? null))
+      task !== undefined
+      && (method === 'tasks/result' || outcomes.includes(member(state, 'status') ?? null))
     )
       task.isOver = true
   }

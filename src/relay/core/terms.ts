@@ -1,4 +1,5 @@
 import { isObject, isString, type Json, type JsonObject, member, pointer } from '#relay/protocol/json.js'
+import type { Envelope } from '#relay/protocol/frame.js'
 import type { Request } from '#relay/protocol/json-rpc.js'
 import { clip } from '#relay/protocol/quote.js'
 import {
@@ -11,6 +12,8 @@ export interface Terms {
   /** The client's capabilities; undefined when its handshake was not seen. */
   readonly capabilities: JsonObject | undefined
   readonly client: Implementation | undefined
+  /** The client's own revision, where its messages are translated; for records only. */
+  readonly clientRevision?: string | undefined
 }
 
 export interface Implementation {
@@ -54,9 +57,13 @@ export class Handshake {
     return this.#terms
   }
 
-  /** @param headers of its HTTP request; without a session, only they name a legacy revision */
-  termsOf(request: Request, headers?: ReadonlyMap<string, string>): Terms {
-    const { method, params } = request
+  /** @param envelope without a session, only its headers name a legacy revision */
+  termsOf(request: Request, { headers, translatedFrom }: Envelope = {}): Terms {
+    const terms = this.#termsOf(request, headers)
+    return translatedFrom === undefined ? terms : { ...terms, clientRevision: translatedFrom }
+  }
+
+  #termsOf({ method, params }: Request, headers?: ReadonlyMap<string, string>): Terms {
     const version = inMeta(params, 'protocolVersion')
     if (isString(version)) {
       return {
@@ -111,12 +118,12 @@ export class Handshake {
 export const metaOf = ({ revision, capabilities = {}, client }: Terms): JsonObject =>
   traitsOf(revision).modern
     ? {
-      _meta: {
-        [`${metaPrefix}protocolVersion`]: revision,
-        [`${metaPrefix}clientCapabilities`]: capabilities,
-        ...(client && { [`${metaPrefix}clientInfo`]: { name: client.name, version: client.version } }),
-      },
-    }
+        _meta: {
+          [`${metaPrefix}protocolVersion`]: revision,
+          [`${metaPrefix}clientCapabilities`]: capabilities,
+          ...(client && { [`${metaPrefix}clientInfo`]: { name: client.name, version: client.version } }),
+        },
+      }
     : {}
 
 /** The capabilities that rules use; others are not kept. */

@@ -165,9 +165,9 @@ export class ToolCalls {
   *#originalOf(shown: string, request: PendingRequest): Flow<string> {
     const { catalog } = this.#lists
     const isKnown =
-      isDenied(this.#core.options, shown, request.terms.client) ||
-      isObject(this.#inFrozenLock(shown, request.terms)) ||
-      catalog.originalOf(shown) !== shown
+      isDenied(this.#core.options, shown, request.terms.client)
+      || isObject(this.#inFrozenLock(shown, request.terms))
+      || catalog.originalOf(shown) !== shown
     if (!isKnown) yield* this.#lists.find(shown, request)
     return catalog.originalOf(shown)
   }
@@ -249,12 +249,27 @@ export class ToolCalls {
   #refusal(request: PendingRequest, { name, shown }: Called): Frame {
     const { findings, terms } = request
     if (isMismatch(findings)) return headerMismatch(request, findings)
-    if (findings.stopping.includes('call/unlisted'))
-      return unknownTool(
-        request, shown, nearest(name, this.#lists.catalog.names()),
-        acceptedFor(this.#core, terms)?.definitions.tools.has(name) === true,
-      )
-    return refusedCall(request, shown, findings, traitsOf(terms.revision).modern)
+    const { server } = this.#core.options
+    if (findings.stopping.includes('call/unlisted')) {
+      const meant = nearest(name, this.#lists.catalog.names())
+      return unknownTool(request, shown, server, this.#whyUnlisted(name, terms), meant)
+    }
+    return refusedCall(request, shown, findings, traitsOf(terms.revision).modern, server)
+  }
+
+  /** Why a tool that could be called before, or that the server lists, is not in the client's list. */
+  #whyUnlisted(name: string, terms: Terms): string | undefined {
+    const { catalog } = this.#lists
+    const { accepted } = this.#core.options
+    const wasAccepted = acceptedFor(this.#core, terms)?.definitions.tools.has(name) === true
+    if (accepted?.isFrozen === true && !wasAccepted) return 'the lock is frozen, and has no such tool'
+    const withheld = catalog.whyWithheld(name)
+    if (withheld !== undefined) {
+      const drifted = wasAccepted ? 'it is not what was accepted any more, and ' : ''
+      return `${drifted}mcp-customs withholds it: ${withheld}`
+    }
+    if (wasAccepted) return 'it was accepted, but the server does not list it any more'
+    return catalog.wasListed(name) ? 'the server does not list it any more' : undefined
   }
 }
 
@@ -262,13 +277,15 @@ const isSchemaMismatch = ({ kind }: SchemaProblem): boolean => kind === 'mismatc
 
 /** Compares `Mcp-Param-*` headers, which repeat arguments that the input schema names, with the call. */
 const headerMismatchOf = ({ called, request, terms }: PendingRequest): string | undefined => {
-  const headers = request?.frame.envelope?.headers
+  // The headers of a translated call are made from its body later.
+  const { headers, translatedFrom } = request?.frame.envelope ?? {}
   const schema = called?.tool?.inputSchemas[0]
   if (
-    request === undefined ||
-    headers === undefined ||
-    schema === undefined ||
-    !traitsOf(terms.revision).modern
+    request === undefined
+    || headers === undefined
+    || translatedFrom !== undefined
+    || schema === undefined
+    || !traitsOf(terms.revision).modern
   )
     return undefined
   return compareHeaders(headers, request.message, schema)

@@ -11,6 +11,7 @@ import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { type Judged, mended, type Mending } from './mend.js'
+import { summary } from './refusal.js'
 import { operatorWords, withOwn, withWords } from './operator-words.js'
 import { grants, isDenied, type ToolSetting, settingOf } from './options.js'
 import type { ListedTool } from './rule.js'
@@ -41,6 +42,8 @@ export interface JudgedTool {
   /** The name for this client, where it is not the server's. */
   readonly shownName: string | undefined
   readonly isRemoved: boolean
+  /** Why it is removed, for the client that calls it all the same; undefined when it is not. */
+  readonly withheld: string | undefined
   /** The operator hides the tool, or the client's token lacks a scope. */
   readonly isHidden: boolean
   /** The list already has a tool with this name. */
@@ -124,8 +127,8 @@ export class ToolJudge {
     const judged = (value: JsonObject) => this.#judged(value)
     const last = before && (yield* mended({ mends, power: 'onTool', path: this.#path }, before, judged))
     found.include(last?.findings ?? ofServer.findings)
-    const isHidden = name !== undefined &&
-      (isDenied(options, name, terms.client) || !grants(scopes, settingOf(options, name)?.scopes))
+    const isHidden = name !== undefined
+      && (isDenied(options, name, terms.client) || !grants(scopes, settingOf(options, name)?.scopes))
     const seen = last && (hidesSchema ? omit(last.value, 'outputSchema') : last.value)
     const { outputSchema, ...words } = seen === undefined ? {} : operatorWords(seen, setting, meter)
     const own = { ...words, ...(outputSchema !== undefined && !hidesSchema && { outputSchema }) }
@@ -143,11 +146,12 @@ export class ToolJudge {
     const isRemoved = isStopped(found)
     const changes = isRemoved || isHidden || last === undefined || whole === undefined ? undefined
       : (fitted && difference(whole, fitted, meter)) ?? [
-        ...(difference(whole, told ?? last.value, meter) ?? difference(whole, last.value, meter) ?? []),
-        ...Object.entries(own).map(([key, value]) => ({ path: [key], replace: JSON.stringify(value) })),
-      ]
+          ...(difference(whole, told ?? last.value, meter) ?? difference(whole, last.value, meter) ?? []),
+          ...Object.entries(own).map(([key, value]) => ({ path: [key], replace: JSON.stringify(value) })),
+        ]
     return {
       shown, shownName, isHidden, isRemoved, isRepeated: this.#facts.repeated,
+      withheld: isRemoved ? summary(found) : undefined,
       // The server's schema, where the operator's replaces it, is no part of `whole`.
       changes: hidesSchema ? changes && [...changes, { path: ['outputSchema'], remove: true }] : changes,
       checkedBy: before?.subject.schemas.some(({ kind }) => kind === 'schema') === true ? last?.value : shown,

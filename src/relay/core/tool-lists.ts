@@ -111,6 +111,7 @@ export class ToolLists {
   /** Lists all pages in the client's name, at most `maxLists` times, then looks the tool up. */
   *#findByListing(name: string, request: Asker): Flow<Lookup> {
     this.#waiting.set(request, name)
+    let isRead = false
     try {
       for (let lists = 0; lists < maxLists; lists++) {
         if (this.#core.output.now < this.#noListingBefore) return undefined
@@ -118,8 +119,10 @@ export class ToolLists {
         const found = this.catalog.lookup(name, this.#core.output.now)
         if (found !== undefined) return found
         if (!isListed && (by === request || !this.#core.options.stateless)) return undefined
+        isRead = isListed
       }
-      return this.catalog.lookupLast(name)
+      // Where the last listing has failed, the list that is known is from before a change.
+      return isRead ? this.catalog.lookupLast(name) : undefined
     } finally {
       this.#waiting.delete(request)
     }
@@ -156,7 +159,7 @@ export class ToolLists {
   }
 
   #begin(request: Asker, listed: Slot<Listed>): void {
-    const own: OwnListing = { walk: this.requests.begin(request, 'list'), listed, flow: undefined }
+    const own: OwnListing = { walk: this.requests.begin(request), listed, flow: undefined }
     this.#ownListing = own
     own.flow = this.#runListing(own)
     this.#core.driver.run(own.flow, cause => {

@@ -16,6 +16,7 @@ import type { Flow } from './flow.js'
 import { judgeList } from './listing.js'
 import { toolOf } from './operator-words.js'
 import { everyTool, fits, settingOf } from './options.js'
+import { summary } from './refusal.js'
 import { type ClientShape, tellChanges } from './shape.js'
 import type { Terms } from './terms.js'
 import { type Candidate, type JudgedTool, schemasOf, ToolJudge, type ToolPage } from './tool-judge.js'
@@ -48,8 +49,8 @@ export function* judgePage(
   const edits: Edit[] =
     [...(yield* judgeList(core, 'tools/list', terms, listing.cursors, result, exchange, findings))]
   // A list that depends on who asks must not be cached for others (2026-07-28, CacheableResult).
-  const isPersonal = options.names?.clients !== undefined || options.shapes?.isPersonal === true ||
-    (scopes !== undefined && [...options.tools.values()].some(one => one.scopes !== undefined))
+  const isPersonal = options.names?.clients !== undefined || options.shapes?.isPersonal === true
+    || (scopes !== undefined && [...options.tools.values()].some(one => one.scopes !== undefined))
   if (isPersonal && member(result, 'cacheScope') === 'public')
     edits.push({ path: ['result', 'cacheScope'], replace: '"private"' })
   const tools = member(result, 'tools')
@@ -70,6 +71,7 @@ class PageJudge {
   readonly #edits: Edit[]
   readonly #listed = new Map<string, JsonObject>()
   readonly #passed = new Map<string, Tool>()
+  readonly #withheld = new Map<string, string>()
   /** The index in the page of each tool that the client gets. */
   readonly #places = new Map<string, number>()
   #isPartial = false
@@ -100,7 +102,7 @@ class PageJudge {
         const schemas = inspected.slice(next, (next += subjects[index]?.length ?? 0)).flat()
         const reason = one.overLimit ?? (one.sent && catalog.noRoom(this.#listing, this.#listed, one.sent))
         if (reason === undefined) this.#add(one, yield* new ToolJudge(this.#page, one, schemas).judge())
-        else this.#overLimit({ path: ['result', 'tools', one.index], remove: true }, 1, reason)
+        else this.#overLimit({ path: ['result', 'tools', one.index], remove: true }, 1, reason, one.name)
       }
     }
     if (room < count)
@@ -124,7 +126,7 @@ class PageJudge {
       edits: this.#edits,
       shown: [...this.#places.keys()],
       page: {
-        listed: this.#listed, accepted: this.#passed, next,
+        listed: this.#listed, accepted: this.#passed, withheld: this.#withheld, next,
         lifetime: typeof lifetime === 'number' ? lifetime : 0, isPartial: this.#isPartial,
       },
     }
@@ -143,7 +145,7 @@ class PageJudge {
 
   /** Adds a tool to the list, and its changes to the edits of the page. */
   #add({ index, name, sent, setting }: Candidate, tool: JudgedTool): void {
-    const { shown, checkedBy, changes, text, shownName, isRemoved, isHidden, isRepeated } = tool
+    const { shown, checkedBy, changes, text, shownName, isRemoved, isHidden, isRepeated, withheld } = tool
     const at: Path = ['result', 'tools', index]
     if (isRemoved || isHidden) this.#edits.push({ path: at, remove: true })
     else if (changes !== undefined) {
@@ -156,18 +158,23 @@ class PageJudge {
     }
     if (name === undefined || sent === undefined || shown === undefined || isRepeated) return
     this.#listed.set(name, sent)
+    if (withheld !== undefined) this.#withheld.set(name, withheld)
     if (isRemoved) return
     this.#passed.set(name, toolOf(name, shown, setting?.outputSchema, checkedBy))
     if (!isHidden) this.#places.set(name, index)
   }
 
-  #overLimit(change: Edit, count: number, reason: string): void {
+  /** @param name of the one tool that it is about */
+  #overLimit(change: Edit, count: number, reason: string, name?: string): void {
     const { core, findings } = this.#page
     const found = core.findings(findings.meter)
     core.ask('onOverLimit', { count, reason }, found, '/result/tools')
     findings.include(found)
-    if (found.isStop) this.#edits.push(change)
-    else this.#isPartial = true
+    if (!found.isStop) this.#isPartial = true
+    else {
+      this.#edits.push(change)
+      this.#withheld.set(name ?? '', summary(found))
+    }
   }
 
   /** Removes the tools beyond the number that the client takes. */

@@ -244,8 +244,8 @@ const once = <Value>(make: () => Value): (() => Value) => {
 
 const spellingOf =
   (promotion: FindPromotion): Spelling =>
-  value =>
-    value === promotion()?.value ? promotion()?.text : undefined
+    value =>
+      value === promotion()?.value ? promotion()?.text : undefined
 
 /**
  * False for structured content that the relay wrote, unless it is known to match the output schema (formats
@@ -254,9 +254,9 @@ const spellingOf =
 const isSendable = ({ value, subject: { checked } }: Judged<'onResult'>, sent: JsonObject): boolean => {
   const structured = member(value, 'structuredContent')
   return (
-    structured === undefined ||
-    structured === member(sent, 'structuredContent') ||
-    checked?.every(({ kind }) => kind === 'format') === true
+    structured === undefined
+    || structured === member(sent, 'structuredContent')
+    || checked?.every(({ kind }) => kind === 'format') === true
   )
 }
 

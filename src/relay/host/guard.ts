@@ -1,9 +1,11 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { stripVTControlCharacters } from 'node:util'
 import type { Log } from '#relay/audit/log.js'
-import type { Audit } from '#relay/audit/sink.js'
+import type { Audit } from '#relay/audit/audit.js'
 import type { Capture } from '#relay/capture/capture.js'
-import type { AuditConfiguration, Configuration, Limits, ServerConfiguration } from '#relay/config/configuration.js'
+import type {
+  AuditConfiguration, Configuration, Limits, ServerConfiguration,
+} from '#relay/config/configuration.js'
 import { CallRates } from '#relay/core/call-rates.js'
 import { actionOf } from '#relay/core/findings.js'
 import type { RelayOptions } from '#relay/core/options.js'
@@ -12,6 +14,7 @@ import { loadChecker } from '#relay/session/checks.js'
 import { ServerHealth } from '#relay/session/health.js'
 import type { Recorder } from '#relay/session/hooks.js'
 import type { Guard } from '#relay/session/open.js'
+import { quote } from '#relay/protocol/quote.js'
 import { byteValidatorFailures } from '#relay/protocol/read-fast.js'
 import type { Metrics } from '#relay/telemetry/metrics.js'
 import type { RelaySettings } from './settings.js'
@@ -136,6 +139,13 @@ export const openGuard = (
     rates: ruling.rates,
     count: ruling.count,
     minRevision: server.minRevision ?? configuration.minRevision,
+    eras: setup.translate && {
+      translate: setup.translate, limits,
+      began: (client, spoken) => log.info(`${server.name}: the client speaks ${client} and the server ${spoken}: ` +
+        'their messages are translated (docs/eras.md)'),
+      leftOut: tool => log.warn(`${server.name}: ${quote(tool)} runs as a task only, which the client's revision ` +
+        'does not have: it is left out of the list'),
+    },
     intent,
     checker,
     observe,

@@ -1,7 +1,7 @@
 import type { PageRoutes } from './admin/page.js'
 import { isLoopback } from '#relay/base/addresses.js'
 import { type Log, openLog } from '#relay/audit/log.js'
-import type { Follower } from '#relay/audit/sink.js'
+import type { Follower } from '#relay/audit/audit.js'
 import { asksForTokens, type Configuration } from '#relay/config/configuration.js'
 import { CustomsError } from '#relay/base/errors.js'
 import type { Condition } from '#relay/session/health.js'

@@ -1,4 +1,5 @@
 import { CustomsError } from '#relay/base/errors.js'
+import type { Translate } from '#relay/eras/index.js'
 import type { Problem } from '#relay/config/source.js'
 import type { JsonObject } from '#relay/protocol/unmetered.js'
 
@@ -20,6 +21,8 @@ export interface RelaySettings {
   /** `ID=ACTION` of rules. */
   readonly rule: readonly string[]
   readonly profile: readonly string[]
+  /** Which eras of MCP are translated: see `Translate`. */
+  readonly translate: Translate | undefined
   /** Tools that are relaxed; `*` stands for all. */
   readonly relax: readonly string[]
   readonly trust: boolean
@@ -39,7 +42,7 @@ export interface RelaySettings {
 /** Of a command line without options. */
 export const noSettings: RelaySettings = {
   config: undefined, server: undefined, header: [], env: [], ca: undefined, policy: undefined, rule: [],
-  profile: [], relax: [], trust: false, trustList: undefined, audit: undefined, logLevel: 'warn', capture: undefined,
+  profile: [], translate: undefined, relax: [], trust: false, trustList: undefined, audit: undefined, logLevel: 'warn', capture: undefined,
   lock: undefined, frozen: false, trustAccepted: false, tokenFile: undefined,
   settings: { written: {}, refusal: ({ reason }) => new CustomsError('BAD_USAGE', reason) },
 }

@@ -1,6 +1,6 @@
 import type { Log } from '#relay/audit/log.js'
 import { shown } from '#relay/base/secrets.js'
-import type { Follower } from '#relay/audit/sink.js'
+import type { Follower } from '#relay/audit/audit.js'
 import type { Configuration } from '#relay/config/configuration.js'
 import { codeOf, CustomsError, messageOf } from '#relay/base/errors.js'
 import { countingMetrics, type Metrics, noMetrics } from '#relay/telemetry/metrics.js'

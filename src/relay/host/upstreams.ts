@@ -3,6 +3,7 @@ import { ChurnSet } from '#relay/core/memory.js'
 import { settingOf } from '#relay/core/options.js'
 import type { Transport } from '#relay/transport/transport.js'
 import type { Condition, ServerHealth } from '#relay/session/health.js'
+import { LegacySessions } from '#relay/eras/legacy-sessions.js'
 import { type Guard, type OpenServer, openSession } from '#relay/session/open.js'
 import type { SessionOutcome } from '#relay/session/session.js'
 import type { Session } from '#relay/session/session.js'
@@ -79,6 +80,8 @@ export interface Connector {
   readonly kind: 'stdio' | 'http'
   /** Opens the server's side of a session. */
   connect(opening: NewSession): OpenServer
+  /** As `connect`, for a session that keeps the server's session itself, because its clients have none. */
+  connectAlone(opening: NewSession): OpenServer
   /** Whether the server can be reached. */
   ready(): Promise<boolean>
   /** Called after the last session. */
@@ -104,6 +107,8 @@ export class Upstream {
   readonly #options: UpstreamOptions
   readonly #sessions = new ChurnSet<Session>()
   #retired = false
+  /** The server has shown that it speaks 2026-07-28. */
+  #isModern = false
   #closed: Promise<void> | undefined
   #tellClosed: () => void = () => undefined
   readonly closed = new Promise<void>(resolve => {
@@ -140,12 +145,32 @@ export class Upstream {
   }
 
   open(opening: NewSession): Promise<void> {
-    const { guard, connector, sessionStarted, sessionEnded } = this.#options
-    const { kind, joined, peer, shared, agreed } = opening
-    const session = openSession(
-      guard, opening.transport, connector.connect(opening),
-      { stateless: kind === 'stateless', joined, peer, shared, agreed },
-    )
+    const { guard, connector } = this.#options
+    const { kind, transport } = opening
+    const isOfMany = kind === 'stateless'
+    if (!isOfMany || guard.eras?.translate !== 'both' || this.#isModern)
+      return this.#begin(opening, transport, connector.connect(opening), isOfMany)
+    return new Promise(closed => {
+      new LegacySessions({
+        client: transport, closed,
+        openAlone: client =>
+          void this.#begin({ ...opening, shared: undefined }, client, connector.connectAlone(opening), false),
+        openShared: (client, isKnown) => {
+          this.#isModern ||= isKnown
+          void this.#begin(opening, client, connector.connect(opening), true)
+        },
+      }).start()
+    })
+  }
+
+  #begin(
+    { kind, joined, peer, shared, agreed, newSessionId }: NewSession, client: Transport, server: OpenServer,
+    stateless: boolean,
+  ): Promise<void> {
+    const { guard, sessionStarted, sessionEnded } = this.#options
+    const session = openSession(guard, client, server, {
+      stateless, joined, peer, shared, agreed, ...(kind === 'upstream' && { newSessionId }),
+    })
     this.#sessions.add(session)
     sessionStarted()
     session.start()

@@ -1,13 +1,12 @@
 import { openLog } from '#relay/audit/log.js'
 import { openAudit } from '#relay/audit/sink.js'
-import { defaultLimits, type RemoteServer } from '#relay/config/configuration.js'
-import { errorFrame } from '#relay/core/refusal.js'
+import type { RemoteServer } from '#relay/config/configuration.js'
 import { CustomsError } from '#relay/base/errors.js'
+import { optimizeLater } from '#relay/base/tier-up.js'
 import { type Guard, openSession } from '#relay/session/open.js'
 import type { Session } from '#relay/session/session.js'
 import { standardOutput } from '#relay/base/platform/standard-output.js'
 import type { FrameLimits } from '#relay/protocol/frame.js'
-import { errorCode } from '#relay/protocol/json-rpc.js'
 import { explained } from '#relay/rules/index.js'
 import { noMetrics } from '#relay/telemetry/metrics.js'
 import { connectionTo, pipe } from '#relay/telemetry/place.js'
@@ -33,10 +32,25 @@ import { processOf, tlsOf } from './server/upstream.js'
  * @returns the exit code of the server's process; 0 for a remote server
  */
 export const wrap = async (flags: RelaySettings, target: Target, watching?: Witness): Promise<number> => {
-  const { configuration, servers: [setup] } = await setUp(flags, target, 'relay').catch(tellClient)
+  optimizeLater()
+  const { session, lifetime, server } = await prepare(flags, target, watching)
+    .catch(async reason => (await import('./not-started.js')).answerInitialize(reason))
+  await run(session, lifetime)
+  return server === undefined ? 0 : exitOf(server)
+}
+
+interface Prepared {
+  readonly session: Session
+  readonly lifetime: Lifetime
+  /** Undefined for a remote server. */
+  readonly server?: StdioServer
+}
+
+/** Finds all that can be wrong with options and files, before the client's first message is read. */
+const prepare = async (flags: RelaySettings, target: Target, watching?: Witness): Promise<Prepared> => {
+  const { configuration, servers: [setup] } = await setUp(flags, target, 'relay')
   if (setup === undefined) throw new CustomsError('BAD_USAGE', 'which server?')
   const { limits, sessions: { graceMs } } = configuration
-  const client = stdioClient({ input: process.stdin, output: standardOutput(), limits, graceMs })
   const log = openLog(flags.logLevel, explained)
   const telemetry = await openTelemetry(configuration, log)
   const { name } = setup.server
@@ -58,60 +72,28 @@ export const wrap = async (flags: RelaySettings, target: Target, watching?: Witn
   lifetime.add(() => witness?.close())
   lifetime.add(() => guard.close())
   const warn = (message: string) => log.warn(`${name}: ${message}`)
+  const client = () => stdioClient({ input: process.stdin, output: standardOutput(), limits, graceMs })
   if ('url' in setup.server) {
-    await run(await remoteSession(guard, client, setup.server, limits, warn), lifetime)
-    return 0
+    return { session: await remoteSession(guard, client, setup.server, limits, warn), lifetime }
   }
   const server = processOf(setup.server, limits, (reason, lastLines) => {
     health.ended(reason, server.failure === undefined, lastLines)
     // If the command cannot be started, `wrap` fails with that error: it is not logged here.
     if (server.failure === undefined) log.warn(`${guard.name}: ${reason}`)
   }, warn)
-  await run(openSession(guard, client, () => server), lifetime)
-  return exitOf(server)
-}
-
-/** How long `wrap` waits for `initialize` before it ends with the error, in milliseconds. */
-const initializeMs = 10_000
-
-/**
- * Answers `initialize` with the reason why the server was not started. Clients show this error to the user,
- * but not stderr.
- * @throws the reason
- */
-const tellClient = async (reason: unknown): Promise<never> => {
-  const isOfLock =
-    reason instanceof CustomsError && (reason.code === 'BAD_CONFIG' || reason.code === 'NOT_ACCEPTED')
-  if (!isOfLock || process.stdin.isTTY) throw reason
-  const client = stdioClient({ input: process.stdin, output: standardOutput(), limits: defaultLimits })
-  const answered = new Promise<void>(resolve => {
-    setTimeout(resolve, initializeMs)
-    client.start(event => {
-      if (event.type === 'ended') resolve()
-      if (event.type !== 'frame' || event.frame.message.kind !== 'request') return
-      const { message } = event.frame
-      client.send(event.exchange, errorFrame(
-        message, errorCode.blocked, `mcp-customs did not start the server: ${reason.message}`,
-      ))
-      // A modern client may ask for server/discover first, and then try initialize.
-      if (message.method === 'initialize') resolve()
-    })
-  })
-  await answered
-  await client.close()
-  throw reason
+  return { session: openSession(guard, client(), () => server), lifetime, server }
 }
 
 /** The HTTP client is loaded only for a remote server: other relays start sooner without it. */
 const remoteSession = async (
-  guard: Guard, client: Transport, server: RemoteServer, limits: FrameLimits, warn: (message: string) => void,
+  guard: Guard, client: () => Transport, server: RemoteServer, limits: FrameLimits, warn: (message: string) => void,
 ): Promise<Session> => {
   const [{ httpSession }, authorizer] = await Promise.all([
     import('#relay/transport/upstream/session/session.js'), authorizerOf(server, warn),
   ])
   const tls = tlsOf(server)
   const { url, headers } = server
-  return openSession(guard, client, inputSchemaOf =>
+  return openSession(guard, client(), inputSchemaOf =>
     httpSession({ url: new URL(url), headers, limits, inputSchemaOf, authorizer, ...(tls && { tls }) }),
   )
 }

@@ -2,15 +2,18 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Configuration, LockSetting, ServerConfiguration } from '#relay/config/configuration.js'
 import type { Accepted, AcceptedOffer, AcceptedPart, Drift } from '#relay/core/accepted.js'
+import { changedTexts } from '#relay/core/changed-texts.js'
 import { CustomsError, wordsText } from '#relay/base/errors.js'
 import { plain } from '#relay/base/plain.js'
 import { bodyDigest, type Change, compareIdentities, compareTools } from './compare.js'
-import { type ChangeClass, changeClasses } from './comparison.js'
+import {
+  type ChangeClass, changeClasses, compareValues, type Difference, differences,
+} from './comparison.js'
 import { decide, type LockActions, standardActions } from './decide.js'
 import { asDoubles, exactResult, withDigits } from './digits.js'
 import { formatLock, type Locked } from './lock.js'
 import { offer, type Offer } from './offer.js'
-import { equal, isString, type Json, type Meter } from '#relay/protocol/json.js'
+import { isString, type Json, type Meter, pointer } from '#relay/protocol/json.js'
 import { targetOf } from '#relay/config/target.js'
 import { type LockFile, readLockFile } from './file.js'
 import { comparableIdentity, identityOf } from './identity.js'
@@ -108,13 +111,14 @@ const acceptedOffer = (accepted: Offer, actions: LockActions): AcceptedOffer => 
   let bodies: ReadonlySet<string> | undefined
   const isAcceptedBody = (digest: string) =>
     (bodies ??= new Set([...accepted.tools.values()].map(one => bodyDigest(one)))).has(digest)
-  const classesOf = (
+  const changesOf = (
     part: AcceptedPart, before: Json | undefined, sent: Json | undefined, meter: Meter,
-  ): readonly ChangeClass[] => {
-    if (part !== 'tools') return equal(before, sent, steps => meter.pay(steps)) ? [] : [part]
-    if (sent === undefined) return ['removed']
-    if (before === undefined) return [isAcceptedBody(bodyDigest(sent, meter)) ? 'renamed' : 'added']
-    return compareTools(before, sent, meter).map(difference => difference.class)
+  ): readonly Difference[] => {
+    const whole = (kind: ChangeClass) => [{ class: kind, path: [], before, after: sent }]
+    if (part !== 'tools') return differences(compareValues(part), before, sent, meter)
+    if (sent === undefined) return whole('removed')
+    if (before === undefined) return whole(isAcceptedBody(bodyDigest(sent, meter)) ? 'renamed' : 'added')
+    return compareTools(before, sent, meter)
   }
   return {
     definitions: offer(part => new Map([...accepted[part]].map(([name, one]) => [name, asDoubles(one)]))),
@@ -123,14 +127,22 @@ const acceptedOffer = (accepted: Offer, actions: LockActions): AcceptedOffer => 
       return definition === undefined ? undefined : withDigits(JSON.stringify(definition))
     },
     drift: (part, name, sent, meter) => {
-      const classes = classesOf(part, accepted[part].get(name), sent, meter)
-      const { action, classes: reported } = decide(classes.map(one => ({ class: one })), actions)
+      const changes = changesOf(part, accepted[part].get(name), sent, meter)
+      const { action, classes } = decide(changes, actions)
       return action === 'pass'
         ? undefined
-        : { classes: reported.map(one => changeClasses[one]).join(', '), isMinor: action === 'log' }
+        : {
+            classes: classes.map(one => changeClasses[one]).join(', '), isMinor: action === 'log',
+            texts: changedTexts(changes.filter(({ class: kind }) => isText.has(kind))
+              .map(({ path, before, after }) => [pointer(...path), before, after])),
+          }
     },
   }
 }
+
+/** The classes of changes that are of texts, or of new things, which have some. */
+const isText: ReadonlySet<ChangeClass> =
+  new Set(['text', 'added', 'renamed', 'instructions', 'serverInfo', 'prompts', 'resources', 'resourceTemplates'])
 
 /** @throws CustomsError BAD_CONFIG or NOT_ACCEPTED */
 export const lockedIn = async (file: string, name: string): Promise<Locked> => {

@@ -42,8 +42,8 @@ export const compareIdentities = (before: JsonObject, after: JsonObject): readon
   const isOtherArchive =
     was.version !== undefined && was.version === is.version && !equal(was.archive, is.archive)
   const differsInVersionAtMost = !isOtherArchive && equal(was.rest, is.rest)
-  const isSameVersion = was.version !== undefined && was.version === is.version &&
-    equal(member(before, 'sha256'), member(after, 'sha256'))
+  const isSameVersion = was.version !== undefined && was.version === is.version
+    && equal(member(before, 'sha256'), member(after, 'sha256'))
   // The package is the same: only the spelling of the accepted version in the command differs.
   if (differsInVersionAtMost && isSameVersion) return []
   return differsInVersionAtMost ? found.map(one => ({ ...one, class: 'version' })) : found

@@ -94,8 +94,8 @@ export const writeLock = async (file: string, before: Buffer | undefined, lock: 
     const claim = join(dirname(real), `.${basename(real)}.new`)
     const ino = await takeClaim(claim, formatLock(lock), mode)
     try {
-      const isOurs = (await isUnchanged()) && (await replaceFile(claim, real).then(() => true, isGone)) &&
-        (await inoOf(real)) === ino
+      const isOurs = (await isUnchanged()) && (await replaceFile(claim, real).then(() => true, isGone))
+        && (await inoOf(real)) === ino
       if (isOurs) return
     } finally {
       if ((await inoOf(claim).catch(() => undefined)) === ino) await rm(claim, { force: true })

@@ -154,8 +154,8 @@ interface Installed extends JsonObject {
 
 /** Whether the launcher fetches a package and runs it. */
 const runsPackage = ({ launcher = '', verb = '' }: Subject): boolean =>
-  /^(?:npx|bunx|uvx|pipx)$/.test(launcher) ||
-    /^(?:npm (?:exec|x)|pnpm (?:dlx|exec)|yarn dlx|bun x|uv tool)$/.test(`${launcher} ${verb}`)
+  /^(?:npx|bunx|uvx|pipx)$/.test(launcher)
+    || /^(?:npm (?:exec|x)|pnpm (?:dlx|exec)|yarn dlx|bun x|uv tool)$/.test(`${launcher} ${verb}`)
 
 /** A package as a command line names it for npx, uvx and the like. */
 export interface NamedPackage {

@@ -122,16 +122,16 @@ const formatServer = ({ identity, acceptedBy, offers: { legacy, modern } }: Lock
 
 const formatOffer =
   (offer: Offer, isWanted: (part: Part, name: string, definition: Json) => boolean): JsonObject =>
-  Object.fromEntries(partNames.flatMap((part): [string, JsonObject][] => {
-    const wanted = [...offer[part]].filter(([name, definition]) => isWanted(part, name, definition))
-    const entries = wanted.map(([name, definition]): [string, JsonObject] => [
-      name, { digest: digestOf(definition), definition },
-    ])
-    // The definition of a part that is no list is written without a name.
-    return parts[part] === undefined ? entries.map(([, entry]) => [part, entry]) : [
-      [part, Object.fromEntries(entries)],
-    ]
-  }))
+    Object.fromEntries(partNames.flatMap((part): [string, JsonObject][] => {
+      const wanted = [...offer[part]].filter(([name, definition]) => isWanted(part, name, definition))
+      const entries = wanted.map(([name, definition]): [string, JsonObject] => [
+        name, { digest: digestOf(definition), definition },
+      ])
+      // The definition of a part that is no list is written without a name.
+      return parts[part] === undefined ? entries.map(([, entry]) => [part, entry]) : [
+        [part, Object.fromEntries(entries)],
+      ]
+    }))
 
 /**
  * Parses a lock file strictly: a definition that does not match its digest is an error, and so is an unknown

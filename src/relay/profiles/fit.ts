@@ -85,8 +85,8 @@ const longestName = ({ longest, isPrefixed }: NameRules, server: string): number
   isPrefixed === true ? Math.max(16, longest - server.length - 1) : longest
 
 const fitsName = (name: string, rules: NameRules, server: string): boolean =>
-  name.length <= longestName(rules, server) &&
-  new RegExp(`^[${rules.first ?? rules.characters}][${rules.characters}]*$`).test(name)
+  name.length <= longestName(rules, server)
+  && new RegExp(`^[${rules.first ?? rules.characters}][${rules.characters}]*$`).test(name)
 
 const nameReason = (rules: NameRules, server: string): string =>
   `takes names of ${longestName(rules, server)} characters of ${rules.characters} at most` +

@@ -35,8 +35,8 @@ export const withoutNulls = (
     const [required, properties] = [requiredOf(own, meter), propertiesOf(own)]
     const made = mapped(value, meter, (one, name) => {
       const at = [...path, name]
-      const isLeftOut = one === null &&
-        (isAll ? !required.includes(name) : refused.has(wirePath('params', 'arguments', ...at)))
+      const isLeftOut = one === null
+        && (isAll ? !required.includes(name) : refused.has(wirePath('params', 'arguments', ...at)))
       return kept(one, isLeftOut ? undefined : without(one, member(properties, name), at, isAll))
     })
     return changes === 0 ? value : made

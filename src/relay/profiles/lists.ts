@@ -30,8 +30,8 @@ export const enumeration = (
   const others = values.filter(value => !isString(value))
   if (isTaken && (rules.stringEnums !== true || others.length === 0)) return void keywords.set('enum', list)
   if (isTaken) refuse(below(node.place, 'enum'), 'takes strings only in enum')
-  if (isTaken && others.every(value => value === null) && others.length < values.length &&
-    member(source, 'anyOf') === undefined) {
+  if (isTaken && others.every(value => value === null) && others.length < values.length
+    && member(source, 'anyOf') === undefined) {
     keywords.set('anyOf', [{ type: 'string', enum: values.filter(isString) }, { type: 'null' }])
     return
   }

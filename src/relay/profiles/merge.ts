@@ -135,8 +135,8 @@ export const typeOf = (value: Json): string =>
 
 /** Whether it accepts every value. */
 export const acceptsAnything = (schema: Json, meter: Meter): boolean =>
-  schema === true ||
-  (isObject(schema) && [...each(schema, meter)].every(([keyword]) => isAnnotation(keyword)))
+  schema === true
+  || (isObject(schema) && [...each(schema, meter)].every(([keyword]) => isAnnotation(keyword)))
 
 export const copy = (schema: JsonObject, meter: Meter): Record<string, Json> =>
   Object.fromEntries(each(schema, meter))

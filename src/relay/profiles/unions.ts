@@ -140,7 +140,7 @@ export const conditional = (
   const own = member(node.source, 'properties')
   const added = isObject(properties)
     ? [...each(properties, meter)].filter(([name]) => !isObject(own) || member(own, name) === undefined)
-      .filter(([name]) => !node.place.isRoot || propertyName?.test(name) !== false)
+        .filter(([name]) => !node.place.isRoot || propertyName?.test(name) !== false)
     : []
   if (added.length > 0) node.otherSchemas.push({ properties: Object.fromEntries(added) })
 }

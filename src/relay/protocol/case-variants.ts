@@ -118,8 +118,8 @@ const push = (left: Visit[], object: JsonObject, key: string, below: Below, hold
 /** The `content` of an ElicitResult has the form's own names. No reader takes it for a content block. */
 const isForm = (scope: Scope, result: JsonObject, content: JsonObject): boolean => {
   if (scope !== scopes.result) return false
-  const isElicitResult = actions.has(member(result, 'action')) &&
-    Object.keys(unmetered(result)).every(key => formKeys.has(key) || !scope.keys.has(key))
+  const isElicitResult = actions.has(member(result, 'action'))
+    && Object.keys(unmetered(result)).every(key => formKeys.has(key) || !scope.keys.has(key))
   if (isElicitResult) return true
   for (const key in unmetered(content)) {
     if (key === 'type' || protocolKeyOf(key, scopes.block) === 'type') return false

@@ -54,6 +54,10 @@ export interface Envelope {
   readonly response?: ResponseHead
   /** The lines of the SSE event's fields other than `data`, serialised after parsing. */
   readonly event?: string
+  /** Of an error of the relay: the server's request that the client did not get. */
+  readonly refused?: Request
+  /** The client's revision, of a message that the relay has translated from it. */
+  readonly translatedFrom?: string | undefined
   /** Of a request that is traced. */
   readonly trace?: Trace | undefined
 }
@@ -78,5 +82,5 @@ export interface FrameLimits {
   /** Longest frame that `readFast` reads; 0 turns it off. */
   readonly judgedBytes?: number
   /** The table by which `structuredContent` of the response with this id will be checked. Never throws. */
-  readonly expected?: (key: IdKey) => Buffer | undefined
+  readonly expected?: (key: IdKey, length: number) => Buffer | undefined
 }

@@ -141,7 +141,7 @@ interface HeaderProblem {
 const annotation = 'x-mcp-header'
 
 /** RFC 9110, section 5.6.2. */
-const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const token = '[!#$%&\'*+.^_`|~0-9A-Za-z-]+'
 const fieldName = new RegExp(`^${token}$`)
 
 type Pointer = readonly (string | number)[]

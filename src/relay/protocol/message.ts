@@ -28,12 +28,17 @@ export const written = (id: Id): IdKey => JSON.stringify(id)
  * @param key the id as spelt; `null` if none could be read (JSON-RPC 2.0, section 5)
  * @param value or its JSON text
  */
-export const responseBytes = (key: IdKey, member: 'result' | 'error', value: object): Buffer =>
-  Buffer.concat([
-    Buffer.from(`{"jsonrpc":"2.0","id":${key},"${member}":`),
-    Buffer.isBuffer(value) ? value : Buffer.from(JSON.stringify(value)), closing,
-  ])
+export const responseBytes = (
+  key: IdKey, member: 'result' | 'error', value: object | string | Buffer,
+): Buffer => Buffer.concat([
+  Buffer.from(`{"jsonrpc":"2.0","id":${key},"${member}":`),
+  Buffer.isBuffer(value) ? value : Buffer.from(isString(value) ? value : JSON.stringify(value)), closing,
+])
 const closing = Buffer.from('}')
+
+/** A request of ours. @param params JSON text */
+export const requestBytes = (key: IdKey, method: string, params = '{}'): Buffer =>
+  Buffer.from(`{"jsonrpc":"2.0","id":${key},"method":${JSON.stringify(method)},"params":${params}}`)
 
 /** The key of an id's JSON text. @returns undefined for a text that is not an id: `01`, `1.`, `null` */
 export const readKey = (text: string): IdKey | undefined => {
@@ -72,10 +77,24 @@ export const keyAt = (frame: Frame, path: Path): IdKey | undefined => {
   return text === undefined || !mayBeId(text[0]) ? undefined : readKey(text.toString())
 }
 
+/** Where most peers write an integer id: after `jsonrpc` and before the only container, or at the end. */
+const firstId = /^\{"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14}),/
+const lastId = /,"id":(0|[1-9]\d{0,14})\}$/
+
+/** The key of an id at a usual place, where no other member can be another id. */
+export const usualKey = (bytes: Buffer): IdKey | undefined => {
+  const { length } = bytes
+  if (bytes[length - 1] !== byte.closeObject) return undefined
+  return bytes[length - 2] === byte.closeObject
+    ? firstId.exec(bytes.toString('latin1', 0, 48))?.[1]
+    : lastId.exec(bytes.toString('latin1', Math.max(0, length - 32)))?.[1]
+}
+
 /** The key of a message's id. @param id the parsed id @param bytes the message */
 export const keyOf = (id: Id, bytes: Buffer): IdKey => {
   if (isString(id)) return written(id)
   const numeral = String(id)
+  if (usualKey(bytes) === numeral) return numeral
   let found: IdKey | undefined
   const look = (name: string | undefined, value: number, to: number): boolean => {
     const text = name === 'id' ? bytes.toString('latin1', value, to) : undefined

@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer'
-import { stringsIn, strictScan, countTokens, tooDeep } from './ambiguity.js'
+import { countsOfShort, countTokens, stringsIn, strictScan, tooDeep } from './ambiguity.js'
 import type { Facts, Fault, Frame, FrameLimits } from './frame.js'
 import { isObject, isString, parseJson, type Json, type JsonObject } from './json.js'
 import { keysAtEnds, keysIn, messageOf } from './message.js'
@@ -17,6 +17,9 @@ const isLarge = ({ length }: Buffer): boolean => length > largeBytes
 
 /** Shorter messages are read without waiting for a turn. */
 const shortBytes = 16 * 1024
+
+/** In a shorter text quotation marks are counted one by one. */
+const fewCharacters = 1024
 
 /** With more opening brackets the nesting is measured before `JSON.parse`, which needs memory per level. */
 const harmlessOpens = 100_000
@@ -95,13 +98,15 @@ function* single(bytes: Buffer, limits: FrameLimits): Reading {
 }
 
 const parseAtOnce = (bytes: Buffer, ascii: boolean, limits: FrameLimits): Parsed => {
-  const { quotes, opens, unicodeEscapes, controlEscapes } = countTokens(bytes)
+  // Latin-1 is the cheapest encoding from ASCII bytes to a string.
+  const text = bytes.toString(ascii ? 'latin1' : 'utf8')
+  const isShort = text.length < fewCharacters && !text.includes('\\')
+  const { quotes, opens, unicodeEscapes, controlEscapes } = isShort ? countsOfShort(text) : countTokens(bytes)
   const unescaped = !unicodeEscapes && !controlEscapes
   if (opens > harmlessOpens && deepest(bytes) > limits.depth) {
     return { value: undefined, faults: [tooDeep(limits)], unescaped }
   }
-  // Latin-1 is the cheapest encoding from ASCII bytes to a string.
-  const value = parseJson(bytes.toString(ascii ? 'latin1' : 'utf8'))
+  const value = parseJson(text)
   if (value === undefined || 2 * stringsIn(value, limits.depth, unicodeEscapes) === quotes) {
     return { value, faults: [], unescaped }
   }

@@ -4,8 +4,7 @@ import { BLOCK_DATA, BLOCK_TEXT, LONG_BYTES, RESOURCE_BLOB, RESOURCE_TEXT } from
 import type { Facts, FrameLimits } from './frame.js'
 import { hiddenCharacters } from './text/characters.js'
 import { isArray, isObject, member, parseJson, type Json, type JsonObject } from './json.js'
-import type { IdKey } from './json-rpc.js'
-import { keysAtEnds } from './message.js'
+import { keysAtEnds, usualKey } from './message.js'
 import { byte } from './scan.js'
 import { turns } from './turns.js'
 import { putUnread, valueOfString } from './unread.js'
@@ -46,6 +45,9 @@ interface FastRead extends Pick<Facts, 'plain' | 'repeats'> {
   readonly value: Json
 }
 
+/** A shorter message is parsed as fast as it is read here, and so is one up to LONG_BYTES without a table. */
+const fewBytes = 1024
+
 /** How many steps reading this text costs in a turn of the event loop (turns.ts). */
 export const stepsOfReading = ({ length }: Buffer): number => length >> 3
 
@@ -57,11 +59,12 @@ export const stepsOfReading = ({ length }: Buffer): number => length >> 3
  */
 export const readFast = (bytes: Buffer, limits: FrameLimits): FastRead | undefined => {
   const { length } = bytes
-  if (length > (limits.judgedBytes ?? maxBytes) || (length < LONG_BYTES && !bytes.includes(keyToken))) {
-    return undefined
-  }
+  const { judgedBytes = maxBytes, expected } = limits
+  if (length > judgedBytes || (length < fewBytes && expected !== undefined)) return undefined
+  if (length < LONG_BYTES && !bytes.includes(keyToken)) return undefined
+  const table = expected && expectedTable(bytes, expected)
+  if (length < LONG_BYTES && expected !== undefined && table === undefined) return undefined
   turns.spend(stepsOfReading(bytes))
-  const table = limits.expected && expectedTable(bytes, limits.expected)
   const parts = byteValidator.readResult(bytes, limits.depth, table, spend)
   if (parts === undefined) return undefined
   const { plain, repeats, structured, strings, isValid } = parts
@@ -86,9 +89,9 @@ const idBytes = 96
  * The table for a response whose message is not read yet. The id may be the wrong one: the check by its table
  * is then not used.
  */
-const expectedTable = (bytes: Buffer, expected: (key: IdKey) => Buffer | undefined): Buffer | undefined => {
-  const [key] = keysAtEnds(bytes.subarray(0, idBytes), bytes.subarray(-idBytes))
-  return key === undefined ? undefined : expected(key)
+const expectedTable = (bytes: Buffer, expected: NonNullable<FrameLimits['expected']>): Buffer | undefined => {
+  const key = usualKey(bytes) ?? keysAtEnds(bytes.subarray(0, idBytes), bytes.subarray(-idBytes))[0]
+  return key === undefined ? undefined : expected(key, bytes.length)
 }
 
 // `structured` is read only if `isStructuredText` is true. That is so only in a result with
@@ -115,10 +118,11 @@ const assign = (holder: Json | undefined, name: string, value: Json): void => {
 }
 
 /** Parses the message without the cut values, then puts each value back into the result. */
-const parsed = (bytes: Buffer, encoding: 'latin1' | 'utf8', cuts: readonly Cut[]): Json | undefined => {
+const parsed = (bytes: Buffer, encoding: 'latin1' | 'utf8', cuts: Cut[]): Json | undefined => {
   let text = ''
   let at = 0
-  for (const cut of [...cuts].sort((one, other) => one.text.byteOffset - other.text.byteOffset)) {
+  if (cuts.length > 1) cuts.sort((one, other) => one.text.byteOffset - other.text.byteOffset)
+  for (const cut of cuts) {
     const from = cut.text.byteOffset - bytes.byteOffset
     text += bytes.toString(encoding, at, from) + cut.instead
     at = from + cut.text.length

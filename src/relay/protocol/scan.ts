@@ -21,7 +21,7 @@ const walked = 48
 
 /** The first index from `at` on that is not JSON white space. */
 export const afterSpace = (bytes: Buffer, at: number): number => {
-  while (at < bytes.length && isSpace(bytes[at])) at++
+  while (at < bytes.length && (bytes[at] ?? 0) <= 0x20 && isSpace(bytes[at])) at++
   return at
 }
 
@@ -154,19 +154,30 @@ export const stringOf = (bytes: Buffer, from: number, to: number): string => {
 /** How far from the end members beside the only container are searched for. */
 const reach = 1024
 
+/** How nearly every message begins, up to its only container. */
+const usualHead =
+  /^\{"jsonrpc":"2\.0",(?:"id":\d{1,15},)?(?:"method":"[\w/]{1,32}",)?"(params|result|error)":(?=[[{])/
+
 /**
  * The only member of a message that is an object or array (`params`, `result` or `error`), which nearly every
  * message has (`facts.onlyContainer`). It is found from both ends, without reading its inside.
  */
-export const onlyContainer = ({ bytes, facts }: Frame): Child | undefined => {
+export const onlyContainer = ({ bytes, facts }: Frame): Pick<Child, 'key' | 'value' | 'to'> | undefined => {
   if (facts?.onlyContainer !== true) return undefined
+  const { length } = bytes
+  const usual = bytes[length - 2] === byte.closeObject && bytes[length - 1] === byte.closeObject
+    ? usualHead.exec(bytes.toString('latin1', 0, 96)) : null
+  if (usual !== null) {
+    const [{ length: value }, key = ''] = usual
+    return { key, value, to: length - 1 }
+  }
   const to = eachLastMember(bytes)
   if (to === undefined) return undefined
-  for (let index = 0, from = afterSpace(bytes, afterSpace(bytes, 0) + 1); ; index++) {
+  for (let from = afterSpace(bytes, afterSpace(bytes, 0) + 1); ;) {
     const keyEnd = afterValue(bytes, from)
     const value = afterSpace(bytes, afterSpace(bytes, keyEnd) + 1)
     if (bytes[value] === byte.openObject || bytes[value] === byte.openArray) {
-      return { key: stringOf(bytes, from, keyEnd), index, from, value, to }
+      return { key: stringOf(bytes, from, keyEnd), value, to }
     }
     const comma = afterSpace(bytes, afterValue(bytes, value))
     if (bytes[comma] !== byte.comma) return undefined
@@ -206,7 +217,7 @@ export const eachLastMember = (
 
 /** The last index up to `at` that holds no white space. */
 const beforeSpace = (bytes: Buffer, at: number): number => {
-  while (at > 0 && isSpace(bytes[at])) at--
+  while (at > 0 && (bytes[at] ?? 0) <= 0x20 && isSpace(bytes[at])) at--
   return at
 }
 
@@ -229,6 +240,10 @@ export const slice = (frame: Frame, path: Path): Buffer | undefined => {
   }
   return below(bytes, afterSpace(bytes, 0), undefined, path, 0)
 }
+
+/** The same in a JSON text that is no frame. */
+export const sliceOf = (bytes: Buffer, path: Path): Buffer | undefined =>
+  below(bytes, afterSpace(bytes, 0), undefined, path, 0)
 
 const below = (
   bytes: Buffer, from: number, to: number | undefined, path: Path, depth: number,

@@ -91,10 +91,10 @@ class Upgrade {
   /** False for a later keyword, one beside a legacy `$ref`, and `additionalItems` without a tuple. */
   #hasEffect(keyword: string, schema: JsonObject): boolean {
     const isAside =
-      isLegacy(this.#dialect) &&
-      isString(member(schema, '$ref')) &&
-      keyword !== '$ref' &&
-      !isAnnotation(keyword)
+      isLegacy(this.#dialect)
+      && isString(member(schema, '$ref'))
+      && keyword !== '$ref'
+      && !isAnnotation(keyword)
     const isRestOfNone = keyword === 'additionalItems' && !isArray(member(schema, 'items'))
     const meansNothing = isLater(keyword, this.#dialect) && !isAnnotation(keyword)
     return !meansNothing && !isAside && !isRestOfNone
@@ -236,8 +236,8 @@ class Upgrade {
     const target = this.#resources.get(there)
     // It leads out of the document (to the meta-schema of an older dialect, for example), or to nothing.
     if (
-      target === undefined ||
-      !(fragment === '' || fragment.startsWith('/') || this.#anchors.has(`${there}#${fragment}`))
+      target === undefined
+      || !(fragment === '' || fragment.startsWith('/') || this.#anchors.has(`${there}#${fragment}`))
     )
       throw new Inexact()
     return fragment.startsWith('/') ? `${uri}#${this.#pointer(fragment, target)}` : reference

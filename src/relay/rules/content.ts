@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import { excerpt } from '#relay/core/changed-texts.js'
 import type { Powers, Problem } from '#relay/core/rule.js'
 import { findHidden, nameOf, type Hidden } from '#relay/protocol/text/hidden.js'
 import { isMediaType } from '#relay/protocol/headers.js'
@@ -123,7 +124,7 @@ export const mime = partRule(part => {
 
 export const toolHiddenText: Powers = {
   onTool: ({ definition, path }, meter) =>
-    definition === undefined ? nothing : search(definition, path, meter),
+    definition === undefined ? nothing : search(definition, path, meter, true),
 }
 
 export const contentHiddenText: Powers =
@@ -138,8 +139,11 @@ const maxSuspects = 150_000
 const found = (holder: string, hidden: Hidden): string =>
   `the ${holder} has a hidden character at position ${hidden.index} (${nameOf(hidden)})`
 
-/** Searches every string below a value, the names of members included. */
-const search = (root: Json, path: string, meter: Meter): readonly Problem[] => {
+/**
+ * Searches every string below a value, the names of members included.
+ * @param isDefinition the text is a server's own, so that the finding may show it
+ */
+const search = (root: Json, path: string, meter: Meter, isDefinition = false): readonly Problem[] => {
   const problems: Problem[] = []
   // The steps to the current value; they become a path only for a finding.
   const way: (string | number)[] = []
@@ -151,8 +155,10 @@ const search = (root: Json, path: string, meter: Meter): readonly Problem[] => {
     meter.payText(text)
     const hidden = findHidden(text, budget)
     if (hidden === undefined) return
+    const at = [...way, ...(part === undefined ? [] : [part])]
     problems.push({
-      path: below(path, ...way, ...(part === undefined ? [] : [part])), message: found('text', hidden),
+      path: below(path, ...at), message: found('text', hidden),
+      ...(isDefinition && { value: { [below('', ...at)]: excerpt(text, hidden.index) } }),
     })
   }
 

@@ -4,6 +4,7 @@ import {
 } from '#relay/protocol/json.js'
 import { listShape, traitsOf } from '#relay/protocol/revisions/index.js'
 import { quote } from '#relay/protocol/quote.js'
+import { changedTexts } from '#relay/core/changed-texts.js'
 import type { SchemaProblem } from '#relay/core/check.js'
 import type { List, Mend, Powers, Problem } from '#relay/core/rule.js'
 import { withoutBroken } from './broken.js'
@@ -123,8 +124,8 @@ export const duplicate: Powers = {
 
 /** Drift from the definition that the operator has accepted. */
 const ofLock: Powers = {
-  onDrift: ({ kind, drift: { classes, isMinor }, path, about }) =>
-    [{ ...about, path, isMinor, message: `the ${kind} is not what was accepted (${classes})` }],
+  onDrift: ({ kind, drift: { classes, isMinor, texts }, path, about }) =>
+    [{ ...about, path, isMinor, message: `the ${kind} is not what was accepted (${classes})`, ...texts }],
 }
 
 /** Drift from the session's first list. It stays the baseline, so that a second poisoned list is found. */
@@ -144,7 +145,10 @@ export const drift: Powers = {
     return [...keys]
       .filter(key => !equal(member(first, key), member(sent, key)))
       .slice(0, maxProblems)
-      .map(key => ({ path, message: `${quote(key)} differs from what this session listed first` }))
+      .map(key => ({
+        path, message: `${quote(key)} differs from what this session listed first`,
+        ...changedTexts([[below('', key), member(first, key), member(sent, key)]]),
+      }))
   },
 }
 

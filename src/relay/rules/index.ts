@@ -69,9 +69,9 @@ const report = (fault: Fault, help: string): readonly string[] => {
 
 const letPass = (name: RuleName, standard: Row['standard']): string => {
   const [log, off] = [`\`--rule ${name}=log\``, `\`--rule ${name}=off\``]
-  if (name.startsWith('advice/')) return `To hear no more of it: ${off}`
+  if (name.startsWith('advice/')) return `To ignore it: ${off}`
   return standard === 'log'
-    ? `To let it pass where your policy stops it: ${log}; to hear no more of it: ${off}`
+    ? `To let it pass under any policy: ${log}; to ignore it: ${off}`
     : `To let it pass as it is: ${log}`
 }
 
@@ -452,7 +452,7 @@ export const explained = (
   const row = known.get(name)
   const told = (step: string) =>
     inText(step.replace(relaxWords, relaxCommand(server, tool)).replace('SERVER', inCommand(server, 'SERVER')))
-  return row && { means: row.means, next: row.next.map(told) }
+  return row && { means: row.means, next: [...row.next.map(told), `More: mcp-customs explain ${row.name}`] }
 }
 
 const relaxWords = relaxCommand('SERVER', 'TOOL')

@@ -23,7 +23,7 @@ export const isNoVerdict = (kind: Kind): boolean => !isMismatch(kind) && !isForm
 export const ofKind =
   (problems: readonly SchemaProblem[] | undefined, isIts: (kind: Kind) => boolean): readonly Problem[] =>
   // Nearly every check finds none.
-  problems === undefined || problems.length === 0 ? nothing : problems.filter(({ kind }) => isIts(kind))
+    problems === undefined || problems.length === 0 ? nothing : problems.filter(({ kind }) => isIts(kind))
 
 export const ofMisfits = (misfits: readonly Misfit[], path: string): readonly Problem[] =>
   misfits.length === 0

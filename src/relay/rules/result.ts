@@ -21,8 +21,8 @@ const declares = ({ tool }: CallResult): boolean => tool !== undefined && tool.o
 /** Null stands for missing structured content, unless the schema allows it. */
 const isMissing = (result: CallResult): boolean => {
   const structured = structuredOf(result)
-  return declares(result) && !isError(result) &&
-    (structured === undefined || (structured === null && ofKind(result.checked, isMismatch).length > 0))
+  return declares(result) && !isError(result)
+    && (structured === undefined || (structured === null && ofKind(result.checked, isMismatch).length > 0))
 }
 
 /** Nulls, and arrays in the place of objects, in a result of any method. Tolerant clients do not mind. */
@@ -99,8 +99,8 @@ export const schema: Powers = {
 /** Takes out what breaks the schema, where a text is left. */
 export const taken: Mend = {
   onResult: ({ value, revision }, meter) =>
-    ((traitsOf(revision).modern || isObject(member(value, 'structuredContent'))) &&
-      textsOf(value, meter).length > 0 ? omit(value, 'structuredContent') : undefined),
+    ((traitsOf(revision).modern || isObject(member(value, 'structuredContent')))
+      && textsOf(value, meter).length > 0 ? omit(value, 'structuredContent') : undefined),
   hidesSchema: true,
   heals: ['result/format', 'result/text', 'result/no-text'],
 }
@@ -274,8 +274,8 @@ export const agreeing = (
     if (wholes.includes(`"${text}`)) return true
     const value = readExactly(json, meter)
     if (value === undefined) return false
-    return wholes.some(whole => sameData(value, whole, meter)) ||
-      lists.some(list => sameData(value, list[textIndex], meter))
+    return wholes.some(whole => sameData(value, whole, meter))
+      || lists.some(list => sameData(value, list[textIndex], meter))
   }
   return new Set(texts.filter(agrees).map(({ index }) => index))
 }

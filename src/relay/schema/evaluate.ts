@@ -1,11 +1,12 @@
 import type { SchemaProblem } from '#relay/core/check.js'
 import { isArray, isObject, type Json } from '#relay/protocol/unmetered.js'
 import { wirePath } from '#relay/protocol/quote.js'
-import { Exhausted, type Budget } from './budget.js'
+import type { Budget } from './budget.js'
 import { checksOf, type SchemaChecks } from './keywords/index.js'
 import type { Check, Subschema } from './keywords/keyword.js'
-import { Evaluated } from './keywords/unevaluated.js'
-import type { SchemaNode, Resource, Step } from './schema-node.js'
+import { Evaluated } from './keywords/evaluated.js'
+import { type Mismatch, Run } from './run.js'
+import type { SchemaNode, Step } from './schema-node.js'
 
 /**
  * The influence of `format` on the verdict. `alone`: formats can only make a valid value invalid.
@@ -32,86 +33,7 @@ export const workerDepth = 5000
 /** Most problems that are reported of a value. */
 const maxProblems = 20
 
-/** A keyword that does not hold, at a path in the value. */
-export interface Mismatch {
-  readonly path: readonly Step[]
-  readonly message: string
-}
-
-/** The dynamic scope, innermost resource first (2020-12 core, 7.1). */
-export interface Scope {
-  readonly resource: Resource
-  readonly outer: Scope | undefined
-}
-
-const none: never[] = []
-
-/** One evaluation: its budget, its path in the value, its mismatches. */
-export class Run {
-  readonly mismatches: Mismatch[]
-  readonly path: Step[]
-  readonly budget: Budget
-  /** Whether `format` is an assertion. */
-  readonly formats: boolean
-  scope: Scope | undefined
-  readonly #max: number
-  readonly #maxDepth: number
-  #depth = 0
-  #muted = 0
-
-  /**
-   * @param maxDepth how deep schemas may be nested in each other's evaluation, by the size of the stack
-   * @param max how many mismatches to collect; 0 when only the verdict matters
-   */
-  constructor(budget: Budget, maxDepth: number, formats: boolean, max: number) {
-    this.budget = budget
-    this.formats = formats
-    this.#maxDepth = maxDepth
-    this.#max = max
-    // When nothing is collected, these lists stay empty and can be shared.
-    this.mismatches = max > 0 ? [] : none
-    this.path = max > 0 ? [] : none
-  }
-
-  /** Whether mismatches are collected at all, with their paths. */
-  get tracing(): boolean {
-    return this.#max > 0
-  }
-
-  /** True while further mismatches are kept: the evaluation then goes on after a mismatch. */
-  get collecting(): boolean {
-    return this.#muted === 0 && this.mismatches.length < this.#max
-  }
-
-  spend(steps: number): void {
-    this.budget.spend(steps)
-  }
-
-  enter(): void {
-    if (++this.#depth > this.#maxDepth) throw new Exhausted()
-    this.budget.spend(5)
-  }
-
-  leave(): void {
-    this.#depth--
-  }
-
-  /** Collects no mismatches until `unmute`. */
-  mute(): void {
-    this.#muted++
-  }
-
-  unmute(): void {
-    this.#muted--
-  }
-
-  fail(message: string, ...below: readonly Step[]): false {
-    if (!this.collecting) return false
-    this.budget.spend(20 + this.path.length)
-    this.mismatches.push({ path: [...this.path, ...below], message })
-    return false
-  }
-}
+const none: readonly never[] = []
 
 /** A schema that is compiled at its first use: most schemas of a list are never used. */
 class Validator implements Subschema {

@@ -9,7 +9,7 @@ import { Budget, Exhausted, mainThreadBytes, mainThreadSteps } from './budget.js
 import { mainThreadDepth, unchecked, verdict, type Reading, type Schema } from './evaluate.js'
 import { Plans, type Plan, type SchemaText } from './plans.js'
 import { read as readSchema } from './read/read.js'
-import { tableOf, type Table } from './table/table.js'
+import { type Table, TableWriter } from './table/table.js'
 import { Offload } from './thread/offload.js'
 
 /** A `SchemaChecker` that can start its worker thread ahead. */
@@ -25,6 +25,22 @@ type Problems = readonly SchemaProblem[]
 
 const fine: Problems = []
 
+/**
+ * Making a table costs as much as evaluating so many bytes of values without one, most of it in the automata
+ * of its patterns: so it is made when so many bytes were evaluated, or come at once (docs/speed.md).
+ */
+const worthBytes = 128 * 1024
+/** Steps of making a table for each small value, about a millisecond. */
+const stepsOfSlice = 100_000
+
+/** A table that is not made yet. */
+interface Making {
+  /** Bytes of values that were evaluated. */
+  seen: number
+  readonly budget: Budget
+  writer: TableWriter | undefined
+}
+
 let checkers = 0
 
 class Checker implements WarmableChecker {
@@ -33,7 +49,7 @@ class Checker implements WarmableChecker {
   readonly #offload: Offload
   readonly #plans = new Plans()
   /** What the byte validator checks by, for each schema. */
-  readonly #tables = new WeakMap<Schema, Table | 'none'>()
+  readonly #tables = new WeakMap<Schema, Table | 'none' | Making>()
   /** The digest of each schema object that was seen before, which is not measured again. */
   readonly #digests = new WeakMap<JsonObject, string>()
 
@@ -50,10 +66,10 @@ class Checker implements WarmableChecker {
     return turns.later(`${this.#name} ${session}`, () => this.#check(subject, session))
   }
 
-  tableOf(schema: JsonObject | boolean): Table | undefined {
+  tableOf(schema: JsonObject | boolean, length: number): Table | undefined {
     const plan = this.#planOf(unmetered(schema))
     if ('over' in plan || plan.reading?.schema === undefined) return undefined
-    const table = this.#tableOf(plan, plan.reading.schema)
+    const table = this.#tableOf(plan, plan.reading.schema, length)
     return table === 'none' ? undefined : table
   }
 
@@ -81,8 +97,8 @@ class Checker implements WarmableChecker {
   #listed(schema: Json, session: string): Problems | Promise<Problems> {
     const plan = this.#planOf(schema)
     if ('over' in plan) return [{ kind: 'cost', path: '', message: plan.over }]
-    return plan.reading?.problems ??
-      this.#offload.check(plan, undefined, session).then(({ problems }) => problems)
+    return plan.reading?.problems
+      ?? this.#offload.check(plan, undefined, session).then(({ problems }) => problems)
   }
 
   #validate(
@@ -117,28 +133,38 @@ class Checker implements WarmableChecker {
 
   /** Asks the byte validator about a value that is not parsed. */
   #isSurelyValid(plan: Plan, schema: Schema, text: Buffer, value: Json): boolean {
-    const table = this.#tableOf(plan, schema)
     const checked = checkedOf(value)
+    const table = this.#tableOf(plan, schema, checked === undefined ? text.length : 0)
     if (checked !== undefined && checked.table === table) return checked.isValid
     turns.spend(stepsOfReading(text))
-    return table !== 'none' && byteValidator.isSurelyValid(text, table, steps => turns.spend(steps))
+    return table instanceof Buffer && byteValidator.isSurelyValid(text, table, steps => turns.spend(steps))
   }
 
-  /** A schema has no table when the table would be too large, or too much work. */
-  #tableOf(plan: Plan, schema: Schema): Table | 'none' {
-    const known = this.#tables.get(schema)
-    if (known !== undefined) return known
-    const budget = new Budget(mainThreadSteps)
-    let table: Table | undefined
+  /**
+   * A schema has no table when the table would be too large, or too much work.
+   * @param bytes of the value that it is asked for
+   * @returns undefined while it is not made
+   */
+  #tableOf(plan: Plan, schema: Schema, bytes: number): Table | 'none' | undefined {
+    const known = this.#tables.get(schema) ??
+      { seen: 0, budget: new Budget(mainThreadSteps), writer: undefined }
+    if (known === 'none' || !('seen' in known)) return known
+    this.#tables.set(schema, known)
+    if ((known.seen += bytes) < worthBytes) return undefined
+    const { budget } = known
+    const { left, kept } = budget
+    let table: Table | 'none' | undefined = 'none'
     try {
-      table = tableOf(schema.root, budget)
+      known.writer ??= new TableWriter(schema.root, budget)
+      const isDone = known.writer.advance(bytes < worthBytes ? left - stepsOfSlice : -Infinity)
+      table = isDone ? (known.writer.table ?? 'none') : undefined
     } catch (error) {
       tooMuch(error)
     }
-    turns.spend(mainThreadSteps - budget.left)
-    this.#plans.grew(plan, budget.kept)
-    this.#tables.set(schema, table ?? 'none')
-    return table ?? 'none'
+    turns.spend(left - budget.left)
+    this.#plans.grew(plan, budget.kept - kept)
+    if (table !== undefined) this.#tables.set(schema, table)
+    return table
   }
 
   /** @param pattern exhausted the budget here. When it overruns on the worker too, it is refused later */
@@ -219,8 +245,8 @@ const measure = (schema: Json, limits: SchemaLimits): Measured => {
     if (!isObject(value)) return take(1)
     const keys = Object.keys(value)
     // Keys, not entries: values are read only while there are bytes left.
-    return depth > 0 && take(1 + Math.max(1, 2 * keys.length)) &&
-      keys.every(key => take(key.length + 2) && fits(value[key] ?? null, depth - 1))
+    return depth > 0 && take(1 + Math.max(1, 2 * keys.length))
+      && keys.every(key => take(key.length + 2) && fits(value[key] ?? null, depth - 1))
   }
   if (!fits(schema, limits.schemaDepth)) {
     return bytes < 0 ? tooLong : { over: `is nested deeper than ${limits.schemaDepth}` }

@@ -28,8 +28,8 @@ export class RunningChecks {
   }
 
   /** See `SchemaChecker`. */
-  tableOf(schema: JsonObject | boolean): Buffer | undefined {
-    return this.#checker.tableOf?.(schema)
+  tableOf(schema: JsonObject | boolean, length: number): Buffer | undefined {
+    return this.#checker.tableOf?.(schema, length)
   }
 
   /**
@@ -61,7 +61,7 @@ export const loadChecker = (limits: SchemaLimits): SchemaChecker => {
   return {
     check: (subject, session) =>
       engine ? engine.check(subject, session) : loaded.then(ready => ready.check(subject, session)),
-    tableOf: schema => engine?.tableOf?.(schema),
+    tableOf: (schema, length) => engine?.tableOf?.(schema, length),
     close: async () => (await loaded).close(),
   }
 }

@@ -104,7 +104,9 @@ export class Effects {
     const { failure, ends, backpressure, failed } = this.#parts
     const kept = failure() === noAudit ? auditErrorFor(frame, noAudit) : frame
     if (kept === undefined) return
+    const refused = to === 'server' ? kept.envelope?.refused : undefined
     try {
+      if (refused !== undefined) ends.client.refused?.(exchange, refused)
       if (!ends[to].send(exchange, kept)) backpressure.pause(cause, to, exchange)
     } catch (error) {
       failed?.(error)

@@ -1,4 +1,4 @@
-import type { Flush } from '#relay/audit/chain.js'
+import type { Flush } from '#relay/audit/audit.js'
 import type { Effect, Entry, Event, Operation, Side } from '#relay/core/event.js'
 import type { Frame, Trace } from '#relay/protocol/frame.js'
 import type { Request } from '#relay/protocol/json-rpc.js'

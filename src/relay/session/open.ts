@@ -8,6 +8,7 @@ import { Relay } from '#relay/core/relay.js'
 import type { JsonObject } from '#relay/protocol/json.js'
 import { rules } from '#relay/rules/index.js'
 import type { Transport } from '#relay/transport/transport.js'
+import { type Eras, translate } from '#relay/eras/index.js'
 import { RunningChecks } from './checks.js'
 import type { Hooks, Observer, Recorder } from './hooks.js'
 import { Session } from './session.js'
@@ -18,9 +19,11 @@ import { Session } from './session.js'
  */
 export interface Guard extends Pick<
   RelayOptions,
-  'policy' | 'trusted' | 'accepted' | 'tools' | 'names' | 'shapes' | 'rates' | 'minRevision' | 'listMs' |
-  'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
+  'policy' | 'trusted' | 'accepted' | 'tools' | 'names' | 'shapes' | 'rates' | 'minRevision' | 'listMs'
+  | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
 > {
+  /** Which sessions are translated between eras of MCP; undefined: none. */
+  readonly eras?: Eras | undefined
   readonly name: string
   readonly checker: SchemaChecker
   readonly audit: Hooks['audit']
@@ -47,6 +50,8 @@ export interface ObservedSession {
 export type OpenServer = (inputSchemaOf: Relay['inputSchemaOf']) => Transport
 
 interface OpenedSession extends Pick<RelayOptions, 'stateless' | 'joined' | 'peer'> {
+  /** See `EraOptions`. */
+  readonly newSessionId?: (() => string) | undefined
   readonly shared?: SharedSession | undefined
   /** What its handshake agreed at another replica. */
   readonly agreed?: JsonObject | undefined
@@ -58,12 +63,12 @@ export const openSession = (
   client: Transport,
   openServer: OpenServer,
   {
-    stateless, joined = false, peer, shared, agreed,
+    stateless, joined = false, peer, shared, agreed, newSessionId,
   }: OpenedSession = { stateless: false },
 ): Session => {
   const {
     name, checker, audit, prepare, failed, health, observe, record, trusted, accepted, listMs, requestMs,
-    maxTools, maxFindings, intent, rates, minRevision, count,
+    maxTools, maxFindings, intent, rates, minRevision, count, eras,
   } = guard
   const session = randomUUID()
   const checks = new RunningChecks(checker, session)
@@ -87,8 +92,13 @@ export const openSession = (
   }
   const recorder = record?.(options)
   const core = new Relay(options)
+  const ofEra = {
+    server: name, isShared: stateless, newSessionId,
+    outputSchemaOf: (tool: string) => core.outputSchemaOf(tool),
+  }
   return new Session({
-    client, server: openServer(tool => core.inputSchemaOf(tool)), core, checks, shared, count, audit, prepare,
+    client: eras === undefined ? client : translate(client, eras, ofEra),
+    server: openServer(tool => core.inputSchemaOf(tool)), core, checks, shared, count, audit, prepare,
     observer, recorder, failed, health,
   })
 }

@@ -1,4 +1,4 @@
-import type { Flush } from '#relay/audit/chain.js'
+import type { Flush } from '#relay/audit/audit.js'
 import { joined } from '#relay/core/batches.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import type { Frame } from '#relay/protocol/frame.js'

@@ -2,6 +2,7 @@ import { type Event, type Exchange, type HttpEvent, type Side, stdioExchange } f
 import type { Relay } from '#relay/core/relay.js'
 import type { SharedSession } from '#relay/core/shared.js'
 import { asError } from '#relay/base/errors.js'
+import { frameCame } from '#relay/base/tier-up.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
 import { realTimers } from '#relay/transport/timers.js'
@@ -104,10 +105,10 @@ export class Session {
     })
   }
 
-  readonly #expected = (exchange: Exchange, key: IdKey): Buffer | undefined => {
+  readonly #expected = (exchange: Exchange, key: IdKey, length: number): Buffer | undefined => {
     try {
       const schema = this.#core.outputSchemaFor(exchange, key)
-      return schema === undefined ? undefined : this.#checks.tableOf(schema)
+      return schema === undefined ? undefined : this.#checks.tableOf(schema, length)
     } catch {
       // The value is checked after it was read.
       return undefined
@@ -175,6 +176,7 @@ export class Session {
   #serverFrame(event: Extract<TransportEvent, { readonly type: 'frame' }>): void {
     const { exchange, frame, whole } = event
     if (this.#shared !== undefined) this.#learn(event, this.#shared)
+    frameCame()
     if (frame.message.kind === 'result') this.#hooks.health?.answered()
     this.#hooks.observer?.moved?.('server', frame.bytes.length)
     this.#dispatch({ type: 'frame-received', from: 'server', exchange, frame })

@@ -1,4 +1,4 @@
-import type { Usage } from '#relay/audit/log-file.js'
+import type { Usage } from '#relay/audit/output.js'
 import type { Health } from '#relay/core/event.js'
 import type { Action, Verdict } from '#relay/core/findings.js'
 import type { RuleName } from '#relay/core/rule.js'
@@ -90,6 +90,9 @@ const table = {
   reloads: counter(
     'reloads_total', ['result'], 'Times that the configuration was read again: ok, or failed.',
   ),
+  lastReload: gauge(
+    'last_reload_successful', 'Whether the configuration holds that was read last: 1, or 0.', { leastCounts: true },
+  ),
   auditFailures: counter('audit_failures_total', [], 'Records that could not be written.'),
   coreFailures: counter(
     'core_failures_total', ['server'], 'Exceptions in the relay, each of which cost a request or a session.',
@@ -140,7 +143,10 @@ const metricsIn = <Into extends Registry | undefined>(registry: Into) => ({
     registry?.add(table.bytes, { server, from }, bytes),
   build: (version: string) => registry?.add(table.build, { version }),
   /** The configuration was read again, or the old one stays. */
-  reloaded: (result: 'ok' | 'failed') => registry?.add(table.reloads, { result }),
+  reloaded(result: 'ok' | 'failed'): void {
+    registry?.add(table.reloads, { result })
+    registry?.replace(table.lastReload, new Map([['', result === 'ok']]), Number)
+  },
   refused: (status: number) => registry?.add(table.refusals, { status }),
   auditFailed: (records = 1) => registry?.add(table.auditFailures, {}, records),
   coreFailed: (server: string) => registry?.add(table.coreFailures, { server }),

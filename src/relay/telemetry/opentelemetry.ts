@@ -16,7 +16,7 @@ import { InstrumentType, PeriodicExportingMetricReader } from '@opentelemetry/sd
 import { BasicTracerProvider, BatchSpanProcessor, type ReadableSpan } from '@opentelemetry/sdk-trace-base'
 import { Delivery } from '#relay/audit/delivery.js'
 import { shown } from '#relay/base/secrets.js'
-import type { Follower } from '#relay/audit/sink.js'
+import type { Follower } from '#relay/audit/audit.js'
 import type { Entry } from '#relay/core/event.js'
 import { type Attributes, judged } from './attributes.js'
 import type { Tracing } from './observing.js'
@@ -100,7 +100,7 @@ export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
     const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis, exportTimeoutMillis })
     const temporality = exporter.selectAggregationTemporality(InstrumentType.HISTOGRAM)
     reader.setMetricProducer(
-      { collect: collectorOf(registry, { resource, scope: { name: 'mcp-customs', version }, temporality }) }
+      { collect: collectorOf(registry, { resource, scope: { name: 'mcp-customs', version }, temporality }) },
     )
     closing.push(() => reader.shutdown())
   }

@@ -104,6 +104,6 @@ const failed = 'The login failed: the program that asked for it says why. You ca
 const lastPageMs = 2000
 
 const pageHeaders = {
-  'cache-control': 'no-store', 'connection': 'close', 'content-security-policy': 'default-src \'none\'',
+  'cache-control': 'no-store', connection: 'close', 'content-security-policy': 'default-src \'none\'',
   'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff',
 }

@@ -1,6 +1,6 @@
 import type { Exchange, HttpEvent } from '#relay/core/event.js'
 import type { Frame, ResponseHead } from '#relay/protocol/frame.js'
-import type { IdKey } from '#relay/protocol/json-rpc.js'
+import type { IdKey, Request } from '#relay/protocol/json-rpc.js'
 
 /** An event that a transport reports to the gateway. */
 export type TransportEvent =
@@ -14,18 +14,18 @@ export type TransportEvent =
    *   session; when that stream is over, this is reported again without it, on the exchange of that stream
    */
   | {
-      readonly type: 'lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string
-      readonly isElsewhere?: true
-    }
+    readonly type: 'lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string
+    readonly isElsewhere?: true
+  }
   /** An exchange was answered, or abandoned by the client: its frames are dropped (client-facing). */
   | { readonly type: 'exchange-ended'; readonly exchange: Exchange }
   /** An HTTP request without a message: GET wants a stream, DELETE ends the session (client-facing HTTP). */
   | {
-      readonly type: 'bare-request'
-      readonly exchange: Exchange
-      readonly method: 'GET' | 'DELETE'
-      readonly headers: ReadonlyMap<string, string>
-    }
+    readonly type: 'bare-request'
+    readonly exchange: Exchange
+    readonly method: 'GET' | 'DELETE'
+    readonly headers: ReadonlyMap<string, string>
+  }
   /**
    * The connection is over; for a process, with its exit.
    * @property graceMs the client has closed its output, but reads pending answers for so long, in
@@ -51,7 +51,7 @@ export interface HttpRequest {
 }
 
 /** The table by which the response to a request of this exchange will be checked; see `FrameLimits`. */
-export type Expected = (exchange: Exchange, key: IdKey) => Buffer | undefined
+export type Expected = (exchange: Exchange, key: IdKey, length: number) => Buffer | undefined
 
 export interface Exit {
   readonly code: number | null
@@ -75,6 +75,8 @@ export interface Transport {
   complete?(exchange: Exchange): void
   /** @returns false for backpressure: the peer is not reading, so wait for `drained` */
   send(exchange: Exchange, frame: Frame): boolean
+  /** The relay has refused a request of the server, which the client does not get (client-facing). */
+  refused?(exchange: Exchange, request: Request): void
   /** The client does not wait for the answer to this request any more. */
   abandon?(exchange: Exchange, key: IdKey): void
   /**

@@ -16,11 +16,11 @@ t.test('a server of either era is reached with the fewest connections', async t 
     ],
     ['legacy, that refuses a process that was probed', {
       'server/discover': () => ((probed = true), error(-32600, 'Not initialized')),
-      'initialize': (_params, server) =>
+      initialize: (_params, server) =>
         (server.asked.includes('server/discover') ? error(-32600, 'Too late') : result(initialized)),
     }, '2025-11-25', 2],
     [
-      'modern only', { 'server/discover': () => result(discovered), 'initialize': () => error(-32601, 'No') },
+      'modern only', { 'server/discover': () => result(discovered), initialize: () => error(-32601, 'No') },
       '2026-07-28', 1,
     ],
     ['both', { 'server/discover': () => result(discovered) }, '2026-07-28', 1],
@@ -30,7 +30,7 @@ t.test('a server of either era is reached with the fewest connections', async t 
       2,
     ],
     [
-      'an old one', { 'initialize': () => result({ ...initialized, protocolVersion: '2024-11-05' }) },
+      'an old one', { initialize: () => result({ ...initialized, protocolVersion: '2024-11-05' }) },
       '2024-11-05', 2,
     ],
     ['one that says what it supports', {
@@ -61,7 +61,7 @@ t.test('a server that does not answer the probe gets an initialize as well', asy
   let second = false
   const slow = await run({
     'server/discover': () => (second ? result(discovered) : undefined),
-    'initialize': (_params, server) => {
+    initialize: (_params, server) => {
       second = true
       server.say(1, { result: discovered })
       return undefined
@@ -76,7 +76,7 @@ t.test('an unreachable server is reported in one line', async t => {
   const never = () => undefined
   const cases: [string, Quirk, RegExp][] = [
     [
-      'silent', { 'server/discover': never, 'initialize': never },
+      'silent', { 'server/discover': never, initialize: never },
       /^quirky: no answer within 0\.5 s; is it an MCP server\? \(--timeout SECONDS waits longer\)$/,
     ],
     ['silent after the probe', { initialize: never }, /^quirky: no answer within 0\.5 s/],
@@ -220,7 +220,7 @@ t.test('prompts and resources are listed when their capability is announced', as
   t.strictSame(unannounced.servers[1]?.asked, ['initialize', 'tools/list'])
   const capabilities = { prompts: {}, resources: {} }
   const announced = await run({
-    ...lists, 'initialize': () => result({ ...initialized, capabilities }),
+    ...lists, initialize: () => result({ ...initialized, capabilities }),
     'tools/list': () => error(-32601, 'No tools'),
   })
   const { inspection } = announced
@@ -230,7 +230,7 @@ t.test('prompts and resources are listed when their capability is announced', as
   t.strictSame(inspection.tools, [])
   t.equal(inspection.lists.tools.problem, undefined, 'no tools were announced')
   const untold = await run({
-    ...lists, 'initialize': () => result({ ...initialized, capabilities }),
+    ...lists, initialize: () => result({ ...initialized, capabilities }),
     'resources/templates/list': () => error(-32601, 'Method not found'),
   })
   t.equal(
@@ -345,7 +345,7 @@ t.test('the inspecting relay changes nothing, and finds what the policy asks for
     const expected = rule.startsWith('advice/') || rule === 'tool/annotations'
       ? 'off'
       : rule.startsWith('call/') || (rule.startsWith('wire/') && rule !== 'wire/ambiguous') ? 'block'
-      : 'log'
+        : 'log'
     t.equal(watch.get(rule), expected, rule)
   }
   t.end()

@@ -31,7 +31,7 @@ export const discovered = {
 
 const usual: Quirk = {
   'server/discover': () => error(-32601, 'Method not found'),
-  'initialize': () => result(initialized),
+  initialize: () => result(initialized),
   'tools/list': () => result({ tools: [tool('echo', { outputSchema: { type: 'object' } })] }),
   'tools/call': ({ arguments: given }) => {
     const structuredContent = given as object

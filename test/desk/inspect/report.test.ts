@@ -11,7 +11,7 @@ import { error, initialized, result, tool, type Quirk } from './quirks.js'
 import { evil, harmful, run } from './run.js'
 
 const hostile: Quirk = {
-  'initialize': () => result({
+  initialize: () => result({
     protocolVersion: '2025-11-25',
     capabilities: { tools: { [evil('list')]: true }, prompts: {}, resources: {}, [evil('more')]: {} },
     serverInfo: { name: evil('name'), version: evil('1'), title: evil('title') },
@@ -62,7 +62,7 @@ t.test('no line is wider than the terminal, where words allow', async t => {
         tool('short', { outputSchema: { type: 'object' } }),
       ],
     }),
-    'initialize': () => result({ ...initialized, instructions: 'word '.repeat(200) }),
+    initialize: () => result({ ...initialized, instructions: 'word '.repeat(200) }),
   })
   for (const width of [80, 100, 200]) {
     for (const style of [plainStyle, colourStyle]) {
@@ -110,7 +110,7 @@ t.test('each tool is shown with its arguments, annotations and findings', async 
 
 t.test('missing parts are reported as missing', async t => {
   const empty = await run({
-    'initialize': () => result({ protocolVersion: '2025-11-25' }), 'tools/list': () => error(-32601, 'No'),
+    initialize: () => result({ protocolVersion: '2025-11-25' }), 'tools/list': () => error(-32601, 'No'),
   })
   const text = report(empty.inspection, plainStyle, 100)
   t.match(text, /says it is +nobody \(it gives no name\)/)
@@ -166,7 +166,7 @@ t.test('findings of one rule are shown once', async t => {
 
 t.test('SARIF distinguishes kinds of findings, and findings of two servers', async t => {
   const { inspection } = await run({
-    'initialize': () => result({ ...initialized, serverInfo: { name: 'own', version: '1' } }),
+    initialize: () => result({ ...initialized, serverInfo: { name: 'own', version: '1' } }),
     'tools/list': () => result({
       tools: [tool('echo', { title: 'x\u202e', annotations: { readOnlyHint: true, destructiveHint: true } })],
     }),
@@ -188,8 +188,8 @@ t.test('SARIF distinguishes kinds of findings, and findings of two servers', asy
     sarif('node', false)?.automationDetails.id, 'mcp-customs/own/',
     'what the server calls itself, where nobody named it',
   )
-  t.ok(sarif('one')?.tool.driver.rules.every(({ helpUri, help }) => helpUri.startsWith('https://') &&
-    help.text.length > 10))
+  t.ok(sarif('one')?.tool.driver.rules.every(({ helpUri, help }) => helpUri.startsWith('https://')
+    && help.text.length > 10))
 })
 
 interface Sarif {

@@ -66,7 +66,7 @@ t.test('a saved list is judged as the server would have been', async t => {
 
 t.test('a report of an inspection is a saved list', async t => {
   const { inspection } = await run({
-    'initialize': () => result({ ...initialized, capabilities: { tools: {}, prompts: {} } }),
+    initialize: () => result({ ...initialized, capabilities: { tools: {}, prompts: {} } }),
     'tools/list': () => result({ tools: [...tools, 7, { ...tool('odd'), extra: 1e300 }] }),
     'prompts/list': () => result({ prompts: [{ name: 'greet' }] }),
   })

@@ -103,7 +103,7 @@ t.test('install is idempotent, check shows it, and uninstall restores the file',
   t.equal(await check({ ...desktop, check: true }, context), 1, 'the command of one is not there')
   t.match(
     context.printed(),
-    /\n {2}files {2}not wrapped\n {4}no version of server is named, so any may run .*\n {2}mail {3}not wrapped\n {4}wrong: its command \/opt\/mail is not there\n {2}old {4}not wrapped, disabled\n$/,
+    /\n {2}files {2}not wrapped\n {4}the entry names no version of server, .*\n {2}mail {3}not wrapped\n {4}wrong: its command \/opt\/mail is not there\n {2}old {4}not wrapped, disabled\n$/,
   )
   t.equal(await install({ ...desktop, yes: true, policy: 'strict' }, context), 0)
   t.match(
@@ -304,12 +304,12 @@ t.test('packages without a version are named, and pinned when a person agrees or
   t.equal(await check({ ...desktop, check: true }, context), 0, 'that is no fault')
   t.same(asked.splice(0), ['npm @a/files', 'PyPI git-server', 'npm pinned', 'npm unknown'])
   const checked = context.printed()
-  t.match(checked, /no version of @a\/files is named, so any may run at the next start \(now 2\.0\.0\): install --pin/)
+  t.match(checked, /the entry names no version of @a\/files, so the next start may run another one \(now 2\.0\.0\): install --pin/)
   t.match(checked, /pinned .*\n {4}pinned 1\.9\.0: version 1\.10\.0 is there\n/)
-  t.match(checked, /no version of unknown is named, so any may run at the next start: install --pin/)
+  t.match(checked, /the entry names no version of unknown, so the next start may run another one: install --pin/)
   await check({ ...desktop, check: true, offline: true }, context)
   t.same(asked, [], 'offline, nothing is asked')
-  t.match(context.printed(), /no version of @a\/files is named/)
+  t.match(context.printed(), /names no version of @a\/files/)
 
   const questions: string[] = []
   const confirm = (question: string) => questions.push(question) > 0
@@ -327,7 +327,7 @@ t.test('packages without a version are named, and pinned when a person agrees or
 
   const unasked = on()
   t.equal(await install({ ...desktop, yes: true }, unasked), 0)
-  t.match(unasked.printed(), /files: no version of @a\/files is named/)
+  t.match(unasked.printed(), /files: the entry names no version of @a\/files/)
   t.notMatch(readFileSync(join(home, claude), 'utf8'), '2.0.0', 'not without a word')
   t.equal(await install({ ...desktop, yes: true, pin: true }, unasked), 0)
   t.match(readFileSync(join(home, claude), 'utf8'), '"@a/files@2.0.0"')
@@ -507,7 +507,7 @@ t.test('--lock shows what the servers offer, and accepts it with the same answer
   t.equal(await install({ ...locking, yes: true }, context), 0, 'once more')
   t.match(
     context.printed(),
-    /\n2 servers: 2 unchanged\n {2}files {2}unchanged\n[^]*runs under mcp-customs already\n[^]*left alone: is disabled\nfiles: no version of server is named.*\n$/,
+    /\n2 servers: 2 unchanged\n {2}files {2}unchanged\n[^]*runs under mcp-customs already\n[^]*left alone: is disabled\nfiles: the entry names no version of server.*\n$/,
   )
   t.same(
     [readFileSync(lock, 'utf8'), readFileSync(join(home, claude), 'utf8')], [locked, installed],

@@ -184,6 +184,21 @@ test('for code scanning, a change stands at the line where it is written what wa
   )
 })
 
+test('of what --yes accepted, a person is shown what differs, and all of it only when asked', async t => {
+  await locking(['--yes'])
+  offer({ ...tool, description: 'Sends mail to me.' }, other)
+  const seen = await locking([], server, () => true)
+  t.match(seen, { code: 0, stdout: /~ tool send\n[^]*1 change: 1 text\n/ })
+  t.notMatch(seen.stdout, /\+ tool/, 'what was accepted before is not new')
+  const byWhom = () => {
+    const { servers } = JSON.parse(readFileSync(lock, 'utf8')) as { servers: { mail: JsonObject } }
+    return servers.mail['acceptedBy']
+  }
+  t.equal(byWhom(), '--yes', 'nobody has read the rest')
+  t.match(await locking([], server, () => true), { code: 0, stdout: /\+ tool send/ }, 'without a change, all of it')
+  t.equal(byWhom(), 'person')
+})
+
 test('a part of what changed is accepted', async t => {
   await locking(['--yes'])
   offer({ ...tool, title: 'Send' }, { ...other, title: 'Other' })

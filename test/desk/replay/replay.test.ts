@@ -123,7 +123,7 @@ t.test('settings that change while a session runs are kept with the event from w
     ...listed, called(1, { n: 'x' }), answered(1, 1), 'strict from here', called(2, { n: 'x' }), ended,
   ])
   t.strictSame(session.events.flatMap(
-    ({ number, ruling }) => (ruling === undefined ? [] : [[number, ruling.policy['call/arguments']]])
+    ({ number, ruling }) => (ruling === undefined ? [] : [[number, ruling.policy['call/arguments']]]),
   ), [[4, 'block']])
   const checker = createSchemaChecker(limits)
   const was = recorded(session, limits)
@@ -147,7 +147,7 @@ t.test('by other settings a result that was blocked passes, and the other way ro
   const { same, changes, rewritten } = await again(session, { 'result/schema': 'log' })
   t.notOk(same)
   t.strictSame(changes.map(
-    ({ event, tool, id, was, would }) => ({ event, tool, id, was: was?.verdict, would: would?.verdict })
+    ({ event, tool, id, was, would }) => ({ event, tool, id, was: was?.verdict, would: would?.verdict }),
   ), [{ event: 'tools/call', tool: 'a', id: 1, was: 'block', would: 'log' }])
   t.strictSame(
     rewritten.map(({ to, what, id }) => ({ to, what, id })), [{ to: 'client', what: 'answer', id: '1' }],

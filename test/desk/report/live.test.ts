@@ -1,16 +1,16 @@
 import t from 'tap'
 import { Live } from '#desk/report/live.js'
 import { partsOf, summaryOf } from '#desk/report/summary.js'
-import { Totals } from '#desk/report/totals/totals.js'
+import { summaryOf as summaryIn, take, totals as counted } from '#desk/report/totals/totals.js'
 import { counts, record } from './records.js'
 
 /** A live feed with a manual clock. */
 const open = () => {
-  const totals = new Totals()
+  const totals = counted.empty()
   let now = 1000
   let due: { readonly at: number; readonly run: () => void } | undefined
   const live = new Live({
-    parts: () => partsOf(totals.summary(0)),
+    parts: () => partsOf(summaryIn(totals, 0)),
     clock: () => now,
     after: (ms, run) => {
       due = { at: now + ms, run }
@@ -20,7 +20,7 @@ const open = () => {
   return {
     live,
     take: (more = {}) => {
-      totals.take(record(more))
+      take(totals, record(more))
       live.changed()
     },
     /** Advances the clock. @returns whether a timer fired */

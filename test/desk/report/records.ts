@@ -1,4 +1,4 @@
-import { type Verdict, verdicts } from '#relay/core/findings.js'
+import { outcomes } from '#desk/report/totals/group.js'
 import type { LogRecord } from '#relay/audit/read/record.js'
 
 const hour = 3_600_000
@@ -6,15 +6,15 @@ const hour = 3_600_000
 /** A record of a call that passed, with the given changes. */
 export const record = (more: Partial<LogRecord> = {}): LogRecord => ({
   time: Date.UTC(2026, 10, 21, 12), seq: 1, event: 'tools/call', from: 'client',
-  server: 'weather', session: 's-1', client: 'desk 1.0', revision: '2025-11-25',
+  server: 'weather', session: 's-1', client: 'desk 1.0', clientName: 'desk', serverInfo: undefined, revision: '2025-11-25',
   tool: 'get_weather', tools: undefined, moreTools: 0, id: 5, phase: undefined, verdict: 'pass', findings: [], more: 0,
   ms: 12.5, serverMs: 12, request: 100, response: 2000, digests: undefined,
-  error: undefined, reason: undefined, peer: undefined, health: undefined, stderr: [], ...more,
+  error: undefined, reason: undefined, peer: undefined, health: undefined, stderr: undefined, ...more,
 })
 
-/** A number for each verdict, in the order of the verdicts. */
-export const counts = (numbers: Partial<Record<Verdict, number>>): readonly number[] =>
-  verdicts.map(verdict => numbers[verdict] ?? 0)
+/** A number for each outcome, in their order. */
+export const counts = (numbers: Partial<Record<(typeof outcomes)[number], number>>): readonly number[] =>
+  outcomes.map(outcome => numbers[outcome] ?? 0)
 
 export const finding = (rule: string, path = '/result', message = 'is wrong') =>
   ({ rule, path, message, mended: undefined })

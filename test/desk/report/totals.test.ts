@@ -1,16 +1,16 @@
 import t from 'tap'
-import { verdicts } from '#relay/core/findings.js'
 import type { LogRecord } from '#relay/audit/read/record.js'
 import type { Spread, Summary } from '#desk/report/summary.js'
-import { Totals } from '#desk/report/totals/totals.js'
+import { outcomes } from '#desk/report/totals/group.js'
+import { summaryOf as summaryIn, take, totals as counted } from '#desk/report/totals/totals.js'
 import { Window } from '#desk/report/totals/window.js'
 import { sumOf } from '#desk/report/units.js'
 import { counts, finding, hostile, record, traffic } from './records.js'
 
 const summaryOf = (records: readonly LogRecord[]): Summary => {
-  const totals = new Totals()
-  for (const one of records) totals.take(one)
-  return totals.summary(0)
+  const totals = counted.empty()
+  for (const one of records) take(totals, one)
+  return summaryIn(totals, 0)
 }
 
 const rank = (values: readonly number[], share: number): number =>
@@ -24,7 +24,7 @@ const isNews = (one: LogRecord) => one.findings.length === 0 || newsOf(one).leng
 const isHeld = (one: LogRecord) => (one.verdict === 'block' || one.verdict === 'demote') && isNews(one)
 
 const byVerdict = (of: readonly LogRecord[]) =>
-  verdicts.map(verdict => of.filter(one => one.verdict === verdict).length)
+  outcomes.map(outcome => of.filter(one => one.verdict === outcome).length)
 
 const records = traffic(6000)
 /** The records that count: not about the log itself, nor of a call that is being sent. */
@@ -68,10 +68,10 @@ t.test('the counts of all servers, and of each, equal counts by filter', t => {
 t.test('the series over time add up to the counts, in at most 181 periods', t => {
   const summary = summaryOf(records)
   for (const { server, series, calls: counted } of [summary.all, ...summary.servers]) {
-    t.strictSame(verdicts.map((_, kind) => sumOf(series.map(row => row[kind + 1] ?? 0))), counted)
+    t.strictSame(outcomes.map((_, kind) => sumOf(series.map(row => row[kind + 1] ?? 0))), counted)
     const others = decisions.filter(one => isHeld(one) && one.event !== 'tools/call')
       .filter(one => server === undefined || one.server === server)
-    t.equal(sumOf(series.map(row => row[verdicts.length + 1] ?? 0)), others.length)
+    t.equal(sumOf(series.map(row => row[outcomes.length + 1] ?? 0)), others.length)
   }
   const { periods: { from, step, count } } = summary
   for (const [index = -1] of summary.all.series) t.ok(index >= 0 && index < count, `period ${index}`)
@@ -202,7 +202,7 @@ t.test('a server is down from its last failure until it answers', t => {
 })
 
 t.test('names that a shell could misread are not in the command of a record', t => {
-  for (const name of ['a; rm -rf ~', '$(id)', '--json', "o'neill", 'a\nb']) {
+  for (const name of ['a; rm -rf ~', '$(id)', '--json', 'o\'neill', 'a\nb']) {
     const [row] = summaryOf([record({ server: name, session: name, verdict: 'block' })]).held.rows
     t.match(row?.newest.command, /^mcp-customs audit show --since [-\dT:.Z]+ --until [-\dT:.Z]+ --long$/)
   }
@@ -210,17 +210,17 @@ t.test('names that a shell could misread are not in the command of a record', t 
 })
 
 t.test('one noisy tool, and one noisy server, leave the groups of others in the page', t => {
-  const totals = new Totals()
+  const totals = counted.empty()
   const flood = 3000
   for (let index = 0; index < flood; index += 1) {
     const findings = [finding('result/schema', `/result/structuredContent/k${index}`)]
-    totals.take(record({ time: index, verdict: 'block', findings }))
-    totals.take(record({ time: index, server: 'names', tool: `t${index}`, verdict: 'block', findings }))
+    take(totals, record({ time: index, verdict: 'block', findings }))
+    take(totals, record({ time: index, server: 'names', tool: `t${index}`, verdict: 'block', findings }))
   }
   const others = record({ tool: 'other', verdict: 'demote', findings: [finding('result/missing')] })
-  totals.take(others)
-  totals.take({ ...others, server: 'files' })
-  const { held: { rows, left } } = totals.summary(0)
+  take(totals, others)
+  take(totals, { ...others, server: 'files' })
+  const { held: { rows, left } } = summaryIn(totals, 0)
   const of = (server: string) => rows.filter(row => row.server === server)
   t.match(of('files'), [{ subject: 'other', count: 1 }])
   t.equal(of('weather').length, 12, 'ten paths, one row for all others, and the other tool')
@@ -293,15 +293,15 @@ t.test('records outside the window are dropped, and memory does not grow with ti
 })
 
 t.test('a flood of names, sessions and findings is counted in bounded memory', t => {
-  const totals = new Totals()
+  const totals = counted.empty()
   const flood = 4000
   for (let index = 0; index < flood; index += 1) {
     const names = { server: `server-${index % 1000}`, tool: `tool-${index}`, session: `s-${index}` }
     const findings = [finding(`tool/${index}`, '/x'.repeat(200), `${index}`)]
-    totals.take(record({ time: index, ...names, verdict: 'block', findings }))
-    totals.take(record({ time: index, server: 'often', tool: 'often' }))
+    take(totals, record({ time: index, ...names, verdict: 'block', findings }))
+    take(totals, record({ time: index, server: 'often', tool: 'often' }))
   }
-  const summary = totals.summary(0)
+  const summary = summaryIn(totals, 0)
   t.equal(summary.all.calls.reduce((sum, number) => sum + number, 0), 2 * flood)
   const often = { server: 'often', calls: counts({ pass: flood }) }
   t.match(summary.servers[0], often, 'the server with most calls keeps its own row')

@@ -9,15 +9,15 @@ const annotated = (annotations: string) =>
 /** A prompt, a resource or the instructions, as the model will read them. */
 const reading =
   (name: string, method: string, params: string, said: string, verdict: Case['verdict']): Case =>
-  session({
-    name,
-    rule: 'content/hidden-text',
-    revision: legacy,
-    verdict,
-    event: method,
-    reactions: [on(method, answer('7', said))],
-    steps: [{ send: request(legacy, '7', method, params), gets: [answer('7', said)] }],
-  })
+    session({
+      name,
+      rule: 'content/hidden-text',
+      revision: legacy,
+      verdict,
+      event: method,
+      reactions: [on(method, answer('7', said))],
+      steps: [{ send: request(legacy, '7', method, params), gets: [answer('7', said)] }],
+    })
 
 export const contentCases: readonly Case[] = [
   // content/type
@@ -43,11 +43,11 @@ export const contentCases: readonly Case[] = [
     also: ['content/mime'],
   }),
   outcome('content/base64', 'a blob within a resource is looked at too', 'block', block(
-    '{"type":"resource","resource":{"uri":"file:///a","mimeType":"application/octet-stream","blob":"%%%%"}}'
+    '{"type":"resource","resource":{"uri":"file:///a","mimeType":"application/octet-stream","blob":"%%%%"}}',
   )),
   outcome('content/base64', 'base64 is base64', 'pass', {
     ...block(
-      '{"type":"resource","resource":{"uri":"file:///a","mimeType":"application/octet-stream","blob":"AAEC/+8="}}'
+      '{"type":"resource","resource":{"uri":"file:///a","mimeType":"application/octet-stream","blob":"AAEC/+8="}}',
     ),
     revisions: [legacy],
   }),
@@ -62,7 +62,7 @@ export const contentCases: readonly Case[] = [
     block(`{"type":"image","data":"${png}","mimeType":"image/jpeg"}`),
   ),
   outcome('content/mime', 'a media type with parameters is one', 'pass', { ...block(
-    '{"type":"resource","resource":{"uri":"file:///a","mimeType":"text/plain; charset=utf-8","text":"a"}}'
+    '{"type":"resource","resource":{"uri":"file:///a","mimeType":"text/plain; charset=utf-8","text":"a"}}',
   ), revisions: [legacy] }),
 
   // content/uri

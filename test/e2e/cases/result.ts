@@ -107,7 +107,7 @@ export const resultCases: readonly Case[] = [
   }),
   outcome('result/schema', 'a schema in draft-04 is read as draft-04', 'block', {
     outputSchema: '{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"n":{"type":"number","minimum":0,"exclusiveMinimum":true}}}', result: reported(
-      '{"n":0}'
+      '{"n":0}',
     ), revisions: [legacy],
   }),
   outcome(
@@ -179,7 +179,7 @@ export const resultCases: readonly Case[] = [
   outcome('result/text', 'the same in another order and spelling says the same', 'pass', {
     outputSchema: weather,
     result: `{${content(text('{ "b": 2.0, "temperature": 1 }'))},"structuredContent":{"temperature":1,"b":2}}`, revisions: [
-      legacy
+      legacy,
     ],
   }),
   outcome('result/text', 'prose says nothing that could differ', 'pass', {

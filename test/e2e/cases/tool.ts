@@ -49,13 +49,13 @@ export const toolCases: readonly Case[] = [
 
   // tool/input-type
   definition('tool/input-type', 'an input schema without a type gets one', 'mend', withInput(
-    '{"properties":{"a":{"type":"string"}}}'
+    '{"properties":{"a":{"type":"string"}}}',
   ), {
     cut: '{"properties":{"a":{"type":"string"}}}',
     made: '{"properties":{"a":{"type":"string"}},"type":"object"}',
   }),
   definition('tool/input-type', 'a boolean for a schema is spelt out', 'mend', withInput(
-    '{"type":"object","properties":{"a": true}}'
+    '{"type":"object","properties":{"a": true}}',
   ), {
     cut: 'true', made: '{}', revisions: [legacy],
   }),
@@ -74,7 +74,7 @@ export const toolCases: readonly Case[] = [
     { revisions: [legacy] },
   ),
   definition('tool/dialect', 'where all is mended, it is rewritten', 'mend', withInput(
-    '{"type":"object", "$schema":"http://json-schema.org/draft-07/schema#"}'
+    '{"type":"object", "$schema":"http://json-schema.org/draft-07/schema#"}',
   ), {
     cut: 'http://json-schema.org/draft-07/schema#', made: 'https://json-schema.org/draft/2020-12/schema',
     options: ['--policy', 'compat'],
@@ -177,12 +177,12 @@ export const toolCases: readonly Case[] = [
 
   // tool/annotations
   definition('tool/annotations', 'annotations of a server that is not trusted are removed', 'mend', annotated(
-    '{"readOnlyHint":true}'
+    '{"readOnlyHint":true}',
   ), {
     cut: ',"annotations":{"readOnlyHint":true}',
   }),
   definition('tool/annotations', 'a closed world is a claim like any other, a title is none', 'mend', annotated(
-    '{"openWorldHint":false,"title":"Safe"}'
+    '{"openWorldHint":false,"title":"Safe"}',
   ), {
     cut: '"openWorldHint":false,',
   }),
@@ -251,18 +251,18 @@ export const toolCases: readonly Case[] = [
 
   // tool/icon
   definition('tool/icon', 'an icon that is a script is taken away', 'mend', tool(
-    `${input},"icons":[{"src":"javascript:alert(1)"}]`
+    `${input},"icons":[{"src":"javascript:alert(1)"}]`,
   ), {
     cut: '{"src":"javascript:alert(1)"}',
   }),
   definition('tool/icon', 'an icon without encryption is taken away, the other stays', 'mend',
     tool(
-      `${input},"icons":[{"src":"https://a.example/i.png"},{"src":"http://a.example/i.png"}]`
+      `${input},"icons":[{"src":"https://a.example/i.png"},{"src":"http://a.example/i.png"}]`,
     ), { cut: ',{"src":"http://a.example/i.png"}' }),
   definition(
     'tool/icon', 'icons by https and data are fine', 'pass',
     tool(
-      `${input},"icons":[{"src":"https://a.example/i.png","sizes":["48x48"]},{"src":"data:image/png;base64,iVBORw0KGgo="}]`
+      `${input},"icons":[{"src":"https://a.example/i.png","sizes":["48x48"]},{"src":"data:image/png;base64,iVBORw0KGgo="}]`,
     ),
   ),
 
@@ -278,7 +278,7 @@ export const toolCases: readonly Case[] = [
     { revisions: [modern] },
   ),
   definition('tool/header', 'a header name twice, whatever its case, goes', 'block', withInput(
-    '{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"},"b":{"type":"string","x-mcp-header":"REGION"}}}'
+    '{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"},"b":{"type":"string","x-mcp-header":"REGION"}}}',
   ), { revisions: [modern] }),
   definition(
     'tool/header', 'a header of type number goes', 'block',
@@ -286,10 +286,10 @@ export const toolCases: readonly Case[] = [
     { revisions: [modern] },
   ),
   definition('tool/header', 'a header out of static reach goes', 'block', withInput(
-    '{"type":"object","properties":{"a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}'
+    '{"type":"object","properties":{"a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}',
   ), { revisions: [modern] }),
   definition('tool/header', 'headers within the rules are fine', 'pass', withInput(
-    '{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"},"b":{"type":"object","properties":{"c":{"type":"integer","x-mcp-header":"Count"}}}}}'
+    '{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"},"b":{"type":"object","properties":{"c":{"type":"integer","x-mcp-header":"Count"}}}}}',
   ), { revisions: [modern] }),
 
   // advice/*: heard in `inspect` alone.

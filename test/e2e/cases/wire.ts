@@ -9,7 +9,7 @@ const refused: Expected = { error: -31000, id: '7' }
 
 const bytes = (...parts: readonly (string | readonly number[])[]): Act => ({
   bytes: Buffer.concat(
-    parts.map(part => Buffer.from(typeof part === 'string' ? part : Uint8Array.from(part)))
+    parts.map(part => Buffer.from(typeof part === 'string' ? part : Uint8Array.from(part))),
   ).toString('base64'),
 })
 

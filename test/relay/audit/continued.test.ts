@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { findLogs } from '#relay/audit/read/logs.js'
 import { verify } from '#relay/audit/read/verify.js'
-import type { AuditOptions } from '#relay/audit/sink.js'
+import type { AuditOptions } from '#relay/audit/audit.js'
 import { called, entry, started } from './entries.js'
 import { clock, open, records, writeSession } from './logs.js'
 

@@ -18,6 +18,7 @@ t.test('a terminal gets text: what was blocked, why, what it means and what to d
     '  → Let the tool work all the same: mcp-customs relax weather get_weather (without a tool: all of the server\'s)',
     '  → Report it to the author of the server: Return what the outputSchema declares, or declare what ' +
       'is returned',
+    '  → More: mcp-customs explain result/schema',
   ])
   t.end()
 })

@@ -1,8 +1,9 @@
+import type { Audit, AuditOptions } from '#relay/audit/audit.js'
 import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readPublicKey } from '#relay/audit/checkpoint.js'
-import { openAudit, type Audit, type AuditOptions } from '#relay/audit/sink.js'
+import { openAudit } from '#relay/audit/sink.js'
 import { called, ended, started } from './entries.js'
 
 export const open = (file: string | undefined, more: Partial<AuditOptions> = {}): Promise<Audit> =>

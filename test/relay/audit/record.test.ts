@@ -125,14 +125,14 @@ t.test('whatever a peer sends, the record verifies and stays one line', t => {
   fc.assert(fc.property(members, fc.constantFrom('none', 'digest', 'redacted', 'full'), fc.date({
     noInvalidDate: true, min: new Date(0),
   }),
-    (more, payloads, now) => {
-      const given = entry(more)
-      const { text: line, position } = nextLine(given, beginning, payloads, now)
-      const read = readLine(Buffer.from(line.slice(0, -1)))
-      t.match(JSON.parse(line), { time: now.toISOString() })
-      return line.indexOf('\n') === line.length - 1 &&
-        read.wrong === undefined && read.record?.hash === position.hash
-    }))
+  (more, payloads, now) => {
+    const given = entry(more)
+    const { text: line, position } = nextLine(given, beginning, payloads, now)
+    const read = readLine(Buffer.from(line.slice(0, -1)))
+    t.match(JSON.parse(line), { time: now.toISOString() })
+    return line.indexOf('\n') === line.length - 1
+        && read.wrong === undefined && read.record?.hash === position.hash
+  }))
   t.end()
 })
 

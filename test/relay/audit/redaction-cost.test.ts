@@ -54,10 +54,10 @@ for (const [what, length, work] of cases) {
 
 /** What the search begins to read, in every state of it. */
 const pieces = [
-  'eyJ', '-eyJ', 'eyJaaaaaaaa.', 'a=', 'a="', 'password="', 'password=\\"', 'password:', "token='", '--token ',
+  'eyJ', '-eyJ', 'eyJaaaaaaaa.', 'a=', 'a="', 'password="', 'password=\\"', 'password:', 'token=\'', '--token ',
   '://', '://a:', 'bearer ', 'basic ', '-----BEGIN PRIVATE KEY-----', '-----BEGIN ', 'sk-', '\\', ' ', '=', '"',
   'ghp_', 'SG.a', 'basic aaaa', '://a:b', '://a:/', '?key=', 'password a', ':', 'cookie: \n', '<', '<a', '[', '~1',
-  '/', '/a1b', 'password=[', '--', '--a', '@', '://a@', 'A', 'aB', '_', 'a.', '\\"', "'", '`', 'é', '\u200b', '\ud800',
+  '/', '/a1b', 'password=[', '--', '--a', '@', '://a@', 'A', 'aB', '_', 'a.', '\\"', '\'', '`', 'é', '\u200b', '\ud800',
 ]
 
 t.test('no text takes long to search', t => {

@@ -269,4 +269,3 @@ t.test('a slow reader of a pipe gets every record', async t => {
     text.trimEnd().split('\n').map(line => (JSON.parse(line) as { seq: number }).seq), [1, 2, 3, 4, 5],
   )
 })
-

@@ -8,7 +8,9 @@ import * as ai from '@ai-sdk/mcp'
 import t, { type Test } from 'tap'
 import * as v2 from '@modelcontextprotocol/client'
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import {
+  StreamableHTTPClientTransport as Transport1,
+} from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import * as beta from 'mcp-client-beta'
 import { auditOf, scratch } from '../../e2e/bridge.js'
 import { lineOf, start, type Started } from '../../e2e/harness.js'

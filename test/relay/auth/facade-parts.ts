@@ -67,7 +67,7 @@ export class Browser {
       redirect: 'manual',
       headers: {
         cookie: [...own].map(pair => pair.join('=')).join('; '),
-        ...(form && { 'origin': url.origin, 'sec-fetch-site': 'same-origin' }),
+        ...(form && { origin: url.origin, 'sec-fetch-site': 'same-origin' }),
       },
       ...(form && { method: 'POST', body: form }),
     })

@@ -74,7 +74,7 @@ class Login {
     return fetch(this.origin + path, {
       method: 'POST', body,
       headers: {
-        'content-type': 'application/json', 'accept': 'application/json, text/event-stream',
+        'content-type': 'application/json', accept: 'application/json, text/event-stream',
         ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers,
       },
     })

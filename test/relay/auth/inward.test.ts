@@ -45,7 +45,7 @@ const gateway = async (t: Test, { auth, server, env, args = [] }: Setting) => {
       fetch(url + path, {
         method: 'POST', body,
         headers: {
-          'content-type': 'application/json', 'accept': 'application/json, text/event-stream',
+          'content-type': 'application/json', accept: 'application/json, text/event-stream',
           ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers,
         },
       }),

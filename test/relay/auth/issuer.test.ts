@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import { exportJWK, generateKeyPair, SignJWT, type JWK, type JWTPayload } from 'jose'
 import t, { type Test } from 'tap'
 import { Issuer } from '#relay/auth/issuer.js'
-import { nameOf } from '#relay/transport/front/quota.js'
+import { subjectName } from '#relay/transport/front/credentials.js'
 import { bodyOf, listen } from './protected.js'
 
 const issuer = 'https://login.example'
@@ -57,7 +57,7 @@ void t.test('a token that names nobody, or that is bound to a key, is not valid'
   t.equal(await check('number'), 'invalid')
   t.equal(await check('neither'), 'invalid')
   t.match(await check('of-a-client'), { subject: { subject: undefined, client: 'app' } })
-  t.not(nameOf({ issuer, subject: 'app', scopes: [] }), nameOf({ issuer, client: 'app', scopes: [] }))
+  t.not(subjectName({ issuer, subject: 'app', scopes: [] }), subjectName({ issuer, client: 'app', scopes: [] }))
 })
 
 void t.test('only access tokens let a client in', async t => {

@@ -34,7 +34,6 @@ const homeOf = (t: Test) => {
   }
 }
 
-
 /** The tokens and codes that a text holds. */
 const foundIn = (text: string, { secrets }: { readonly secrets: ReadonlySet<string> }): readonly string[] =>
   [...secrets].filter(secret => text.includes(secret))
@@ -272,7 +271,7 @@ void t.test('serve is the OAuth client in front of a server that asks for a logi
   const stranger = await serve(t, [one.url], [], home.env)
   const refused = await fetch(`${stranger.url}/mcp`, {
     method: 'POST', body: initialize,
-    headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' },
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
   })
   t.equal(refused.status, 401, 'loopback is no identity')
   t.match(refused.headers.get('www-authenticate'), 'resource_metadata', 'the client hears what the server says')
@@ -282,7 +281,7 @@ void t.test('serve is the OAuth client in front of a server that asks for a logi
   const { url, relay } = await serve(t, ['--token-file', file, '--admin', '127.0.0.1:0', one.url], [], home.env)
   const post = (body: string, headers: Record<string, string> = {}) => fetch(`${url}/mcp`, {
     method: 'POST', body,
-    headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'authorization': `Bearer ${token}`, ...headers },
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', authorization: `Bearer ${token}`, ...headers },
   })
   t.equal((await post(initialize)).status, 200)
   t.equal((await post(initialize, { authorization: 'Bearer own' })).status, 401)
@@ -320,8 +319,8 @@ void t.test('credentials of the relay\'s own, and a login that is shared, serve 
     const response = await fetch(`${origin}/${name}/mcp`, {
       method: 'POST', body: initialize,
       headers: {
-        'content-type': 'application/json', 'accept': 'application/json, text/event-stream',
-        'authorization': 'Bearer a-token-of-a-client-long-enough',
+        'content-type': 'application/json', accept: 'application/json, text/event-stream',
+        authorization: 'Bearer a-token-of-a-client-long-enough',
       },
     })
     t.equal(response.status, 200, name)
@@ -368,8 +367,8 @@ void t.test('where clients are authenticated, each has a login of its own, which
   const asks = async (client: string, body = initialize): Promise<string> => (await fetch(`${origin}/tickets/mcp`, {
     method: 'POST', body,
     headers: {
-      'content-type': 'application/json', 'accept': 'application/json, text/event-stream',
-      'authorization': `Bearer ${clients.get(client)}`,
+      'content-type': 'application/json', accept: 'application/json, text/event-stream',
+      authorization: `Bearer ${clients.get(client)}`,
     },
   })).text()
   const logIn = async (client: string): Promise<void> => {

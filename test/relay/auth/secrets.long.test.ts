@@ -59,7 +59,7 @@ const serve = async (t: Test, configuration: object, env: NodeJS.ProcessEnv = {}
     origin,
     post: (path: string, token: string, body: string) => fetch(origin + path, {
       method: 'POST', body,
-      headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'authorization': `Bearer ${token}` },
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', authorization: `Bearer ${token}` },
     }),
     /** Ends the relay. @returns all that it has written and shown */
     all: async (): Promise<string> => {

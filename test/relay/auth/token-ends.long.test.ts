@@ -29,8 +29,8 @@ const gateway = async (t: Test, auth: object) => {
   const post = (token: string, body: string, id?: string) => fetch(`${url}/mcp`, {
     method: 'POST', body,
     headers: {
-      'authorization': `Bearer ${token}`, 'content-type': 'application/json',
-      'accept': 'application/json, text/event-stream', ...(id !== undefined && { 'mcp-session-id': id }),
+      authorization: `Bearer ${token}`, 'content-type': 'application/json',
+      accept: 'application/json, text/event-stream', ...(id !== undefined && { 'mcp-session-id': id }),
     },
   })
   return {
@@ -42,7 +42,7 @@ const gateway = async (t: Test, auth: object) => {
     /** Opens a stream and a call. @returns what resolves when both have ended without an answer */
     open: async (token: string) => {
       const id = (await post(token, initialize)).headers.get('mcp-session-id') ?? ''
-      const headers = { 'authorization': `Bearer ${token}`, 'accept': 'text/event-stream', 'mcp-session-id': id }
+      const headers = { authorization: `Bearer ${token}`, accept: 'text/event-stream', 'mcp-session-id': id }
       const stream = await fetch(`${url}/mcp`, { headers })
       const texts = [stream.text(), post(token, call, id).then(response => response.text())]
       return Promise.all(texts.map(text => text.catch(() => ''))).then(found => found.every(text => !text.includes('"id":2')))

@@ -31,7 +31,7 @@ const initialize = request(
 const post = (url: string, body: string, token?: string, headers: Record<string, string> = {}) => fetch(url, {
   method: 'POST', body,
   headers: {
-    'content-type': 'application/json', 'accept': 'application/json, text/event-stream',
+    'content-type': 'application/json', accept: 'application/json, text/event-stream',
     ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers,
   },
 })

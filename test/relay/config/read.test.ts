@@ -200,7 +200,7 @@ const wrong = [
   ['__proto__', '__proto__: { policy: strict }', /: __proto__: unknown key; known here: /],
   ['a key that a terminal would act upon', '"\\e[31m": 1', /: "\\u001b\[31m": unknown key/],
   ['a version to come', 'version: 2', ':1:1: version: must be 1, not 2'],
-  ['a number for text', 'listen: 7400', ':1:1: listen: must be text, not a number'],
+  ['a number for text', 'listen: 7400', ':1:1: listen: must be HOST:PORT, such as 127.0.0.1:7400 or [::1]:0, or unix:PATH, such as unix:/run/customs.sock?mode=660, not a number'],
   [
     'no port', 'listen: localhost',
     ':1:1: listen: must be HOST:PORT, such as 127.0.0.1:7400 or [::1]:0, or unix:PATH, such as unix:/run/customs.sock?mode=660',
@@ -284,10 +284,29 @@ const wrong = [
   ],
   ['a server with a slash', 'servers: { a/b: { command: [a] } }', /: servers\.a\/b: a server is named with/],
   ['a server named ..', 'servers: { "..": { command: [a] } }', /: servers\."\.\.": a server is named with/],
-  ['a desktop client\'s args', server('command: [a], args: [b]'), /: servers\.a\.args: unknown key/],
+  [
+    'a desktop client\'s args', server('command: [a], args: [b]'),
+    ':1:31: servers.a.args: unknown key; its words belong into command: [COMMAND, ARG, …]',
+  ],
+  [
+    'a URL with what may be a secret', server('url: "ftp://ada:hunter2@a/b?token=hunter3"'),
+    ':1:17: servers.a.url: must be an https or http URL, not "ftp://…@a/b…"',
+  ],
+  [
+    'a placeholder for a token', 'auth: { tokens: [replace-me] }',
+    /: auth\.tokens\.0: is still the placeholder "replace-me": put the real value there/,
+  ],
+  [
+    'a placeholder in a header', server('url: "https://a/", headers: { Authorization: "Bearer change_me" }'),
+    /: servers\.a\.headers\.Authorization: is still the placeholder "change_me"/,
+  ],
+  [
+    'a placeholder for a password', 'state: { url: "redis://:replace-me@a:6379", key: "0123456789abcdef0123" }',
+    /: state\.url: is still the placeholder "replace-me"/,
+  ],
   [
     'a URL of another kind', server('url: "file:///etc"'),
-    ':1:17: servers.a.url: must be an https or http URL',
+    ':1:17: servers.a.url: must be an https or http URL, not "file:///etc"',
   ],
   [
     'a URL with a password', server('url: "https://u:hunter2@a/"'),

@@ -71,7 +71,7 @@ const yaml = async (text: string) => (await parseYaml(text)).data
 
 t.test('YAML reads as plain data', async t => {
   t.strictSame(await yaml(
-    'a: [1, x]\nb: { c: yes, d: true, e: null }\nf: 127.0.0.1:7400\n__proto__: { g: 1 }\n'
+    'a: [1, x]\nb: { c: yes, d: true, e: null }\nf: 127.0.0.1:7400\n__proto__: { g: 1 }\n',
   ), {
     a: [1, 'x'],
     b: { c: 'yes', d: true, e: null },

@@ -94,12 +94,12 @@ t.test('a package that the working directory brings along is not the registry\'s
       node_modules: { a: { 'package.json': text({ name: 'a', version: '1.2.3' }) } },
     }, true],
     ['another version of it', { node_modules: {
-      '@acme': { weather: { 'package.json': text({ name: '@acme/weather', version: '1.2.4' }) } }
+      '@acme': { weather: { 'package.json': text({ name: '@acme/weather', version: '1.2.4' }) } },
     } }, true],
     ['the package', { node_modules: { '@acme': { weather: { 'package.json': its } } } }, false],
     ['the package in a folder of another name', { node_modules: { a: { 'package.json': its } } }, false],
     ['the package of a package', { node_modules: {
-      a: { node_modules: { b: { node_modules: { '@acme': { weather: { 'package.json': its } } } } } }
+      a: { node_modules: { b: { node_modules: { '@acme': { weather: { 'package.json': its } } } } } },
     } }, false],
     [
       'a link to it', { node_modules: { a: t.fixture('symlink', '../own') }, own: { 'package.json': its } },

@@ -8,8 +8,8 @@ import { answer, call, initialize, result, Script, weather, type Setting } from 
 const drift = (before: Json | undefined, after: Json | undefined): Drift | undefined => {
   if (equal(before, after)) return undefined
   const isMinor =
-    after === undefined ||
-    (isObject(before) && isObject(after) && equal({ ...before, _meta: null }, { ...after, _meta: null }))
+    after === undefined
+    || (isObject(before) && isObject(after) && equal({ ...before, _meta: null }, { ...after, _meta: null }))
   return { classes: isMinor ? '_meta' : 'text', isMinor }
 }
 

@@ -116,7 +116,7 @@ const doors: Readonly<
       script.client({ jsonrpc: '2.0', id: index, method: 'resources/list', params: { _meta: meta } })
     },
   },
-  'tasks': {
+  tasks: {
     times: 3000,
     fill: (script, index) => {
       script.client({
@@ -150,7 +150,7 @@ const doors: Readonly<
       script.server({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
     },
   },
-  'tools': {
+  tools: {
     times: 1,
     fill: (script, index) => {
       script.client({ jsonrpc: '2.0', id: index, method: 'tools/list' })

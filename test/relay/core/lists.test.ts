@@ -254,7 +254,7 @@ t.test('a client that lists itself sees the pages as they are, and its list is w
 t.test('a tools/list of the relay without a response is recorded', t => {
   const late = new Script()
   late.client(call(1, 'weather'))
-  late.happens({ type: 'timer-fired', timer: 'list' })
+  late.happens({ type: 'timer-fired', timer: 'list 1' })
   t.match(late.entries, [
     { event: 'session/start' }, { event: 'tools/list', reason: 'no response came' },
   ])
@@ -314,7 +314,7 @@ t.test('after a failed tools/list, waiting calls do not each ask again', t => {
   const asked = () =>
     script.raw.filter(({ to, bytes }) => to === 'server' && bytes.includes('"tools/list"')).length
   t.equal(asked(), 1)
-  script.happens({ type: 'timer-fired', timer: 'list' })
+  script.happens({ type: 'timer-fired', timer: 'list 1' })
   t.equal(asked(), 1, 'the others do not wait as long again')
   t.same(script.raw.filter(({ to, bytes }) => to === 'server' && bytes.includes('tools/call')).length, 6)
   script.at += 2000
@@ -338,6 +338,39 @@ t.test('a failed tools/list for one client does not stop those of other clients'
   t.end()
 })
 
+t.test('the end of the time of one listing does not end the next one, which it lets begin', t => {
+  const script = new Script({ stateless: true })
+  const asks = (id: number, exchange: string) =>
+    script.client({ ...call(id, 'weather'), params: { name: 'weather', ...modern() } }, exchange)
+  asks(1, 'a')
+  asks(2, 'b')
+  asks(3, 'c')
+  script.happens({ type: 'timer-fired', timer: 'list 1' })
+  t.match(script.raw.at(-1), { exchange: 'b', bytes: /"tools\/list"/ }, 'b lists, and its call waits')
+  script.server(result(script.ownId, { tools: [weather] }), 'b')
+  t.match(script.server(answer(3, {}), 'c'), [['to client', { result: { isError: undefined } }]])
+  t.end()
+})
+
+t.test('where no list can be had after a change, the list from before it judges neither calls nor results', t => {
+  const script = new Script({ stateless: true, checkNow: checkAtOnce })
+  const asks = (id: number, name: string, exchange: string) =>
+    script.client({ ...call(id, name), params: { name, ...modern() } }, exchange)
+  asks(1, 'weather', 'a')
+  script.server(result(script.ownId, { tools: [integers] }), 'a')
+  for (const [id, exchange] of [[2, 'b'], [3, 'c']] as const) asks(id, 'weather', exchange)
+  script.server(changed, 'b')
+  for (const [id, exchange] of [[1, 'a'], [2, 'b'], [3, 'c']] as const)
+    script.server(answer(id, { t: 'hot' }), exchange)
+  asks(4, 'new', 'd')
+  for (const timer of ['list 2', 'list 3']) script.happens({ type: 'timer-fired', timer })
+  const said = script.raw.filter(({ to, bytes }) => to === 'client' && bytes.includes('"result"'))
+  t.equal(said.length, 3)
+  for (const { bytes } of said) t.match(bytes, 'result/unchecked')
+  t.match(script.raw.findLast(({ exchange }) => exchange === 'd'), { to: 'server', bytes: /"new"/ })
+  t.end()
+})
+
 t.test('a tools/list of the relay ends at a huge cursor', t => {
   const script = new Script()
   script.client(call(1, 'nowhere'))
@@ -353,7 +386,7 @@ t.test('a late response to a list of the relay is dropped without a finding', t 
   const script = new Script()
   script.client(call(1, 'weather'))
   const own = script.ownId
-  script.happens({ type: 'timer-fired', timer: 'list' })
+  script.happens({ type: 'timer-fired', timer: 'list 1' })
   const before = script.entries.length
   t.same(script.server(result(own, { tools: [weather] })), [])
   t.equal(script.entries.length, before)

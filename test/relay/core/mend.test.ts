@@ -89,7 +89,7 @@ t.test('nulls that no revision has are removed, with the other findings that the
     found: [['list/shape', '/result/nextCursor', 'removed /result/nextCursor']],
   })
   t.match(listed(
-    '{"name":"a","description":null,"inputSchema":{"type":"object","required":null,"properties":{"required":{"default":null,"title":null}}},"_meta":{"title":null}}'
+    '{"name":"a","description":null,"inputSchema":{"type":"object","required":null,"properties":{"required":{"default":null,"title":null}}},"_meta":{"title":null}}',
   ), {
     tools: '{"name":"a","inputSchema":{"type":"object","properties":{"required":{"default":null}}},"_meta":{"title":null}}',
     verdict: 'mend',

@@ -155,7 +155,7 @@ t.test('a shown name is mapped back although no list of tools is to be had', t =
   const shown = shownOf(script)
   script.server({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
   script.client(call(2, shown))
-  script.happens({ type: 'timer-fired', timer: 'list' })
+  script.happens({ type: 'timer-fired', timer: 'list 1' })
   t.match(script.raw.at(-1), { to: 'server', bytes: /"files.read\/all"/ })
   t.end()
 })

@@ -122,10 +122,10 @@ interface Owed {
 }
 
 const verdict = (subject: Subject): Checked =>
-  subject.kind === 'value' &&
-  typeof subject.schema === 'object' &&
-  subject.schema.type !== undefined &&
-  subject.schema.type !== typeof subject.value
+  subject.kind === 'value'
+  && typeof subject.schema === 'object'
+  && subject.schema.type !== undefined
+  && subject.schema.type !== typeof subject.value
     ? [{ kind: 'mismatch', path: subject.path, message: 'must not be' }]
     : []
 
@@ -222,8 +222,8 @@ class Play {
   /** Whether each request that was followed came to one end. */
   get followsToTheEnd(): boolean {
     return (
-      [...this.#followed.values()].every(times => times === 1) &&
-      this.#forwarded.every(trace => this.#followed.has(trace))
+      [...this.#followed.values()].every(times => times === 1)
+      && this.#forwarded.every(trace => this.#followed.has(trace))
     )
   }
 
@@ -265,10 +265,10 @@ class Play {
   ): void {
     for (const { kind, method, params } of messages) {
       if (
-        kind !== 'notification' ||
-        method !== 'notifications/cancelled' ||
-        params === undefined ||
-        !('requestId' in params)
+        kind !== 'notification'
+        || method !== 'notifications/cancelled'
+        || params === undefined
+        || !('requestId' in params)
       )
         continue
       this.#forgive(exchange, JSON.stringify(params.requestId))
@@ -355,12 +355,12 @@ for (const preset of ['observe', 'standard', 'strict'] as const) {
             const last = play.entries.at(-1)
             const tooMany = preset !== 'observe' && [...play.balance.values()].some(left => left < 0)
             return (
-              unanswered === 0 &&
-              play.owed.length === 0 &&
-              !tooMany &&
-              last?.event === 'session/end' &&
-              !play.relay.hasQueuedFrames &&
-              play.followsToTheEnd
+              unanswered === 0
+              && play.owed.length === 0
+              && !tooMany
+              && last?.event === 'session/end'
+              && !play.relay.hasQueuedFrames
+              && play.followsToTheEnd
             )
           },
         ),

@@ -50,14 +50,14 @@ t.test('a call of an unknown tool waits while all pages are listed, and the list
   script.client(initialize('2025-11-25'))
   script.server(result(0, { protocolVersion: '2025-11-25' }))
   t.match(script.client(call(1, 'weather')), [
-    ['start timer', 'list'],
+    ['start timer', 'list 1'],
     ['to server', { method: 'tools/list', params: {} }],
   ])
   t.match(script.server(result(script.ownId, { tools: [{ ...weather, name: 'other' }], nextCursor: 'p2' })), [
     ['to server', { method: 'tools/list', params: { cursor: 'p2' } }],
   ])
   t.match(script.server(result(script.ownId, { tools: [weather] })), [
-    ['stop timer', 'list'],
+    ['stop timer', 'list 1'],
     ['to server', { id: 1, method: 'tools/call' }],
   ])
   t.match(script.server(answer(1, {})), [['to client', { id: 1, result: { structuredContent: {} } }]])
@@ -71,7 +71,7 @@ t.test('a list that has a huge cursor, fails, or does not come in time lets the 
     'an error': (script: Script) =>
       script.server({ jsonrpc: '2.0', id: script.ownId, error: { code: -32601, message: 'no' } }),
     'no list': (script: Script) => script.server(result(script.ownId, {})),
-    'time over': (script: Script) => script.happens({ type: 'timer-fired', timer: 'list' } as never),
+    'time over': (script: Script) => script.happens({ type: 'timer-fired', timer: 'list 1' } as never),
   }
   for (const [name, end] of Object.entries(ends)) {
     const script = new Script()
@@ -90,7 +90,7 @@ t.test('after list_changed and after its time a list is asked for again; a list 
   const script = new Script().begin()
   script.server({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
   t.match(
-    script.client(call(1, 'weather')), [['start timer', 'list'], ['to server', { method: 'tools/list' }]],
+    script.client(call(1, 'weather')), [['start timer', 'list 1'], ['to server', { method: 'tools/list' }]],
   )
   const timed = (ttlMs: number) => {
     const other = new Script()
@@ -213,7 +213,7 @@ t.test('when the server is gone, waiting and later requests get an error', t => 
     ['to client', { id: 1, error: { code: -31001, message: /exited with code 1/ } }],
     ['to client', { id: 2, error: { code: -31001 } }],
     ['to client', { id: 3, error: { code: -31001 } }],
-    ['stop timer', 'list'],
+    ['stop timer', 'list 1'],
   ])
   t.match(
     script.client({ jsonrpc: '2.0', id: 4, method: 'ping' }),
@@ -282,7 +282,7 @@ t.test('a cancelled call that waits for the list never reaches the server', t =>
   t.strictSame(
     script.client({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }), [],
   )
-  t.strictSame(script.server(result(script.ownId, { tools: [weather] })), [['stop timer', 'list']])
+  t.strictSame(script.server(result(script.ownId, { tools: [weather] })), [['stop timer', 'list 1']])
   t.match(script.entries.find(({ event }) => event === 'tools/call'), { verdict: 'pass', tool: 'weather' })
   t.end()
 })
@@ -339,7 +339,7 @@ t.test('a request of the server passes only when the client declared the capabil
 t.test('answers to a list of the relay never reach the client, not even late and under observe', t => {
   const script = new Script({ actions: { 'wire/id': 'log' } })
   script.client(call(1, 'weather'))
-  script.happens({ type: 'timer-fired', timer: 'list' } as never)
+  script.happens({ type: 'timer-fired', timer: 'list 1' } as never)
   t.strictSame(script.server(result(script.ownId, { tools: [] })), [])
   t.end()
 })

@@ -257,7 +257,7 @@ t.test('a resumed response is judged by its tool only where both replicas have l
   first.client(initialize)
   first.server(agreed)
   first.hears('client', call(5, 'ghost'), posted)
-  first.happens({ type: 'timer-fired', timer: 'list' })
+  first.happens({ type: 'timer-fired', timer: 'list 1' })
   first.perform({ type: 'resumable', exchange: posted })
   const second = open(true)
   second.begin()

@@ -105,7 +105,7 @@ t.test('texts of all sizes in turns take no more than the largest of them, and f
 
 const frame =
   Buffer.from(
-    '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\\"a\\":1}"}],"structuredContent":{"a":1}}}'
+    '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\\"a\\":1}"}],"structuredContent":{"a":1}}}',
   )
 
 const fault = (): never => {

@@ -57,7 +57,10 @@ tap.test('many results that arrive at once are read once each, although they wai
   const checker = createSchemaChecker(schemaLimits)
   t.teardown(() => checker.close())
   const result = { content: [], structuredContent }
-  const limits = { messageBytes: 1 << 24, depth: 128, expected: () => checker.tableOf?.(schema) }
+  const limits = {
+    messageBytes: 1 << 24, depth: 128,
+    expected: (_: IdKey, length: number) => checker.tableOf?.(schema, length),
+  }
   const results = Array.from({ length: 12 }, (_, id) => ({ jsonrpc: '2.0', id, result }))
   let turns = 0
   let isOver = false
@@ -118,7 +121,8 @@ tap.test('a session tells the schema of a result before it is read, so that it i
   }, client, () => server)
   session.start()
   const limits = {
-    messageBytes: 1 << 24, depth: 128, expected: (key: IdKey) => server.expected?.(stdioExchange, key),
+    messageBytes: 1 << 24, depth: 128,
+    expected: (key: IdKey, length: number) => server.expected?.(stdioExchange, key, length),
   }
   /** Reports a message, and waits until the session has sent it on. */
   const pass = (from: End, to: End, message: object): Promise<void> => new Promise(resolve => {

@@ -71,7 +71,7 @@ t.test('by schemas that are made, in every dialect, a value is surely valid only
 })
 
 t.test('so it is by the official ones, and by those of real servers', {
-  skip: existsSync(suite) && existsSync(corpus) ? false : 'they are not here'
+  skip: existsSync(suite) && existsSync(corpus) ? false : 'they are not here',
 }, async t => {
   const random = new Random(2)
   const all = [

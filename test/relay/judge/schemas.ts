@@ -148,7 +148,7 @@ export const fitting = (schema: Json | undefined, root: Json, random: Random, de
     case 'object': {
       const declared = isObject(properties) ? Object.keys(properties) : []
       const asked = [
-        ...new Set([...declared, ...(isArray(required) ? required.filter(isString) : [])])
+        ...new Set([...declared, ...(isArray(required) ? required.filter(isString) : [])]),
       ].filter(key => (isArray(required) && required.includes(key)) || !random.once(3))
       const entries = asked.map((key): readonly [string, Json] => [
         key, fitting(isObject(properties) ? member(properties, key) : undefined, root, random, depth + 1),

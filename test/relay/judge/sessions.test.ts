@@ -70,7 +70,7 @@ t.test('every case of the rules ends alike, whether results are judged from thei
       await both.do(script => script.client({ jsonrpc: '2.0', id: 'list', method: 'tools/list' }))
       await both.do(script =>
         script.server(
-          `{"jsonrpc":"2.0","id":"list","result":{"tools":[${tools.map(({ sent }) => sent).join()}]}}`
+          `{"jsonrpc":"2.0","id":"list","result":{"tools":[${tools.map(({ sent }) => sent).join()}]}}`,
         ))
       for (const { send } of steps) {
         await both.do(script => script.client(send))
@@ -97,7 +97,7 @@ const idOf = (line: string): unknown => {
 }
 
 t.test('so does all that real servers said, whole and with something changed', {
-  skip: existsSync(corpus) ? false : 'the corpus is not here'
+  skip: existsSync(corpus) ? false : 'the corpus is not here',
 }, async t => {
   const random = new Random(4)
   let [answers, unread] = [0, 0]

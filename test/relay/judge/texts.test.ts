@@ -120,7 +120,7 @@ t.test('a text is read by a schema as it is read without, and surely valid only 
 })
 
 t.test('answers of real servers, whole and changed byte by byte, are read alike', {
-  skip: existsSync(corpus) ? false : 'the corpus is not here'
+  skip: existsSync(corpus) ? false : 'the corpus is not here',
 }, async t => {
   const random = new Random(7)
   const lines = readdirSync(corpus).flatMap(server => {
@@ -176,7 +176,7 @@ t.test('a text that is cut off anywhere is read alike, and one with something be
 t.test('nesting up to the limit is read alike, and beyond it', async t => {
   const nested = (depth: number) =>
     Buffer.from(
-      `{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":${'['.repeat(depth)}${']'.repeat(depth)}}}`
+      `{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":${'['.repeat(depth)}${']'.repeat(depth)}}}`,
     )
   t.strictSame([9, 10, 11, 12].map(depth => compare(nested(depth)).isFine), [true, true, false, false])
 })

@@ -127,7 +127,7 @@ export const value = (random: Random, depth = 0): string => {
 const spaced = (text: string, random: Random): string =>
   text.replace(/"(?:[^"\\]|\\.)*"|[[\]{},:]|\s+/g, token =>
     (token.trim() === '' ? space(
-      random
+      random,
     ) : `${token.startsWith('"') ? '' : space(random)}${token}${space(random)}`))
 
 /** A text beside structured content: that one, spaced or changed, or another. */

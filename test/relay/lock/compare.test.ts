@@ -21,7 +21,7 @@ const tool: JsonObject = {
     $defs: { description: { type: 'string', title: 'T' } },
   },
   outputSchema: { type: 'object', properties: { id: { type: 'string', title: 'Id' } } },
-  annotations: { title: 'Send', readOnlyHint: false, destructiveHint: false, idempotentHint: true, 'x': 1 },
+  annotations: { title: 'Send', readOnlyHint: false, destructiveHint: false, idempotentHint: true, x: 1 },
   icons: [{ src: 'https://a/b.png' }],
   execution: { taskSupport: 'optional' },
   _meta: { version: 1 },
@@ -252,7 +252,7 @@ const mutations = (
 ]
 
 t.test('of the definitions of real servers each is itself, and no change of one is missed', {
-  skip: existsSync(corpus) ? false : 'the corpus is not here'
+  skip: existsSync(corpus) ? false : 'the corpus is not here',
 }, t => {
   let tried = 0
   for (const server of readdirSync(corpus)) {

@@ -230,8 +230,8 @@ t.test('of 40 changes of each real server none is missed, and each is treated as
       }
       const isShown = ({ name: its }: Tool) => {
         const mutated = round.get(its)
-        return mutated === undefined ||
-          (mutated.kind !== 'removed' && standardActions[mutated.kind] === 'log')
+        return mutated === undefined
+          || (mutated.kind !== 'removed' && standardActions[mutated.kind] === 'log')
       }
       t.same(seen.tools, first.tools.filter(isShown), `${name}: the rest is shown as it was accepted`)
     }

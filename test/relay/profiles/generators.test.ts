@@ -6,7 +6,9 @@ import { fit } from '#relay/profiles/fit.js'
 import { shapesOf } from '#relay/profiles/shape.js'
 import { Meter } from '#relay/protocol/json.js'
 import { targetOf } from '#relay/protocol/json-schema.js'
-import { isArray, isObject, isString, unmetered, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import {
+  isArray, isObject, isString, unmetered, type Json, type JsonObject,
+} from '#relay/protocol/unmetered.js'
 import { checkAtOnce } from '../core/engine.js'
 import { result, Script } from '../core/script.js'
 import { absent, corpus, samples } from '../schema/ask.js'

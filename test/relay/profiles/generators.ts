@@ -23,7 +23,7 @@ const number = { type: 'number' }
 /** zod 4 writes 2020-12 by itself; by zod-to-json-schema, zod 3 writes draft-07. */
 const zod: readonly Construct[] = [
   made('z.string().email()', {
-    type: 'string', format: 'email', pattern: "^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$",
+    type: 'string', format: 'email', pattern: '^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_\'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$',
   }, 'a@example.com'),
   made('z.url()', { type: 'string', format: 'uri' }, 'https://example.com/'),
   made('z.int()', { type: 'integer', minimum: -9007199254740991, maximum: 9007199254740991 }, 1),

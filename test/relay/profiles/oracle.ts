@@ -32,8 +32,8 @@ const longestName = ({ longest, isPrefixed }: NameRules, server: string): number
   isPrefixed === true ? Math.max(16, longest - server.length - 1) : longest
 
 const fitsName = (name: string, rules: NameRules, server: string): boolean =>
-  name.length <= longestName(rules, server) &&
-  new RegExp(`^[${rules.first ?? rules.characters}][${rules.characters}]*$`).test(name)
+  name.length <= longestName(rules, server)
+  && new RegExp(`^[${rules.first ?? rules.characters}][${rules.characters}]*$`).test(name)
 
 const nameReason = (rules: NameRules, server: string): string =>
   `takes names of ${longestName(rules, server)} characters of ${rules.characters} at most` +
@@ -146,8 +146,8 @@ class Check {
     if (untypedUnions === true && type !== undefined && member(schema, 'anyOf') !== undefined)
       this.#refuse([...path, 'type'], 'takes no type beside anyOf')
     if (
-      requiredIsDeclared === true &&
-      [...names].some(name => isString(name) && member(declared, name) === undefined)
+      requiredIsDeclared === true
+      && [...names].some(name => isString(name) && member(declared, name) === undefined)
     )
       this.#refuse([...path, 'required'], 'takes only names that are in properties')
     if (needsItems === true && isTyped(type, 'array') && member(schema, 'items') === undefined)

@@ -20,8 +20,8 @@ const adapted = (definition: JsonObject, profile: Profile, meter = new Meter()):
 const toolOf = (inputSchema: Json) => ({ name: 'tool', inputSchema })
 
 const fits = (schema: Json, value: Json): boolean =>
-  isObject(schema) &&
-  checkAtOnce({ kind: 'value', schema, value, path: '' }).every(({ kind }) => kind === 'format')
+  isObject(schema)
+  && checkAtOnce({ kind: 'value', schema, value, path: '' }).every(({ kind }) => kind === 'format')
 
 const isUsable = (schema: Json): boolean => checkAtOnce({ kind: 'schema', schema, path: '' }).length === 0
 

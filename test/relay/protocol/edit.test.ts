@@ -308,7 +308,7 @@ const differences: readonly Difference[] = [
   ['what is deep', '{"a":{"b" :[1.0,{"c":null}]},"d":12345678901234567890}', before => ({
     ...before, a: { b: [1, { c: 2 }] },
   }),
-    '{"a":{"b" :[1.0,{"c":2}]},"d":12345678901234567890}'],
+  '{"a":{"b" :[1.0,{"c":2}]},"d":12345678901234567890}'],
   ['an element that comes', '{"a":[ {} ]}', ({ a }) => ({ a: [...(a as Json[]), 'b'] }), '{"a":[ {},"b" ]}'],
   [
     'elements that go', '{"a":[ 0.0, {"b":1e0}, 2 ]}', ({ a }) => ({ a: [(a as Json[])[1] ?? null] }),

@@ -37,9 +37,9 @@ export type Pick = (below: number) => number
 /** Picks from a list of numbers, over and over. */
 export const picks = fc.array(fc.nat(1000), { minLength: 1, maxLength: 40 }).map((numbers): (() => Pick) =>
   () => {
-  let at = 0
-  return below => (numbers[at++ % numbers.length] ?? 0) % below
-})
+    let at = 0
+    return below => (numbers[at++ % numbers.length] ?? 0) % below
+  })
 
 /** Writes a value with white space and escapes as they are picked. */
 export const write = (value: Model, pick: Pick): string => {

@@ -10,7 +10,7 @@ const limits = { messageBytes: 200_000, depth: 20 }
 /** Not ids by JSON's grammar, or without a value that all readers agree on. */
 const malformed = [
   '01', '00', '-00', '-01', '01.5', '-', '+1', '.5', '1.', '1.e1', '1e', '1e+', '0x10', '1_0', 'NaN',
-  'Infinity', '-Infinity', '1e400', '-1e400', 'a"', "'a'",
+  'Infinity', '-Infinity', '1e400', '-1e400', 'a"', '\'a\'',
   '"\\x"', '"\\u12"', '"a\nb"', '"a\tb"', 'null', 'true', '{}', '[]', '[1]', '', ' ', '٣', '１',
 ]
 const wellFormed = [

@@ -229,7 +229,7 @@ t.test('keys that differ from a protocol key only in case, at protocol positions
       ['/result/content/Text'],
     ],
     ['a member "action" in a prompt', inResult(
-      '"messages":[{"role":"user","action":0,"content":{"type":"text","text":"fine","Text":"evil"}}]'
+      '"messages":[{"role":"user","action":0,"content":{"type":"text","text":"fine","Text":"evil"}}]',
     ), ['/result/messages/0/content/Text']],
     [
       'a real action in a prompt',

@@ -153,7 +153,7 @@ t.test('no schema makes it throw', t => {
 
 for (const [draft, uri] of drafts.slice(1)) {
   t.test(`all verdicts of the official suite stay when ${draft} is rewritten`, {
-    skip: absent(suite)
+    skip: absent(suite),
   }, async t => {
     const ask = asker()
     const wrong: string[] = []
@@ -185,7 +185,7 @@ for (const [draft, uri] of drafts.slice(1)) {
 }
 
 t.test('every schema that real servers declared in an older dialect is rewritten, and what they sent is judged alike', {
-  skip: absent(corpus)
+  skip: absent(corpus),
 }, async t => {
   const ask = asker()
   let rewritten = 0

@@ -6,8 +6,8 @@ import { all, call, tool } from './ask.js'
 
 const problems: Checked = (['mismatch', 'format', 'unchecked', 'schema', 'external-ref', 'cost'] as const)
   .map(kind => ({
-  kind, path: `/params/arguments/${kind}`, message: kind,
-}))
+    kind, path: `/params/arguments/${kind}`, message: kind,
+  }))
 
 const declaring = (schema: JsonObject) => tool({ inputSchemas: [{ type: 'object', ...schema }] })
 

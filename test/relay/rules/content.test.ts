@@ -80,7 +80,7 @@ t.test('isBase64 agrees with a regular expression at any length', t => {
 
 const of = (...bytes: readonly (string | number)[]) =>
   Buffer.concat(
-    bytes.map(part => (typeof part === 'string' ? Buffer.from(part, 'latin1') : Buffer.from([part])))
+    bytes.map(part => (typeof part === 'string' ? Buffer.from(part, 'latin1') : Buffer.from([part]))),
   ).toString('base64')
 const png = of('\x89PNG\r\n\x1a\n', 0, 0)
 const jpeg = of('\xff\xd8\xff\xe0')

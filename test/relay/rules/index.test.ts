@@ -114,10 +114,10 @@ t.test('the number of findings about one value is limited', t => {
     endless({ type: 'resource', resource: { uri: 'javascript:1', blob: '!', mimeType: '!', text: '\u202e' } })
   const findings = [
     ...all.onTool(
-      listed({ name: 'x', inputSchema: { type: 'object', required: endless(1) }, icons: endless(1) })
+      listed({ name: 'x', inputSchema: { type: 'object', required: endless(1) }, icons: endless(1) }),
     ),
     ...all.onResult(
-      answer({ content: [...blocks, ...endless({ type: 'odd' }), ...endless(1)], structuredContent: 1 })
+      answer({ content: [...blocks, ...endless({ type: 'odd' }), ...endless(1)], structuredContent: 1 }),
     ),
   ]
   t.ok(findings.length < 20 * rules.length, `${findings.length} findings`)

@@ -116,9 +116,9 @@ const result = (block: JsonObject): JsonObject => ({
 /** What the contract has otherwise than the official schema. */
 const isOurs = (value: JsonObject, revision: Revision): boolean =>
   // An absent resultType means complete.
-  (revision === '2026-07-28' && 'content' in value && !('resultType' in value)) ||
+  (revision === '2026-07-28' && 'content' in value && !('resultType' in value))
   // Before there was structured content, clients read it all the same, and only as an object.
-  (revision < '2025-06-18' && 'structuredContent' in value && !isObject(value['structuredContent']))
+  || (revision < '2025-06-18' && 'structuredContent' in value && !isObject(value['structuredContent']))
 
 /** The values on which a rule and the official schema disagree. */
 const disagreements = (
@@ -157,7 +157,7 @@ for (const revision of revisions) {
   })
 
   t.test(`whatever the official CallToolResult of ${revision} refuses is found, and nothing else`, {
-    skip
+    skip,
   }, t => {
     const rulesOn = (value: JsonObject) => all.onResult(answer(value, { revision }))
       // Nulls that a later revision refuses are told, and stop nothing.

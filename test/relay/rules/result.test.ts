@@ -67,10 +67,10 @@ const shapes: readonly Case<InRevision>[] = [
   ['annotations of wrong types', [
     '2025-06-18', block({ ...link, annotations: { audience: 'user', priority: '1', lastModified: 1 } }),
   ],
-    at(
-      '/content/0/annotations/audience', '/content/0/annotations/priority',
-      '/content/0/annotations/lastModified',
-    )],
+  at(
+    '/content/0/annotations/audience', '/content/0/annotations/priority',
+    '/content/0/annotations/lastModified',
+  )],
   ['isError that is a word', ['2025-11-25', { content: [], isError: 'true' }], at('/isError')],
   [
     'structured content that is an array, where an object belongs',
@@ -85,7 +85,7 @@ const shapes: readonly Case<InRevision>[] = [
   ['a server that tells no version', [
     '2026-07-28', { content: [], _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'x' } } },
   ],
-    at('/_meta/io.modelcontextprotocol~1serverInfo/version')],
+  at('/_meta/io.modelcontextprotocol~1serverInfo/version')],
 ]
 
 t.test('result/shape: results that are no CallToolResult of the revision', t => {
@@ -174,7 +174,7 @@ t.test('result/*: results that differ from the tool\'s declaration', t => {
   for (const [title, subject, found] of verdicts) {
     const findings = judging.flatMap(rule =>
       (ruleNamed(rule).onResult?.({ ...subject, revision: '2026-07-28' }) ?? []).map(
-        problem => ({ rule, ...problem })
+        problem => ({ rule, ...problem }),
       ))
     t.same(findings.map(({ rule, path }) => `${rule} ${path}`), found, title)
   }
@@ -276,7 +276,7 @@ t.test('result/text: a text that is JSON and disagrees', t => {
     'nothing to disagree with',
   )
   t.same(paths(ruleNamed('result/text').onResult?.(
-    answer({ content: [{ type: 'image', text: '{"a":1}' }], structuredContent: {} })
+    answer({ content: [{ type: 'image', text: '{"a":1}' }], structuredContent: {} }),
   )), [], 'no text block')
   t.end()
 })

@@ -73,7 +73,7 @@ t.test('server/sampling, elicitation and roots: whether declared or not', t => {
     for (const method of [...Object.values(methods), 'ping']) {
       const expected = methods[rule] === method ? ['/method'] : []
       t.same(paths(
-        ruleNamed(rule).onServerRequest?.(asked(method, {}, { sampling: {}, elicitation: {}, roots: {} }))
+        ruleNamed(rule).onServerRequest?.(asked(method, {}, { sampling: {}, elicitation: {}, roots: {} })),
       ), expected)
     }
   }

@@ -10,7 +10,7 @@ const row = {
   type: 'object',
   properties: {
     id: { type: 'integer', minimum: 0 },
-    name: { type: 'string', minLength: 1, pattern: "^[A-Za-z][A-Za-z .'-]{0,63}$" },
+    name: { type: 'string', minLength: 1, pattern: '^[A-Za-z][A-Za-z .\'-]{0,63}$' },
     role: { enum: ['admin', 'guest'] }, email: { type: 'string', format: 'email' },
     createdAt: { type: 'string', format: 'date-time' },
   },
@@ -152,7 +152,7 @@ t.test('other sessions\' checks on the thread change no verdict', async t => {
   const answer = checker.check(long)
   await new Promise(resolve => setTimeout(resolve, 5))
   // The main thread is busy for longer than the validation may take, whoever gets the processor.
-  for (const from = performance.now(); performance.now() - from < 400; );
+  for (const from = performance.now(); performance.now() - from < 400;);
   t.strictSame(await answer, [])
   await checker.close()
 })

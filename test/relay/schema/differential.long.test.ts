@@ -24,11 +24,11 @@ const fits = async (ask: ReturnType<typeof asker>, schema: JsonObject, value: Js
 
 const distinct =
   (): readonly Sample[] => [
-    ...new Map(samples().map(sample => [JSON.stringify(sample.schema), sample])).values()
+    ...new Map(samples().map(sample => [JSON.stringify(sample.schema), sample])).values(),
   ]
 
 t.test('under every schema of the corpus, real and generated values get the verdict that ajv gives', {
-  skip: absent(corpus)
+  skip: absent(corpus),
 }, async t => {
   const ask = asker()
   let [real, generated, valid] = [0, 0, 0]
@@ -53,7 +53,7 @@ t.test('under every schema of the corpus, real and generated values get the verd
 })
 
 t.test('a third engine agrees on the responses of real servers, and on a sample of the rest', {
-  skip: absent(corpus)
+  skip: absent(corpus),
 }, async t => {
   const ask = asker()
   let compared = 0
@@ -117,9 +117,9 @@ const smallValue = fc.letrec<{ value: Json }>(tie => ({
   value: fc.oneof({
     depthSize: 'small', withCrossShrink: true,
   }, fc.constantFrom<Json>(null, true, 0, 1, 2, 1.5, '', 'a', 'b', 'bb', 'ab'),
-    fc.array(tie('value'), { maxLength: 3 }), fc.dictionary(
-      fc.constantFrom('a', 'b', 'ab', 'c'), tie('value'), { maxKeys: 3, noNullPrototype: true },
-    )),
+  fc.array(tie('value'), { maxLength: 3 }), fc.dictionary(
+    fc.constantFrom('a', 'b', 'ab', 'c'), tie('value'), { maxKeys: 3, noNullPrototype: true },
+  )),
 })).value
 
 /**
@@ -140,7 +140,7 @@ const byAjv = (schema: JsonObject, values: readonly Json[]): readonly boolean[] 
 const schemas = Number(process.env['SCHEMAS'] ?? 1500)
 
 t.test('under generated schemas, two other engines give the same verdicts', {
-  timeout: 3_600_000
+  timeout: 3_600_000,
 }, async t => {
   const ask = asker()
   let [count, values, valid, judgedByAjv] = [0, 0, 0, 0]

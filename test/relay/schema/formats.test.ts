@@ -69,8 +69,8 @@ t.test('the pattern of a format matches texts of that format alone', async t => 
     t.ok(valid.some(text => pattern.test(text)), `${name}: some of them`)
     const changed =
       fc.record({ text: fc.constantFrom(...valid, ...invalid), at: fc.nat(), cut: fc.nat(2), piece })
-      .map(({ text, at, cut, piece }) =>
-        text.slice(0, at % (text.length + 1)) + piece + text.slice((at % (text.length + 1)) + cut))
+        .map(({ text, at, cut, piece }) =>
+          text.slice(0, at % (text.length + 1)) + piece + text.slice((at % (text.length + 1)) + cut))
     fc.assert(
       fc.property(fc.oneof(
         changed, fc.array(piece, { maxLength: 12 }).map(pieces => pieces.join('')),

@@ -15,7 +15,7 @@ const engineOf = (source: string): string => {
 
 const engines: readonly (readonly [string, readonly string[]])[] = [
   ['automaton', [
-    "^[A-Za-z][A-Za-z .'-]{0,63}$", '^[\\w-.]+@[\\w-.]+$', '^\\p{L}+$', '[^\\p{Lu}\\d]', '^(a+)+$', '(a*)*b',
+    '^[A-Za-z][A-Za-z .\'-]{0,63}$', '^[\\w-.]+@[\\w-.]+$', '^\\p{L}+$', '[^\\p{Lu}\\d]', '^(a+)+$', '(a*)*b',
     '.*foo', '\\s+$', '(?<n>a+)', '\\ud83d', '', '^', '(?:a{0,30}){0,30}$',
     '^((a{0,9}){0,9}){0,9}$', 'a{1001}b*c*b', `^${'(a|b)*'.repeat(500)}`, '^(?=a)a+$', '(?<!a)b', '^(?!x)',
     '\\bfoo\\b',

@@ -20,7 +20,7 @@ t.test('equal values, and only they, are equal, and are not distinct', t => {
     if (Array.isArray(value)) return value.map((item: Json) => shuffled(item))
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(
-      Object.entries(value).reverse().map(([key, child]) => [key, shuffled(child ?? null)])
+      Object.entries(value).reverse().map(([key, child]) => [key, shuffled(child ?? null)]),
     )
   }
   fc.assert(fc.property(anyJson, value => equal(value, shuffled(value))))
@@ -122,7 +122,7 @@ const costs = (work: (budget: Budget) => unknown): { readonly steps: number; rea
 t.test('reporting the problems of a schema costs steps, and only for reported problems', t => {
   const wrong = (count: number, depth: number): Json => {
     let schema: Json = {
-      $defs: Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, { $ref: '#/x' }]))
+      $defs: Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, { $ref: '#/x' }])),
     }
     for (let level = 0; level < depth; level++) {
       schema = { $defs: { [`${'k\u200b'.repeat(1500)}${level}`]: schema } }

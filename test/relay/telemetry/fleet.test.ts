@@ -21,6 +21,8 @@ const exposed = (): ReadonlyMap<string, ReadonlySet<string>> => {
   metrics.moved('s', 'client', 1)
   metrics.refused(401)
   metrics.auditFailed()
+  metrics.reloaded('ok')
+  metrics.serverHealth('s', 'exit')
   metrics.undelivered('x', 1)
   metrics.ready(new Map([['s', true]]))
   for (const role of ['server', 'client'] as const) {
@@ -118,7 +120,7 @@ t.test('the files that the compose file mounts exist, and the collector listens 
 const hasPromtool = spawnSync('promtool', ['--version']).error === undefined
 
 t.test('promtool finds nothing wrong, and the alerts fire when they should', {
-  skip: !hasPromtool && 'promtool is not here (Debian: prometheus)'
+  skip: !hasPromtool && 'promtool is not here (Debian: prometheus)',
 }, t => {
   const runs = [
     ['check', 'rules', 'rules.yaml'], ['check', 'config', '--syntax-only', 'prometheus.yaml'],
@@ -132,7 +134,7 @@ t.test('promtool finds nothing wrong, and the alerts fire when they should', {
 })
 
 t.test('promtool finds nothing wrong with the metrics', {
-  skip: !hasPromtool && 'promtool is not here (Debian: prometheus)'
+  skip: !hasPromtool && 'promtool is not here (Debian: prometheus)',
 }, t => {
   const { stdout, stderr } = spawnSync(
     'promtool', ['check', 'metrics'], { input: countingMetrics().registry.text(), encoding: 'utf8' },
@@ -184,7 +186,7 @@ t.test('ordinary servers of npm give no alert that something was blocked', async
   if (!hasPromtool) return
   const series = counted.map(([, name = '', labels = '', value = '']) =>
     ({ series: `${name}{${labels},instance="r"}`, values: `0 0 ${value} ${value} ${value}` }))
-  const alerts = ['McpCallsBlocked', 'McpDefinitionsBlocked', 'McpDefinitionsDrift']
+  const alerts = ['McpCallsBlocked', 'McpDangerousFinding', 'McpDefinitionsDrift']
   writeFileSync(join(scratch, 'rules.test.yaml'), JSON.stringify({
     rule_files: [join(folder, 'rules.yaml')], evaluation_interval: '1m',
     tests: [{ interval: '1m', input_series: series, alert_rule_test: alerts.map(alertname =>

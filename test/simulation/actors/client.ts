@@ -71,8 +71,8 @@ export class ClientActor implements Actor {
     if (end?.hasLeft === true || end?.status === 401) return true
     // What is written after it left counts as sent, until the program sees that the connection is broken.
     return this.#left.some(({ asked, http: { near, headers } }) =>
-      asked?.marker === begun &&
-        (headers.has('mcp-session-id') || near.hadUnread || near.peer?.isWrittenInVain === true))
+      asked?.marker === begun
+        && (headers.has('mcp-session-id') || near.hadUnread || near.peer?.isWrittenInVain === true))
   }
 
   actions(): readonly Action[] {

@@ -75,10 +75,10 @@ export class RelayProcesses implements Actor {
         owner.isStalled
           ? { label: `${name} goes on`, weight: 0.2, act: () => void (owner.isStalled = false) }
           : { label: `${name} stalls`, weight: 0.15, act: () => {
-            owner.isStalled = true
-            this.hasFailed = true
-            for (const asked of this.#world.book.asked.values()) if (!asked.isAnswered) asked.isLoose = true
-          } },
+              owner.isStalled = true
+              this.hasFailed = true
+              for (const asked of this.#world.book.asked.values()) if (!asked.isAnswered) asked.isLoose = true
+            } },
         { label: `${name} dies`, weight: 0.05, act: () => this.#over(relay, null, 'SIGKILL') },
       ]
     })

@@ -83,9 +83,9 @@ export class SlowStore implements Engine, Actor {
     if (this.#waiting.length > 0) actions.push({ label: 'the state answers', weight: 2, act: () => this.#next() })
     if (this.#isShaky) actions.push(this.#isDown
       ? { label: 'the state is back', weight: 0.5, act: () => {
-        this.#isDown = false
-        this.generation += 1
-      } }
+          this.#isDown = false
+          this.generation += 1
+        } }
       : { label: 'the state is lost', weight: 0.1, act: () => this.#lose() })
     return actions
   }

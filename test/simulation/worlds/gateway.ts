@@ -77,8 +77,8 @@ export class Gateway extends World {
     }
     this.book.isStrict = this.settings.policy === 'standard'
     // Shared state may be lost, and a session in front of an HTTP server is forgotten when nobody uses it.
-    this.book.isForgetful = () => this.relays.hasFailed || this.settings.hasState ||
-      (this.settings.servers.get('a') === 'http' && this.clock.time >= this.settings.idleMs * 0.9)
+    this.book.isForgetful = () => this.relays.hasFailed || this.settings.hasState
+      || (this.settings.servers.get('a') === 'http' && this.clock.time >= this.settings.idleMs * 0.9)
     this.processes = new Processes(this, this.book, () => this.manners)
     this.relays = new RelayProcesses(this)
     this.store = new SlowStore(this)
@@ -96,8 +96,8 @@ export class Gateway extends World {
   /** Whether the memory of its sessions is weighed at the end. */
   get #isWeighed(): boolean {
     // What a process held that is dead is held here.
-    return this.manners.isLong && this.manners.eventIds && this.settings.servers.get('a') === 'http' &&
-      !this.relays.hasFailed
+    return this.manners.isLong && this.manners.eventIds && this.settings.servers.get('a') === 'http'
+      && !this.relays.hasFailed
   }
 
   async open(): Promise<void> {
@@ -125,9 +125,9 @@ export class Gateway extends World {
     const served = this.hasRelays
       ? await openRelays(parts as never, this.#lifetime)
       : await openGateway(parts as never, this.#lifetime).then(gateway => ({
-        backend: gateway.endpoints, refused: gateway.refused, configuration: () => gateway.configuration,
-        prepare: (changed: Setup) => gateway.prepare(changed),
-      }))
+          backend: gateway.endpoints, refused: gateway.refused, configuration: () => gateway.configuration,
+          prepare: (changed: Setup) => gateway.prepare(changed),
+        }))
     const settings = frontSettingsFor(log)
     const front = openFront({
       backend: served.backend, refused: served.refused, log, logLevel: 'silent', settings: await settings(setup),
@@ -201,8 +201,8 @@ export class Gateway extends World {
   }
 
   sessionsLast(client: ClientActor): boolean {
-    return this.operator?.hasChangedServers !== true && !this.relays.hasFailed &&
-      !this.manners.dies && !client.kind.isModern
+    return this.operator?.hasChangedServers !== true && !this.relays.hasFailed
+      && !this.manners.dies && !client.kind.isModern
   }
 
   /** No client is cut off on purpose. */

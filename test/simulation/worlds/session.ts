@@ -23,7 +23,7 @@ class LateChecker implements SchemaChecker {
   check(subject: Subject): Checked | Promise<Checked> {
     const checked = engine.check(subject)
     if (!this.isLate || this.world.setting.is(0.5)) return checked
-    return new Promise(resolve => 
+    return new Promise(resolve =>
       this.world.soon('the schema engine answers', this.world.main, () => resolve(checked), true))
   }
 

@@ -51,24 +51,24 @@ interface UnknownServer {
 /** The servers of a file, in its order. @param client undefined for a file that was named by its path */
 export const entriesOf =
   (document: Document, client: Client | undefined, recognizer: Recognizer): readonly ServerEntry[] =>
-  placesOf(document, client).flatMap(({ path, scope }) => {
-    const table = memberAt(document.root, path)
-    if (table === undefined || !isTable(table)) return []
-    return table.value.members.map(member => {
-      const own = [...path, member.key]
-      const repeated = repeatedOn(document.root, own)
-      return {
-        name: member.key,
-        scope,
-        path: own,
-        member,
-        disabled: isDisabled(member),
-        server: repeated === undefined
-          ? serverOf(member, recognizer)
-          : unknown(`the file has the key ${repeated} twice, and readers differ in which one counts`),
-      }
+    placesOf(document, client).flatMap(({ path, scope }) => {
+      const table = memberAt(document.root, path)
+      if (table === undefined || !isTable(table)) return []
+      return table.value.members.map(member => {
+        const own = [...path, member.key]
+        const repeated = repeatedOn(document.root, own)
+        return {
+          name: member.key,
+          scope,
+          path: own,
+          member,
+          disabled: isDisabled(member),
+          server: repeated === undefined
+            ? serverOf(member, recognizer)
+            : unknown(`the file has the key ${repeated} twice, and readers differ in which one counts`),
+        }
+      })
     })
-  })
 
 interface Place {
   readonly path: readonly string[]

@@ -36,7 +36,7 @@ export const findFile = async (
   const [only] = there
   if (only === undefined) {
     return {
-      problem: `${client.title} has no configuration file here (looked for ${list(client.files(machine))})`
+      problem: `${client.title} has no configuration file here (looked for ${list(client.files(machine))})`,
     }
   }
   // An installed package of the client reads only the file in the package's folder, even before that file

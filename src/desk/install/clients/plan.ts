@@ -37,7 +37,7 @@ export const planInstall = (source: Source, wanted: Wrapped): Plan =>
     // All users of a machine can read the command lines of its processes.
     if (server.kind === 'remote' && holdsSecret(server.url.value.text)) {
       return left(
-        'its URL seems to hold a secret, which a command line would show to everybody on this machine'
+        'its URL seems to hold a secret, which a command line would show to everybody on this machine',
       )
     }
     const policy = wanted.policy ?? usualPolicy

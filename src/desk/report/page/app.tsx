@@ -4,14 +4,12 @@ import type { GroupSummary, Reading, Spread, Summary } from '../summary.js'
 import { clockOf, count, dayOf, duration, whole } from '../units.js'
 import { Copied } from './card.js'
 import { Distribution } from './distribution.js'
-import {
-  type Change, countsIn, type Filter, type Range, rangeOf, rowsIn, timesOf, useFilter,
-} from './filter.js'
+import { countsIn, type Range, rowsIn, timesOf } from '../range.js'
+import { type Change, type Filter, rangeOf, useFilter } from './filter.js'
 import { HeldBack } from './held.js'
 import { Needs } from './needs.js'
-import { Health, Withheld } from './reason.js'
 import { OverTime } from './over-time.js'
-import { Changed, Logs, Offers, Rules, Servers, Sessions, Tools } from './tables.js'
+import { Logs, Offers, Rules, Servers, Sessions, Tools } from './tables.js'
 
 export type Connection = 'connecting' | 'live' | 'lost'
 
@@ -51,9 +49,6 @@ export const App = ({ summary, connection, reading }: AppProps) => {
         <main>
           {isLive && <p class="unseen" role="status">{newsOf(summary)}</p>}
           <Needs summary={summary} server={server} range={range} />
-          <Health {...{ summary, server, range }} />
-          <Withheld {...{ summary, server, range }} />
-          <Changed {...{ summary, server, range }} />
           <Tiles {...{ group, summary, range, filter, change }} />
           {held > 0 && <HeldBack {...{ summary, range, change }} filter={{ ...filter, server }} />}
           <div class={held > 0 ? 'pair' : ''}>
@@ -77,7 +72,7 @@ export const App = ({ summary, connection, reading }: AppProps) => {
             <Rules rules={group.rules} verdicts={verdicts} />
             <Distribution group={group} />
           </div>
-          <Offers rows={of(offers.rows.filter(row => !row.isMissing))} left={offers.left} />
+          <Offers rows={of(offers.rows)} left={offers.left} />
           <Sessions rows={of(sessions.rows)} left={sessions.left} />
           {logs !== undefined && <Logs logs={logs} />}
         </main>
@@ -290,7 +285,7 @@ const Tile = ({ name, value, note, colour, isQuiet = false, isPressed, press }: 
 
 const titles = new Map([
   ['pass', 'Passed'], ['log', 'Passed, with findings'], ['mend', 'Mended'],
-  ['demote', 'Turned into errors'], ['block', 'Blocked'],
+  ['demote', 'Turned into errors'], ['block', 'Blocked'], ['lost', 'Lost with the server'],
 ])
 
 interface TilesProps extends Pick<HeaderProps, 'summary' | 'filter' | 'change' | 'range'> {
@@ -303,7 +298,7 @@ const Tiles = ({ group, summary, range, filter, change }: TilesProps) => {
   const sessions = range.isAll ? `in ${count(group.sessions, 'session')}${errors}` : ' '
   const tiles = summary.verdicts.map((verdict, index) => ({ verdict, number: calls[index] ?? 0 }))
     // Calls are mended only when the operator asks for it.
-    .filter(({ verdict, number }) => verdict !== 'mend' || number > 0)
+    .filter(({ verdict, number }) => (verdict !== 'mend' && verdict !== 'lost') || number > 0)
   const filtering = (verdict: string, number: number) => {
     const isPressed = filter.verdict === verdict
     return (verdict === 'demote' || verdict === 'block') && (number > 0 || isPressed)

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
-import type { RuleWords } from '../summary.js'
 import { clockOf, dayOf } from '../units.js'
 
 interface CardProps {
@@ -36,8 +35,8 @@ export const When = ({ time, seconds = false }: { readonly time: number; readonl
   )
 }
 
-/** A command that can be copied. */
-export const Copied = ({ text }: { readonly text: string }) => {
+/** A text that can be copied: a command, or a longer one in lines. */
+export const Copied = ({ text, label = text }: { readonly text: string; readonly label?: string }) => {
   const code = useRef<HTMLElement>(null)
   const [said, say] = useState('')
   const copy = () => {
@@ -49,38 +48,39 @@ export const Copied = ({ text }: { readonly text: string }) => {
     if (isSecureContext) navigator.clipboard.writeText(text).then(() => say('copied'), select)
     else select()
   }
+  const isBlock = text.includes('\n')
   return (
     <span class="copied">
-      <code ref={code}>{text}</code>
-      {' '}<button type="button" onClick={copy} aria-label={`Copy ${text}`}>Copy</button>
+      {isBlock ? <pre><code ref={code}><bdi>{text}</bdi></code></pre> : <code ref={code}>{text}</code>}
+      {' '}<button type="button" onClick={copy} aria-label={`Copy ${label}`}>Copy</button>
       {' '}<span role="status">{said}</span>
     </span>
   )
 }
 
-/** A step that the reader can take. Commands are between backquotes; in them, SERVER is the server's name. */
-export const Step = ({ text, server }: { readonly text: string; readonly server: string }) => {
-  const named = /^\w[\w.@-]{0,127}$/.test(server) ? text.replace('SERVER', server) : text
+interface Subject {
+  readonly server: string
+  readonly tool?: string | undefined
+}
+
+/** A step that the reader can take. In its commands, between backquotes, SERVER and TOOL are replaced. */
+const Step = ({ text, server, tool = '' }: Subject & { readonly text: string }) => {
+  // A name that a shell could misread is left to the reader.
+  const named = [['SERVER', server], ['TOOL', tool]].reduce((all, [word = '', name = '']) =>
+    (/^\w[\w.@-]{0,127}$/.test(name) ? all.replace(word, name) : all), text)
   return (
     <>{named.split('`').map((part, index) =>
       (index % 2 === 0 ? part : <Copied key={index} text={part} />))}</>
   )
 }
 
-/** What to do about the findings of a rule. */
-export const Steps = ({ rule, server }: {
-  readonly rule: RuleWords | undefined
-  readonly server: string
-}) => {
-  if (rule === undefined || rule.next.length === 0) return null
+/** What the reader can do. */
+export const Steps = ({ next, ...subject }: Subject & { readonly next: readonly string[] }) => {
+  if (next.length === 0) return null
   return (
     <>
       <h3>What you can do</h3>
-      <ul class="steps">
-        {rule.next.map(step => (
-          <li key={step}><Step text={step} server={server} /></li>
-        ))}
-      </ul>
+      <ul class="steps">{next.map(step => <li key={step}><Step text={step} {...subject} /></li>)}</ul>
     </>
   )
 }

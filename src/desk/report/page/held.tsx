@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
-import type { Summary } from '../summary.js'
+import type { HeldGroup, Summary } from '../summary.js'
 import { count, whole } from '../units.js'
 import { Card, Copied, Steps } from './card.js'
-import { type Change, countsIn, type Filter, type Range } from './filter.js'
-import { type HeldInRange, heldIn, meaningOf } from './needs.js'
+import { countsIn, inRange, type Range } from '../range.js'
+import type { Change, Filter } from './filter.js'
 import { Facts, Reason } from './reason.js'
 
 interface HeldBackProps {
@@ -21,7 +21,8 @@ export const HeldBack = ({ summary, filter, change, range }: HeldBackProps) => {
   const group = summary.servers.find(one => one.server === server) ?? summary.all
   const { held } = countsIn(group, range, summary)
   // Calls that got no result at all come first.
-  const rows = heldIn(summary, server, range).toSorted((a, b) => a.verdict.localeCompare(b.verdict))
+  const rows = inRange(summary.held.rows, server, range)
+    .toSorted((a, b) => a.verdict.localeCompare(b.verdict))
   const found = rows.filter(row =>
     (verdict === '' || row.verdict === verdict) && words.every(word => textOf(row, summary).includes(word)))
   const kinds = summary.verdicts.filter(one => one === verdict || rows.some(row => row.verdict === one))
@@ -74,9 +75,16 @@ export const HeldBack = ({ summary, filter, change, range }: HeldBackProps) => {
   )
 }
 
-const textOf = (row: HeldInRange, { rules }: Summary): string =>
-  [row.server, row.subject, row.rule, row.path, meaningOf(row, rules), ...row.clients, ...row.newest.findings,
-    ...row.newest.facts.map(([, value]) => value)].join(' ').toLowerCase()
+/** A group that is shown, with its count in the range of time. */
+type HeldInRange = HeldGroup & { readonly times: number }
+
+/** What happened, in plain words. */
+const meaningOf = ({ rule, newest }: HeldGroup, { rules }: Summary): string =>
+  rules[rule]?.means ?? newest.reason
+
+const textOf = (row: HeldInRange, summary: Summary): string =>
+  [row.server, row.subject, row.rule, row.path, meaningOf(row, summary), ...row.clients,
+    ...row.newest.findings, ...row.newest.facts.map(([, value]) => value)].join(' ').toLowerCase()
 
 const Group = ({ row, summary, range }: {
   readonly row: HeldInRange
@@ -86,14 +94,14 @@ const Group = ({ row, summary, range }: {
   const { server, subject, verdict, rule, path, clients, newest } = row
   return (
     <Reason
-      {...{ row, range, subject, server, verdict }} kind={verdict} means={meaningOf(row, summary.rules)}
-      words={`${rule}${path === '' ? '' : ` at ${path}`}: ${newest.reason}`}
+      {...{ row, range, subject, server, verdict }} kind={verdict} means={meaningOf(row, summary)}
+      words={rule === '' ? '' : `${rule}${path === '' ? '' : ` at ${path}`}: ${newest.reason}`}
     >
       <Facts row={row}>
-        {clients.length > 0 &&
-          <>; {clients.length === 1 ? 'client' : 'clients'} <bdi>{clients.join(', ')}</bdi></>}
+        {clients.length > 0
+          && <>; {clients.length === 1 ? 'client' : 'clients'} <bdi>{clients.join(', ')}</bdi></>}
       </Facts>
-      <Steps rule={summary.rules[rule]} server={server} />
+      <Steps next={summary.rules[rule]?.next ?? []} server={server} tool={subject} />
       <h3>The newest</h3>
       <ul class="findings">
         {newest.findings.map((finding, index) => <li key={index}><bdi>{finding}</bdi></li>)}

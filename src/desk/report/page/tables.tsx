@@ -4,7 +4,8 @@ import type {
 } from '../summary.js'
 import { count, duration, size, sumOf, whole } from '../units.js'
 import { Card, type Column, dash, Sortable, When } from './card.js'
-import { type Change, countsIn, inRange, type Range } from './filter.js'
+import { countsIn, type Range } from '../range.js'
+import type { Change } from './filter.js'
 
 /** How many calls were blocked or demoted. */
 const heldOf = (counts: Counts, verdicts: readonly string[]): number =>
@@ -149,51 +150,46 @@ interface ListProps<Row> {
   readonly left: number
 }
 
-const isChange = ({ rule }: OfferRow): boolean => rule === 'tool/drift'
+/** Findings of one rule about what a server offers. */
+interface OfferGroup extends Pick<OfferRow, 'server' | 'rule' | 'message' | 'path' | 'danger' | 'last'> {
+  readonly names: readonly string[]
+}
 
-const ofOffer: readonly Column<OfferRow>[] = [
+const ofOffer: readonly Column<OfferGroup>[] = [
   { name: 'Server', by: ({ server }) => server, cell: ({ server }) => named(server) },
+  { name: 'Rule', by: ({ rule }) => rule, cell: ({ rule }) => named(rule) },
   {
-    name: 'Finding', kind: 'long', by: ({ rule }) => rule,
-    cell: ({ name, rule, path, message }) =>
-      <><b><bdi>{name}</bdi></b> {rule}: <bdi>{message}</bdi> <small><bdi>{path}</bdi></small></>,
+    name: 'Of', kind: 'long', by: ({ names }) => names.join(),
+    cell: ({ names, message, path, danger }) => (
+      <>
+        <b><bdi>{names.slice(0, 3).join(', ')}{names.length > 3 && `, and ${names.length - 3} more`}</bdi></b>
+        {' '}<bdi>{message}</bdi> <small><bdi>{path}</bdi></small>
+        {danger === 'nothing' && <small> (nothing to do)</small>}
+      </>
+    ),
   },
-  numbers('Times', ({ count }) => count, whole),
+  numbers('Tools', ({ names }) => names.length, whole),
   numbers('Last', ({ last }) => last, last => <When time={last} />),
 ]
 
-const keyOfOffer = ({ server, name, rule, path, message }: OfferRow) =>
-  [server, name, rule, path, message].join(' ')
-
-interface ChangedProps {
-  readonly summary: Summary
-  readonly server: string | undefined
-  readonly range: Range
-}
-
-/** Definitions that servers have changed, and that clients still get. */
-export const Changed = ({ summary, server, range }: ChangedProps) => {
-  const own = summary.offers.rows.filter(row => isChange(row) && !row.isMissing)
-  const changed = inRange(own, server, range).map(row => ({ ...row, count: row.times }))
-  if (changed.length === 0) return null
-  return (
-    <Card title="Changed definitions" note="Other than accepted, or first listed in the session">
-      <Sortable caption="Changed definitions" columns={ofOffer} rows={changed} keyOf={keyOfOffer} few={5} />
-    </Card>
-  )
-}
-
-/** Other findings about what servers offer. */
+/** What was found about the lists of servers: a row for each server and rule. */
 export const Offers = ({ rows, left }: ListProps<OfferRow>) => {
-  const found = rows.filter(row => !isChange(row))
-  if (found.length === 0) return null
+  const groups = new Map<string, OfferGroup>()
+  for (const row of rows.filter(({ isMissing }) => !isMissing)) {
+    const key = `${row.server} ${row.rule}`
+    const before = groups.get(key)
+    groups.set(key, {
+      ...(before ?? row), names: [...before?.names ?? [], ...(row.name === '' ? [] : [row.name])],
+      last: Math.max(before?.last ?? 0, row.last),
+    })
+  }
+  if (groups.size === 0) return null
   const note = left > 0 ? `${count(left, 'older finding')} left out.` : undefined
   return (
-    <Card
-      title="What servers offer" note="Findings about tools, prompts and instructions, as they were listed"
-    >
+    <Card title="What servers offer" note="Findings about tools that clients get, as they were listed last">
       <Sortable
-        caption="What servers offer" columns={ofOffer} rows={found} keyOf={keyOfOffer} few={8} left={note}
+        caption="What servers offer" columns={ofOffer} rows={[...groups.values()]} few={8} left={note}
+        keyOf={({ server, rule }) => `${server} ${rule}`}
       />
     </Card>
   )

@@ -1,11 +1,14 @@
-import { type Verdict, verdicts } from '#relay/core/findings.js'
+import { verdicts } from '#relay/core/findings.js'
 import { isFrom, type LogRecord } from '#relay/audit/read/record.js'
+import { errorCode } from '#relay/protocol/json-rpc.js'
 import { shown, shownName } from '../sentence.js'
 import type { GroupSummary, Periods, Quantiles, Rows, RuleRow, ToolRow } from '../summary.js'
 import { sumOf } from '../units.js'
-import { Histogram } from './histogram.js'
-import { addAll, countVerdict, Series, verdictTally } from './series.js'
-import { nameOf, partsOf, Table } from './table.js'
+import {
+  addAt, type Counted, earliest, latest, nameOf, newest, partsOf, sum, TableOf, tally, times, together,
+} from './counters.js'
+import { type Histogram, histogram, observe, spreadOf } from './histogram.js'
+import { addTo, series, summaryOf } from './series.js'
 
 const maxTools = 400
 const maxRules = 200
@@ -13,101 +16,113 @@ const maxRuleName = 60
 /** Rows that the page shows. */
 const shownTools = 200
 
+/** How calls end: by verdict, or without an answer. */
+export const outcomes = [...verdicts, 'lost'] as const
+
+/** True where the server gave no answer, and the error is the relay's. */
+export const isLost = ({ error }: LogRecord): boolean => error === errorCode.gone || error === errorCode.late
+
+const tool = together({
+  calls: tally(outcomes.length), findings: sum, errors: sum,
+  relay: histogram, upstream: histogram, response: histogram,
+  /** When it gave its first and last good result. */
+  firstGood: earliest, lastGood: newest<{ readonly time: number; readonly session: string }>(),
+  /** When a result passed although it breaks a rule, by the rule. */
+  passed: times,
+})
+const tools = new TableOf(maxTools, tool, ({ calls }) => sumOf(calls))
+
+const rule = together({ findings: sum, records: tally(outcomes.length), last: latest })
+const rules = new TableOf(maxRules, rule, ({ findings }) => findings)
+
 /** The counts of one server, or of several together. */
-export class Group {
-  readonly #calls = verdictTally()
-  #messages = 0
-  #errors = 0
-  #findings = 0
-  #sessions = 0
-  /** Calls by verdict, then other messages that were held back. */
-  readonly #series = new Series(verdicts.length + 1)
-  readonly #relay = new Histogram()
-  readonly #upstream = new Histogram()
-  readonly #request = new Histogram()
-  readonly #response = new Histogram()
-  readonly #tools = new Table(maxTools, () => new Tool())
-  readonly #rules = new Table(maxRules, () => new Rule())
+export const group = together({
+  calls: tally(outcomes.length), messages: sum, errors: sum, findings: sum, sessions: sum,
+  /** Calls by outcome, then other messages that were held back. */
+  series, relay: histogram, upstream: histogram, request: histogram, response: histogram, tools, rules,
+})
+export type Group = Counted<typeof group>
 
-  get weight(): number {
-    return sumOf(this.#calls) + this.#messages
+export const weightOf = ({ calls, messages }: Group): number => sumOf(calls) + messages
+
+export const takeIn = (into: Group, record: LogRecord, isHeld: boolean): void => {
+  const { event, time, findings, more, error, request, response, verdict = 'pass' } = record
+  const isCall = event === 'tools/call' && isFrom(record, 'client')
+  const outcome = outcomes.indexOf(isCall && !isHeld && isLost(record) ? 'lost' : verdict)
+  into.findings += findings.length + more
+  for (const [name, times] of timesOf(findings)) {
+    const row = rules.at(into.rules, shown(name, maxRuleName))
+    row.findings += times
+    addAt(row.records, outcome, 1)
+    row.last = Math.max(row.last, time)
   }
-
-  take(record: LogRecord, verdict: Verdict, isHeld: boolean): void {
-    const { event, time, findings, more, tool, error, request, response } = record
-    this.#findings += findings.length + more
-    for (const [rule, times] of timesOf(findings)) {
-      this.#rules.at(shown(rule, maxRuleName)).take(times, verdict, time)
-    }
-    const isOfSession = event.startsWith('session/') && isFrom(record, 'relay')
-    if (isOfSession && event === 'session/start') this.#sessions += 1
-    if (event !== 'tools/call' || !isFrom(record, 'client')) {
-      if (!isOfSession) this.#messages += 1
-      if (isHeld) this.#series.add(time, verdicts.length)
-      return
-    }
-    countVerdict(this.#calls, verdict)
-    this.#series.add(time, verdicts.indexOf(verdict))
-    if (error !== undefined) this.#errors += 1
-    const { relay, upstream } = timesIn(record)
-    if (relay !== undefined) this.#relay.add(relay)
-    if (upstream !== undefined) this.#upstream.add(upstream)
-    if (request !== undefined) this.#request.add(request)
-    if (response !== undefined) this.#response.add(response)
-    if (tool === undefined) return
-    // Tools of several servers may have the same name.
-    this.#tools.at(nameOf(shownName(record.server), shownName(tool))).take(record, verdict)
+  const isOfSession = event.startsWith('session/') && isFrom(record, 'relay')
+  if (isOfSession && event === 'session/start') into.sessions += 1
+  if (!isCall) {
+    if (!isOfSession) into.messages += 1
+    if (isHeld) addTo(into.series, time, outcomes.length)
+    return
   }
+  addTo(into.series, time, outcome)
+  observe(into.request, request)
+  // Tools of several servers may have the same name.
+  const row = record.tool === undefined
+    ? undefined
+    : tools.at(into.tools, nameOf(shownName(record.server), shownName(record.tool)))
+  const { relay, upstream } = timesIn(record)
+  for (const one of row === undefined ? [into] : [into, row]) {
+    addAt(one.calls, outcome, 1)
+    if (error !== undefined) one.errors += 1
+    observe(one.relay, relay)
+    observe(one.upstream, upstream)
+    observe(one.response, response)
+  }
+  if (row === undefined) return
+  row.findings += findings.length + more
+  if (isHeld || error !== undefined) return
+  // The names of rules are few: a log of another program has no room for more.
+  if (row.passed.size < maxRules) {
+    row.passed = times.merge(row.passed, new Map(findings.map(({ rule: name }) => [name, time])))
+  }
+  row.firstGood = Math.min(row.firstGood, time)
+  if (time >= (row.lastGood?.time ?? -Infinity)) row.lastGood = { time, session: record.session }
+}
 
-  get state() {
+/** When a tool gave good results. */
+export const goodResults = (
+  of: Group | undefined, server: string, name: string,
+): Pick<Counted<typeof tool>, 'firstGood' | 'lastGood' | 'passed'> | undefined =>
+  of?.tools.rows.get(nameOf(server, name))
+
+export const groupSummary = (of: Group, server: string | undefined, periods: Periods): GroupSummary => ({
+  server,
+  calls: [...of.calls], errors: of.errors, findings: of.findings, sessions: of.sessions,
+  series: summaryOf(of.series, periods, outcomes.length + 1),
+  relay: spreadOf(of.relay), upstream: spreadOf(of.upstream),
+  request: spreadOf(of.request), response: spreadOf(of.response),
+  tools: toolRows(of),
+  rules: {
+    rows: rules.sorted(of.rules).map(([name, row]): RuleRow => ({ rule: name, ...row })),
+    left: of.rules.left,
+  },
+})
+
+const toolRows = (of: Group): Rows<ToolRow> => {
+  const named = tools.sorted(of.tools)
+  const rows = named.slice(0, shownTools).map(([key, row]): ToolRow => {
+    const [server = '', name = ''] = partsOf(key)
+    const { calls, findings, errors, relay, upstream, response } = row
     return {
-      calls: this.#calls, messages: this.#messages, errors: this.#errors, findings: this.#findings,
-      sessions: this.#sessions, series: this.#series.state,
-      relay: this.#relay.state, upstream: this.#upstream.state,
-      request: this.#request.state, response: this.#response.state,
-      tools: this.#tools.state, rules: this.#rules.state,
+      server, tool: name, calls, findings, errors,
+      relay: quantiles(relay), upstream: quantiles(upstream), response: quantiles(response),
     }
-  }
-
-  merge(other: Group['state']): void {
-    addAll(this.#calls, other.calls)
-    this.#messages += other.messages
-    this.#errors += other.errors
-    this.#findings += other.findings
-    this.#sessions += other.sessions
-    this.#series.merge(other.series)
-    this.#relay.merge(other.relay)
-    this.#upstream.merge(other.upstream)
-    this.#request.merge(other.request)
-    this.#response.merge(other.response)
-    this.#tools.merge(other.tools)
-    this.#rules.merge(other.rules)
-  }
-
-  summary(server: string | undefined, periods: Periods): GroupSummary {
-    return {
-      server,
-      calls: [...this.#calls], errors: this.#errors, findings: this.#findings, sessions: this.#sessions,
-      series: this.#series.summary(periods),
-      relay: this.#relay.spread(), upstream: this.#upstream.spread(),
-      request: this.#request.spread(), response: this.#response.spread(),
-      tools: this.#toolRows(),
-      rules: { rows: this.#rules.sorted.map(([rule, row]) => row.summary(rule)), left: this.#rules.left },
-    }
-  }
-
-  #toolRows(): Rows<ToolRow> {
-    const named = this.#tools.sorted
-    return {
-      rows: named.slice(0, shownTools).map(([key, row]) => row.summary(key)),
-      left: Math.max(0, named.length - shownTools) + this.#tools.left,
-    }
-  }
+  })
+  return { rows, left: Math.max(0, named.length - shownTools) + of.tools.left }
 }
 
 const timesOf = (findings: LogRecord['findings']): ReadonlyMap<string, number> => {
   const times = new Map<string, number>()
-  for (const { rule } of findings) times.set(rule, (times.get(rule) ?? 0) + 1)
+  for (const { rule: name } of findings) times.set(name, (times.get(name) ?? 0) + 1)
   return times
 }
 
@@ -119,84 +134,7 @@ const timesIn = (
   return serverMs === undefined ? { relay: ms } : { relay: Math.max(0, ms - serverMs), upstream: serverMs }
 }
 
-class Tool {
-  readonly #calls = verdictTally()
-  #findings = 0
-  #errors = 0
-  readonly #relay = new Histogram()
-  readonly #upstream = new Histogram()
-  readonly #response = new Histogram()
-
-  get weight(): number {
-    return sumOf(this.#calls)
-  }
-
-  take(record: LogRecord, verdict: Verdict): void {
-    countVerdict(this.#calls, verdict)
-    this.#findings += record.findings.length + record.more
-    if (record.error !== undefined) this.#errors += 1
-    const { relay, upstream } = timesIn(record)
-    if (relay !== undefined) this.#relay.add(relay)
-    if (upstream !== undefined) this.#upstream.add(upstream)
-    if (record.response !== undefined) this.#response.add(record.response)
-  }
-
-  get state() {
-    return {
-      calls: this.#calls, findings: this.#findings, errors: this.#errors,
-      relay: this.#relay.state, upstream: this.#upstream.state, response: this.#response.state,
-    }
-  }
-
-  merge(other: Tool['state']): void {
-    addAll(this.#calls, other.calls)
-    this.#findings += other.findings
-    this.#errors += other.errors
-    this.#relay.merge(other.relay)
-    this.#upstream.merge(other.upstream)
-    this.#response.merge(other.response)
-  }
-
-  summary(key: string): ToolRow {
-    const [server = '', tool = ''] = partsOf(key)
-    return {
-      server, tool, calls: [...this.#calls], findings: this.#findings, errors: this.#errors,
-      relay: quantiles(this.#relay), upstream: quantiles(this.#upstream), response: quantiles(this.#response),
-    }
-  }
-}
-
-const quantiles = (histogram: Histogram): Quantiles => {
-  const { count, p50, p95, p99, most } = histogram.spread()
+const quantiles = (of: Histogram): Quantiles => {
+  const { count, p50, p95, p99, most } = spreadOf(of)
   return { count, p50, p95, p99, most }
-}
-
-class Rule {
-  #findings = 0
-  readonly #records = verdictTally()
-  #last = 0
-
-  get weight(): number {
-    return this.#findings
-  }
-
-  take(times: number, verdict: Verdict, time: number): void {
-    this.#findings += times
-    countVerdict(this.#records, verdict)
-    this.#last = Math.max(this.#last, time)
-  }
-
-  get state() {
-    return { findings: this.#findings, records: this.#records, last: this.#last }
-  }
-
-  merge({ findings, records, last }: Rule['state']): void {
-    this.#findings += findings
-    addAll(this.#records, records)
-    this.#last = Math.max(this.#last, last)
-  }
-
-  summary(rule: string): RuleRow {
-    return { rule, findings: this.#findings, records: [...this.#records], last: this.#last }
-  }
 }

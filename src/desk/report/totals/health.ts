@@ -1,61 +1,39 @@
-import { errorCode } from '#relay/protocol/json-rpc.js'
 import type { LogRecord } from '#relay/audit/read/record.js'
 import { shown } from '../sentence.js'
 import type { HealthRow, Periods } from '../summary.js'
-import { Series } from './series.js'
+import { type Counted, earliest, latest, newest, sum, together } from './counters.js'
+import { isLost } from './group.js'
+import { addTo, series, summaryOf } from './series.js'
 
 const maxText = 300
 /** Lines of stderr that are kept. */
 const maxLines = 5
 
 /** What happened to a server: failures, and whether it has answered since. */
-export class ServerHealth {
-  #failures = 0
-  readonly #series = new Series(1)
-  #first = Infinity
-  #newest: LogRecord | undefined
-  #answeredAt = -Infinity
+export const health =
+  together({ failures: sum, series, first: earliest, newest: newest<LogRecord>(), answered: latest })
+type Health = Counted<typeof health>
 
-  /** The table drops servers that never failed, or not lately. */
-  get weight(): number {
-    return this.#newest?.time ?? -Infinity
+export const takeHealth = (into: Health, record: LogRecord): void => {
+  const { time, health: kind, serverMs } = record
+  // A lost request has a `serverMs` too, but the error is the relay's and the server has not answered.
+  if ((serverMs !== undefined && !isLost(record)) || kind === 'restored') {
+    into.answered = Math.max(into.answered, time)
   }
+  if (kind === undefined || kind === 'restored') return
+  into.failures += 1
+  into.first = Math.min(into.first, time)
+  addTo(into.series, time)
+  if (time >= (into.newest?.time ?? -Infinity)) into.newest = record
+}
 
-  take(record: LogRecord): void {
-    const { time, health, serverMs, error } = record
-    // A lost request has a `serverMs` too, but the error is the relay's and the server has not answered.
-    const isResponse = serverMs !== undefined && error !== errorCode.gone && error !== errorCode.late
-    if (isResponse || health === 'restored') this.#answeredAt = Math.max(this.#answeredAt, time)
-    if (health === undefined || health === 'restored') return
-    this.#failures += 1
-    this.#first = Math.min(this.#first, time)
-    this.#series.add(time, 0)
-    if (time >= this.weight) this.#newest = record
-  }
-
-  get state() {
-    return {
-      failures: this.#failures, series: this.#series.state, first: this.#first, newest: this.#newest,
-      answeredAt: this.#answeredAt,
-    }
-  }
-
-  merge({ failures, series, first, newest, answeredAt }: ServerHealth['state']): void {
-    this.#failures += failures
-    this.#series.merge(series)
-    this.#first = Math.min(this.#first, first)
-    this.#answeredAt = Math.max(this.#answeredAt, answeredAt)
-    if (newest !== undefined && newest.time > this.weight) this.#newest = newest
-  }
-
-  /** @returns nothing for a server that did not fail */
-  summary(server: string, periods: Periods): readonly HealthRow[] {
-    if (this.#newest === undefined) return []
-    const { time, health = '', reason = '', stderr } = this.#newest
-    return [{
-      server, health, isDown: time >= this.#answeredAt,
-      reason: shown(reason, maxText), stderr: stderr.slice(-maxLines).map(line => shown(line, maxText)),
-      count: this.#failures, first: this.#first, last: time, series: this.#series.summary(periods),
-    }]
-  }
+/** @returns nothing for a server that did not fail */
+export const healthRows = (of: Health, server: string, periods: Periods): readonly HealthRow[] => {
+  if (of.newest === undefined) return []
+  const { time, health: kind = '', reason = '', stderr } = of.newest
+  return [{
+    server, health: kind, isDown: time >= of.answered, isProcess: stderr !== undefined,
+    reason: shown(reason, maxText), stderr: (stderr ?? []).slice(-maxLines).map(line => shown(line, maxText)),
+    count: of.failures, first: of.first, last: time, series: summaryOf(of.series, periods),
+  }]
 }

@@ -1,11 +1,15 @@
+import { dangerOf } from '#relay/core/danger.js'
 import type { Verdict } from '#relay/core/findings.js'
-import { ruleNamed } from '#relay/rules/index.js'
 import { isFrom, type LoggedFinding, type LogRecord } from '#relay/audit/read/record.js'
+import { ruleNamed } from '#relay/rules/index.js'
 import { findingText, sentence, shown, shownName } from '../sentence.js'
 import type { Fault, HeldGroup, Periods, RecordSummary, Rows } from '../summary.js'
 import { duration, size } from '../units.js'
-import { Series } from './series.js'
-import { nameOf, partsOf, Table } from './table.js'
+import {
+  type Counted, type Counter, earliest, nameOf, names, newest, partsOf, several, sum, TableOf, together,
+} from './counters.js'
+import type { goodResults } from './group.js'
+import { addTo, series, summaryOf } from './series.js'
 
 /** Groups of all servers, of one server, and of one tool and rule: one noisy tool leaves room for others. */
 const maxGroups = 1000
@@ -16,131 +20,122 @@ const maxClients = 5
 const maxFindings = 20
 const maxPath = 120
 
-/** Stands for paths, or tools, that there is no room to tell apart. */
-const several = '…'
-
-/** Messages that were held back, grouped by server, tool, verdict, rule and path. */
-export class HeldGroups {
-  readonly #groups = new Table(maxGroups, () => new Group())
-  /** The number of groups of each server, and of each tool and rule. */
-  readonly #sizes = new Map<string, number>()
-  #left = 0
-
-  take(record: LogRecord, verdict: Verdict, reason: LoggedFinding | undefined): void {
-    const subject = shownName(record.tool ?? record.event)
-    const rule = shownName(reason?.rule ?? '')
-    const path = shown((reason?.path ?? '').replace(/\/\d+(?=\/|$)/g, '/*'), maxPath)
-    const fault = faultOf(record, reason)
-    this.#at([shownName(record.server), subject, verdict, rule, fault ?? '', path]).take(record, reason)
-  }
-
-  get state() {
-    return { groups: this.#groups.sorted.map(([key, group]) => [key, group.state] as const), left: this.left }
-  }
-
-  merge({ groups, left }: HeldGroups['state']): void {
-    for (const [key, group] of groups) this.#at(partsOf(key)).merge(group)
-    this.#left += left
-  }
-
-  /** How many messages are in groups that were dropped. */
-  get left(): number {
-    return this.#left + (this.#groups.others?.weight ?? 0)
-  }
-
-  /** The groups, the newest first. `left` is a number of messages. */
-  summary(periods: Periods, places: readonly string[]): Rows<HeldGroup> {
-    const rows = this.#groups.sorted.map(([key, group]) => group.summary(partsOf(key), periods, places))
-    return { rows: rows.sort((a, b) => b.last - a.last), left: this.left }
-  }
-
-  #at([server = '', subject = '', verdict = '', rule = '', fault = '', path = '']: readonly string[]): Group {
-    const ofTool = [server, subject, verdict, rule, fault]
-    return this.#existing([...ofTool, path]) ??
-      this.#made([...ofTool, path], [server, nameOf(...ofTool)]) ??
-      this.#existing([...ofTool, several]) ??
-      this.#made([...ofTool, several], [server]) ??
-      this.#groups.at(nameOf(server, several, verdict, rule, fault, several))
-  }
-
-  #existing(parts: readonly string[]): Group | undefined {
-    const key = nameOf(...parts)
-    return this.#groups.has(key) ? this.#groups.at(key) : undefined
-  }
-
-  /** @returns undefined when there is no room for another group */
-  #made(parts: readonly string[], [server = '', tool]: readonly string[]): Group | undefined {
-    // The table drops rows of servers with many names: their numbers are forgotten now and then.
-    if (this.#sizes.size > 4 * maxGroups) this.#sizes.clear()
-    const [ofServer, ofTool] = [this.#sizes.get(server) ?? 0, this.#sizes.get(tool ?? '') ?? 0]
-    if (ofServer >= maxOfServer || ofTool >= maxPaths) return undefined
-    this.#sizes.set(server, ofServer + 1)
-    if (tool !== undefined) this.#sizes.set(tool, ofTool + 1)
-    return this.#groups.at(nameOf(...parts))
-  }
+/** The newest message of a group, with the finding that it was held back for. */
+interface Newest {
+  readonly time: number
+  readonly record: LogRecord
+  readonly reason: LoggedFinding | undefined
 }
 
-class Group {
-  #count = 0
-  #first = Infinity
-  readonly #series = new Series(1)
-  readonly #clients = new Set<string>()
-  #newest: { readonly record: LogRecord; readonly reason: LoggedFinding | undefined } | undefined
+const group = together({
+  count: sum, first: earliest, series, clients: names(maxClients), newest: newest<Newest>(),
+})
+const groups = new TableOf(maxGroups, group, ({ count }) => count)
 
-  get weight(): number {
-    return this.#count
+export interface Held {
+  readonly groups: Counted<typeof groups>
+  /** The number of groups of each server, and of each tool and rule. */
+  readonly sizes: Map<string, number>
+  left: number
+}
+
+/** Messages that were held back, grouped by server, tool, verdict, rule and path. */
+export const held: Counter<Held> = {
+  empty: () => ({ groups: groups.empty(), sizes: new Map(), left: 0 }),
+  merge: (into, other) => {
+    for (const [key, one] of groups.sorted(other.groups)) group.merge(groupAt(into, partsOf(key)), one)
+    into.left += leftIn(other)
+    return into
+  },
+}
+
+/** How many messages are in groups that were dropped. */
+const leftIn = ({ left, groups: { others } }: Held): number => left + (others?.count ?? 0)
+
+export const takeHeld = (
+  into: Held, record: LogRecord, verdict: Verdict, reason: LoggedFinding | undefined,
+): void => {
+  const subject = shownName(record.tool ?? record.event)
+  const rule = shownName(reason?.rule ?? '')
+  const path = shown((reason?.path ?? '').replace(/\/\d+(?=\/|$)/g, '/*'), maxPath)
+  const fault = faultOf(record, reason)
+  const one = groupAt(into, [shownName(record.server), subject, verdict, rule, fault ?? '', path])
+  const { time } = record
+  one.count += 1
+  one.first = Math.min(one.first, time)
+  addTo(one.series, time)
+  one.clients = names(maxClients).merge(one.clients, new Set([shownName(record.client ?? '')]))
+  if (time < (one.newest?.time ?? -Infinity)) return
+  const findings = record.findings.slice(0, maxFindings)
+  const more = record.more + record.findings.length - findings.length
+  one.newest = { time, record: { ...record, findings, more }, reason }
+}
+
+const groupAt = (
+  into: Held,
+  [server = '', subject = '', verdict = '', rule = '', fault = '', path = '']: readonly string[],
+): Counted<typeof group> => {
+  const existing = (parts: readonly string[]) => into.groups.rows.get(nameOf(...parts))
+  const made = (parts: readonly string[], [ofServer = '', ofTool]: readonly string[]) => {
+    const { sizes } = into
+    // The table drops rows of servers with many names: their numbers are forgotten now and then.
+    if (sizes.size > 4 * maxGroups) sizes.clear()
+    const [groupsOfServer, groupsOfTool] = [sizes.get(ofServer) ?? 0, sizes.get(ofTool ?? '') ?? 0]
+    if (groupsOfServer >= maxOfServer || groupsOfTool >= maxPaths) return undefined
+    sizes.set(ofServer, groupsOfServer + 1)
+    if (ofTool !== undefined) sizes.set(ofTool, groupsOfTool + 1)
+    return groups.at(into.groups, nameOf(...parts))
   }
+  const ofTool = [server, subject, verdict, rule, fault]
+  return existing([...ofTool, path])
+    ?? made([...ofTool, path], [server, nameOf(...ofTool)])
+    ?? existing([...ofTool, several])
+    ?? made([...ofTool, several], [server])
+    ?? groups.at(into.groups, nameOf(server, several, verdict, rule, fault, several))
+}
 
-  take(record: LogRecord, reason: LoggedFinding | undefined): void {
-    this.#count += 1
-    this.#first = Math.min(this.#first, record.time)
-    this.#series.add(record.time, 0)
-    this.#addClient(shownName(record.client ?? ''))
-    if (record.time >= (this.#newest?.record.time ?? -Infinity)) {
-      const findings = record.findings.slice(0, maxFindings)
-      const more = record.more + record.findings.length - findings.length
-      this.#newest = { record: { ...record, findings, more }, reason }
-    }
-  }
+/** After this time without another block, a good result in the same session counts as well. */
+const hourMs = 3_600_000
 
-  get state() {
-    return {
-      count: this.#count, first: this.#first, series: this.#series.state, clients: this.#clients,
-      newest: this.#newest,
-    }
-  }
-
-  merge({ count, first, series, clients, newest }: Group['state']): void {
-    this.#count += count
-    this.#first = Math.min(this.#first, first)
-    this.#series.merge(series)
-    for (const client of clients) this.#addClient(client)
-    if ((newest?.record.time ?? -Infinity) > (this.#newest?.record.time ?? -Infinity)) this.#newest = newest
-  }
-
-  summary(parts: readonly string[], periods: Periods, places: readonly string[]): HeldGroup {
-    const [server = '', subject = '', verdict = '', rule = '', fault = '', path = ''] = parts
-    if (this.#newest === undefined) throw new TypeError('a group without a message')
-    return {
+/**
+ * The groups, the newest first. `left` is a number of messages.
+ * @param good when a tool gave good results
+ */
+export const heldSummary = (
+  of: Held, periods: Periods, places: readonly string[],
+  good: (server: string, tool: string) => ReturnType<typeof goodResults>,
+): Rows<HeldGroup> => {
+  const rows = groups.sorted(of.groups).flatMap(([key, one]): readonly HeldGroup[] => {
+    const [server = '', subject = '', verdict = '', rule = '', fault = '', path = ''] = partsOf(key)
+    if (one.newest === undefined) return []
+    const { time, record, reason } = one.newest
+    const { firstGood = Infinity, lastGood, passed } = good(server, subject) ?? {}
+    // What happens now and then is not over when it has not happened for as long as before.
+    const calmMs = lastGood === undefined ? -1 : lastGood.time - time
+    const isCalm = calmMs > 0 && calmMs > (2 * (time - one.first)) / Math.max(1, one.count - 1)
+    const danger = reason === undefined ? 'held' : dangerOf(reason)
+    return [{
       server, subject, verdict, rule, path,
-      fault: faults.find(one => one === fault),
-      count: this.#count, first: this.#first, last: this.#newest.record.time,
-      series: this.#series.summary(periods),
-      clients: [...this.#clients],
-      newest: summaryOf(this.#newest.record, this.#newest.reason, places),
-    }
-  }
-
-  #addClient(client: string): void {
-    if (client !== '') this.#clients.add(this.#clients.size < maxClients ? client : several)
-  }
+      fault: faults.find(known => known === fault),
+      danger: danger === 'held' && fault === 'server' && firstGood < one.first ? 'worsened' : danger,
+      isResolved: (passed?.get(reason?.rule ?? '') ?? 0) > time
+        || (isCalm && (lastGood?.session !== record.session || calmMs > hourMs)),
+      got: reason?.value && shown(reason.value, maxText),
+      declared: reason?.declared && shown(reason.declared, maxText),
+      count: one.count, first: one.first, last: time,
+      series: summaryOf(one.series, periods),
+      clients: [...one.clients],
+      newest: recordSummary(record, reason, places),
+    }]
+  })
+  return { rows: rows.sort((a, b) => b.last - a.last), left: leftIn(of) }
 }
 
 export const faults: readonly Fault[] = ['server', 'client', 'configuration']
 
 /** Whose mistake a finding is. */
 export const faultOf = (
-  { event, from }: LogRecord, finding: LoggedFinding | undefined,
+  { event, from }: Pick<LogRecord, 'event' | 'from'>, finding: LoggedFinding | undefined,
 ): Fault | undefined => {
   if (finding === undefined) return event === 'http/refused' ? 'client' : undefined
   const fault = ruleNamed(finding.rule)?.fault
@@ -153,7 +148,7 @@ export const faultOf = (
 const maxText = 300
 
 /** A record with the finding that decided, which comes first. */
-const summaryOf = (
+const recordSummary = (
   record: LogRecord, reason: LoggedFinding | undefined, places: readonly string[],
 ): RecordSummary => {
   const { time, event, from, session, client, revision, id, error, peer, ms, serverMs, more } = record
@@ -196,4 +191,4 @@ const commandFor = ({ time, server, session }: LogRecord, places: readonly strin
 }
 
 /** A path for a shell. */
-const quoted = (path: string): string => `'${path.replaceAll("'", "'\\''")}'`
+const quoted = (path: string): string => `'${path.replaceAll('\'', '\'\\\'\'')}'`

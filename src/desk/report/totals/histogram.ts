@@ -1,4 +1,22 @@
 import type { Spread } from '../summary.js'
+import type { Counter } from './counters.js'
+
+/** Values by magnitude, in a few hundred classes however many values there are. */
+export interface Histogram {
+  readonly classes: Map<number, number>
+  count: number
+  most: number
+}
+
+export const histogram: Counter<Histogram> = {
+  empty: () => ({ classes: new Map(), count: 0, most: 0 }),
+  merge: (into, { classes, count, most }) => {
+    for (const [index, times] of classes) addTo(into.classes, index, times)
+    into.count += count
+    into.most = Math.max(into.most, most)
+    return into
+  },
+}
 
 /** The end of a class divided by its start: a value is known to within 2 %. */
 const growth = 1.04
@@ -8,48 +26,31 @@ const least = 0.001
 /** The page shows this many classes as one. */
 const coarse = 7
 
-/** Counts values by magnitude, in a few hundred classes however many values there are. */
-export class Histogram {
-  readonly #classes = new Map<number, number>()
-  #count = 0
-  #most = 0
+export const observe = (into: Histogram, value: number | undefined): void => {
+  if (value === undefined || !(value >= 0 && value < Infinity)) return
+  const index = value <= least ? 0 : Math.ceil(Math.log(value / least) * scale)
+  addTo(into.classes, index, 1)
+  into.count += 1
+  if (value > into.most) into.most = value
+}
 
-  add(value: number): void {
-    if (!(value >= 0 && value < Infinity)) return
-    const index = value <= least ? 0 : Math.ceil(Math.log(value / least) * scale)
-    addTo(this.#classes, index, 1)
-    this.#count += 1
-    if (value > this.#most) this.#most = value
-  }
-
-  get state() {
-    return { classes: this.#classes, count: this.#count, most: this.#most }
-  }
-
-  merge({ classes, count, most }: Histogram['state']): void {
-    for (const [index, times] of classes) addTo(this.#classes, index, times)
-    this.#count += count
-    this.#most = Math.max(this.#most, most)
-  }
-
-  spread(): Spread {
-    const sorted = [...this.#classes].sort(([a], [b]) => a - b)
-    const quantile = (share: number): number => {
-      let left = Math.ceil(share * this.#count)
-      for (const [index, count] of sorted) {
-        left -= count
-        if (left <= 0) return rounded(Math.min(middleOf(index), this.#most))
-      }
-      return 0
+export const spreadOf = (of: Histogram): Spread => {
+  const sorted = [...of.classes].sort(([a], [b]) => a - b)
+  const quantile = (share: number): number => {
+    let left = Math.ceil(share * of.count)
+    for (const [index, count] of sorted) {
+      left -= count
+      if (left <= 0) return rounded(Math.min(middleOf(index), of.most))
     }
-    const classes = new Map<number, number>()
-    for (const [index, count] of sorted) addTo(classes, Math.ceil(index / coarse), count)
-    const startOf = (at: number) => rounded(least * growth ** ((at - 1) * coarse))
-    return {
-      count: this.#count,
-      p50: quantile(0.5), p95: quantile(0.95), p99: quantile(0.99), most: rounded(this.#most),
-      classes: [...classes].map(([at, count]) => [startOf(at), count] as const),
-    }
+    return 0
+  }
+  const classes = new Map<number, number>()
+  for (const [index, count] of sorted) addTo(classes, Math.ceil(index / coarse), count)
+  const startOf = (at: number) => rounded(least * growth ** ((at - 1) * coarse))
+  return {
+    count: of.count,
+    p50: quantile(0.5), p95: quantile(0.95), p99: quantile(0.99), most: rounded(of.most),
+    classes: [...classes].map(([at, count]) => [startOf(at), count] as const),
   }
 }
 

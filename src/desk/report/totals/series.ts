@@ -1,20 +1,5 @@
-import { type Verdict, verdicts } from '#relay/core/findings.js'
 import type { Periods, SeriesSummary } from '../summary.js'
-
-/** Numbers in a fixed order, such as one for each verdict. */
-export type Tally = number[]
-
-export const verdictTally = (): Tally => verdicts.map(() => 0)
-
-export const countVerdict = (tally: Tally, verdict: Verdict): void =>
-  addAt(tally, verdicts.indexOf(verdict), 1)
-
-const addAt = (tally: Tally, index: number, number: number): void => {
-  tally[index] = (tally[index] ?? 0) + number
-}
-
-export const addAll = (tally: Tally, other: readonly number[]): void =>
-  other.forEach((number, index) => addAt(tally, index, number))
+import { addAt, type Counter } from './counters.js'
 
 const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000]
 
@@ -36,64 +21,63 @@ export const periodsOf = (from: number, to: number): Periods => {
 }
 
 /** Counts of several kinds over time. Periods get longer with the time span, so that they stay few. */
-export class Series {
-  readonly #kinds: number
-  readonly #periods = new Map<number, Tally>()
-  #step = second
-  #first = Infinity
-  #last = -Infinity
+export interface Series {
+  /** By their start: a number for each kind. */
+  readonly periods: Map<number, number[]>
+  step: number
+  first: number
+  last: number
+}
 
-  /** @param kinds how many kinds are counted */
-  constructor(kinds: number) {
-    this.#kinds = kinds
-  }
+export const series: Counter<Series> = {
+  empty: () => ({ periods: new Map(), step: second, first: Infinity, last: -Infinity }),
+  merge: (into, { periods, step, first, last }) => {
+    if (periods.size === 0) return into
+    coarsen(into, step)
+    extend(into, first, last)
+    for (const [start, numbers] of periods) addAll(into, start, numbers)
+    return into
+  },
+}
 
-  add(time: number, kind: number, number = 1): void {
-    this.#extend(time, time)
-    addAt(this.#at(time), kind, number)
-  }
+export const addTo = (into: Series, time: number, kind = 0): void => {
+  extend(into, time, time)
+  addAt(periodAt(into, time), kind, 1)
+}
 
-  get state() {
-    return { periods: this.#periods, step: this.#step, first: this.#first, last: this.#last }
-  }
+/** @param periods that cover the series @param kinds how many numbers each period gets */
+export const summaryOf = (of: Series, { from, step }: Periods, kinds = 1): SeriesSummary => {
+  coarsen(of, step)
+  return [...of.periods].sort(([a], [b]) => a - b).map(([start, numbers]) =>
+    [(start - from) / step, ...Array.from({ length: kinds }, (_, kind) => numbers[kind] ?? 0)])
+}
 
-  merge({ periods, step, first, last }: Series['state']): void {
-    if (periods.size === 0) return
-    this.#coarsen(step)
-    this.#extend(first, last)
-    for (const [start, tally] of periods) addAll(this.#at(start), tally)
-  }
+const periodAt = ({ periods, step }: Series, time: number): number[] => {
+  const start = floor(time, step)
+  let numbers = periods.get(start)
+  if (numbers === undefined) periods.set(start, (numbers = []))
+  return numbers
+}
 
-  /** @param periods that cover this series */
-  summary({ from, step }: Periods): SeriesSummary {
-    this.#coarsen(step)
-    return [...this.#periods].sort(([a], [b]) => a - b)
-      .map(([start, tally]) => [(start - from) / step, ...tally])
-  }
+const addAll = (into: Series, start: number, numbers: readonly number[]): void => {
+  const period = periodAt(into, start)
+  // A kind that was not counted has no element.
+  numbers.forEach((number, kind) => addAt(period, kind, number))
+}
 
-  #at(time: number): Tally {
-    const start = floor(time, this.#step)
-    let tally = this.#periods.get(start)
-    if (tally === undefined) {
-      this.#periods.set(start, (tally = Array.from({ length: this.#kinds }, () => 0)))
-    }
-    return tally
-  }
+const extend = (of: Series, first: number, last: number): void => {
+  if (first >= of.first && last <= of.last) return
+  of.first = Math.min(of.first, first)
+  of.last = Math.max(of.last, last)
+  coarsen(of, stepFor(of.last - of.first))
+}
 
-  #extend(first: number, last: number): void {
-    if (first >= this.#first && last <= this.#last) return
-    this.#first = Math.min(this.#first, first)
-    this.#last = Math.max(this.#last, last)
-    this.#coarsen(stepFor(this.#last - this.#first))
-  }
-
-  #coarsen(step: number): void {
-    if (step <= this.#step) return
-    this.#step = step
-    const before = [...this.#periods]
-    this.#periods.clear()
-    for (const [start, tally] of before) addAll(this.#at(start), tally)
-  }
+const coarsen = (of: Series, step: number): void => {
+  if (step <= of.step) return
+  of.step = step
+  const before = [...of.periods]
+  of.periods.clear()
+  for (const [start, numbers] of before) addAll(of, start, numbers)
 }
 
 const stepFor = (span: number): number =>

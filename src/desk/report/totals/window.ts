@@ -1,6 +1,6 @@
 import type { LogRecord } from '#relay/audit/read/record.js'
 import type { Summary } from '../summary.js'
-import { Totals } from './totals.js'
+import { summaryOf, take, type Totals, totals } from './totals.js'
 
 /** A window is counted in this many slices; records leave it a slice at a time. */
 const slices = 24
@@ -23,34 +23,32 @@ export class Window {
     // Records with times in the future would never leave the window.
     if (at < this.#sliceOf(now) - slices || at > this.#sliceOf(now) + 1) return
     if (this.#earlier && at < this.#earlier.until) this.#earlier = undefined
-    this.#slice(at).take(record)
+    take(this.#slice(at), record)
   }
 
   /** All that was counted, as data that can be sent to another thread. It must not be changed. */
   get state() {
-    return [...this.#slices].map(([at, totals]) => [at, totals.state] as const)
+    return [...this.#slices]
   }
 
   /** @param slices of a window of the same length */
   merge(slices: Window['state']): void {
-    for (const [at, totals] of slices) this.#slice(at).merge(totals)
+    for (const [at, one] of slices) totals.merge(this.#slice(at), one)
     this.#earlier = undefined
   }
 
   #slice(at: number): Totals {
     let slice = this.#slices.get(at)
-    if (slice === undefined) this.#slices.set(at, (slice = new Totals()))
+    if (slice === undefined) this.#slices.set(at, (slice = totals.empty()))
     return slice
   }
 
   summary(now: number, places: readonly string[] = []): Summary {
     this.forget(now)
-    const totals = new Totals()
     const last = Math.max(...this.#slices.keys())
-    totals.merge(this.#before(last).state)
+    const all = totals.merge(totals.empty(), this.#before(last))
     const current = this.#slices.get(last)
-    if (current) totals.merge(current.state)
-    return totals.summary(now, places)
+    return summaryOf(current ? totals.merge(all, current) : all, now, places)
   }
 
   /** Drops the slices that have left the window. */
@@ -64,10 +62,10 @@ export class Window {
 
   #before(last: number): Totals {
     if (this.#earlier?.until === last) return this.#earlier.totals
-    const totals = new Totals()
-    for (const [at, slice] of this.#slices) if (at < last) totals.merge(slice.state)
-    this.#earlier = { until: last, totals }
-    return totals
+    const all = totals.empty()
+    for (const [at, slice] of this.#slices) if (at < last) totals.merge(all, slice)
+    this.#earlier = { until: last, totals: all }
+    return all
   }
 
   #sliceOf(time: number): number {

@@ -151,7 +151,7 @@ async function* chunksFrom(handle: FileHandle, tail: Tail): AsyncGenerator<Buffe
 }
 
 const lastLineEnd = async (handle: FileHandle, size: number): Promise<number> => {
-  for (let end = size; end > 0; ) {
+  for (let end = size; end > 0;) {
     const start = Math.max(0, end - chunkBytes)
     const at = (await bytesAt(handle, start, end - start)).lastIndexOf(0x0a)
     if (at >= 0) return start + at + 1

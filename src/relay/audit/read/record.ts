@@ -13,8 +13,11 @@ export interface LogRecord {
   readonly from: string | undefined
   readonly server: string
   readonly session: string
-  /** Name and version that the client gave. */
+  /** Name and version that the client gave; and its name alone, which updates do not change. */
   readonly client: string | undefined
+  readonly clientName: string | undefined
+  /** Name and version that the server gives itself; of `tools/list`. */
+  readonly serverInfo: string | undefined
   readonly revision: string | undefined
   readonly tool: string | undefined
   /** The tools that the client got, of `tools/list`; undefined in logs of earlier versions. */
@@ -41,8 +44,8 @@ export interface LogRecord {
   readonly peer: string | undefined
   /** What happened to the server (`server/health`); `reason` says it in words. */
   readonly health: Health | undefined
-  /** The last lines that the server wrote to stderr. */
-  readonly stderr: readonly string[]
+  /** The last lines that the server's process wrote to stderr; undefined where it is no process of ours. */
+  readonly stderr: readonly string[] | undefined
 }
 
 export interface LoggedFinding extends About {
@@ -66,7 +69,8 @@ export const recordOfLine = (text: string): LogRecord | undefined => {
 export const recordOf = (members: JsonObject): LogRecord | undefined => {
   // No object inherits members of these names; `member` would look for each of them twice.
   const { event, from, server, session, client, revision, tool, id, phase, verdict, findings, more } = members
-  const { seq, ms, serverMs, bytes, digest, error, reason, peer, health, stderr, tools, toolsMore } = members
+  const { seq, ms, serverInfo, serverMs, bytes, digest, error, reason, peer, health, stderr } = members
+  const { tools, toolsMore } = members
   const time = Date.parse(text(members['time']) ?? '')
   if (Number.isNaN(time) || !isString(event)) return undefined
   return {
@@ -75,7 +79,9 @@ export const recordOf = (members: JsonObject): LogRecord | undefined => {
     from: text(from),
     server: text(server) ?? '',
     session: text(session) ?? '',
-    client: isObject(client) ? named(text(client['name']), text(client['version'])) : undefined,
+    client: named(client),
+    clientName: isObject(client) ? text(client['name']) : undefined,
+    serverInfo: named(serverInfo),
     revision: text(revision),
     tool: text(tool),
     tools: isArray(tools) ? tools.filter(isString) : undefined,
@@ -96,7 +102,7 @@ export const recordOf = (members: JsonObject): LogRecord | undefined => {
     reason: text(reason),
     peer: isObject(peer) ? text(peer['address']) : undefined,
     health: health === undefined ? undefined : healthKinds.find(one => one === health),
-    stderr: isArray(stderr) ? stderr.filter(isString) : [],
+    stderr: isArray(stderr) ? stderr.filter(isString) : undefined,
   }
 }
 
@@ -107,35 +113,6 @@ export const isFrom = ({ from }: LogRecord, side: Entry['from']): boolean =>
 /** Noise of the server concerns nobody: it is told apart from what was blocked. */
 export const isNoise = ({ event, reason }: LogRecord): boolean => event === 'wire' && reason === noise
 
-/** The record of an entry that has just been written. @param clean removes secrets from texts */
-export const recordOfEntry = (entry: Entry, time: number, clean: (text: string) => string): LogRecord => {
-  const { event, from, client, revision, phase, verdict, more = 0, ms, serverMs, bytes, error } = entry
-  const cleanOr = (text: string | undefined) => (text === undefined ? undefined : clean(text))
-  return {
-    time, event, from, phase, verdict, more, ms, serverMs, error, revision,
-    server: entry.server,
-    session: entry.session,
-    seq: undefined,
-    client: client && clean(named(client.name, client.version)),
-    tool: cleanOr(entry.tool),
-    // The live page shows calls and findings.
-    tools: undefined,
-    moreTools: 0,
-    id: typeof entry.id === 'string' ? clean(entry.id) : entry.id,
-    findings: entry.findings.map(({ rule, path, message, mended, ...about }) => ({
-      rule, path: clean(path), message: clean(message), mended: cleanOr(mended),
-      ...aboutIn(name => cleanOr(about[name])),
-    })),
-    request: bytes?.request,
-    response: bytes?.response,
-    digests: undefined,
-    reason: cleanOr(entry.reason),
-    peer: entry.peer?.address,
-    health: entry.health,
-    stderr: entry.stderr?.map(clean) ?? [],
-  }
-}
-
 const findingOf = (finding: JsonObject): LoggedFinding => ({
   rule: text(finding['rule']) ?? '',
   path: text(finding['path']) ?? '',
@@ -143,18 +120,13 @@ const findingOf = (finding: JsonObject): LoggedFinding => ({
   mended: text(finding['mended']),
   value: text(finding['value']),
   declared: text(finding['declared']),
-  ...aboutIn(name => text(finding[name])),
+  tool: text(finding['tool']),
+  prompt: text(finding['prompt']),
+  resource: text(finding['resource']),
 })
 
-const aboutIn = (textOf: (name: keyof About) => string | undefined): About => {
-  const [tool, prompt, resource] = [textOf('tool'), textOf('prompt'), textOf('resource')]
-  return {
-    ...(tool !== undefined && { tool }), ...(prompt !== undefined && { prompt }),
-    ...(resource !== undefined && { resource }),
-  }
-}
-
-const named = (name = '', version = ''): string => `${name} ${version}`.trim()
+const named = (program: Json | undefined): string | undefined =>
+  (isObject(program) ? `${text(program['name']) ?? ''} ${text(program['version']) ?? ''}`.trim() : undefined)
 
 const text = (value: Json | undefined): string | undefined => (isString(value) ? value : undefined)
 

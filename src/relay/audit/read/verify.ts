@@ -204,5 +204,5 @@ export class Verifier {
 
 /** Whether a relay writes it first where it continues a log, or in the next file. Earlier: a session. */
 const isFirstOfStart = ({ members }: ReadRecord, checkpoint: Checkpoint | undefined): boolean =>
-  checkpoint?.reason === 'start' || checkpoint?.reason === 'continuation' ||
-  ownEvent(members) === 'session/start'
+  checkpoint?.reason === 'start' || checkpoint?.reason === 'continuation'
+  || ownEvent(members) === 'session/start'

@@ -102,8 +102,8 @@ const isOf = (resource: string, url: URL, place: URL): boolean => {
   if (!URL.canParse(resource)) return false
   const named = new URL(resource)
   const isHosts = place.origin === url.origin && place.pathname === resourcePath
-  return (canonical(named) === canonical(url) && ['', url.search].includes(named.search)) ||
-    (isHosts && canonical(named) === url.origin && named.search === '')
+  return (canonical(named) === canonical(url) && ['', url.search].includes(named.search))
+    || (isHosts && canonical(named) === url.origin && named.search === '')
 }
 
 /** @throws HttpFailure where the metadata is that of another issuer */

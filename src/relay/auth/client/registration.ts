@@ -58,7 +58,7 @@ export const register = async (
   if (endpoint === undefined) throw new HttpFailure(`${new URL(issuer).host} registers no clients: ${remedy}`)
   const response = await fetch(endpoint, {
     method: 'POST',
-    headers: { 'accept': 'application/json', 'content-type': 'application/json' },
+    headers: { accept: 'application/json', 'content-type': 'application/json' },
     body: JSON.stringify({
       client_name: 'mcp-customs', redirect_uris: [redirectUri], application_type: applicationType,
       grant_types: ['authorization_code', 'refresh_token', ...grants], response_types: ['code'],

@@ -155,8 +155,8 @@ export class Facade implements Site {
     const answered = await this.#seals.open('code', form.get('code') ?? '')
     const [verifier, redirectUri] = [form.get('code_verifier') ?? '', form.get('redirect_uri')]
     // A client of OAuth 2.1 does not send the redirect URI again: the challenge binds it (section 10.2).
-    const isTheirs = answered?.client === client && digest(verifier) === answered.challenge &&
-      (redirectUri === null || redirectUri === answered.redirectUri)
+    const isTheirs = answered?.client === client && digest(verifier) === answered.challenge
+      && (redirectUri === null || redirectUri === answered.redirectUri)
     if (!isTheirs || this.#isOfOther(answered) || !/^[\w.~-]{43,128}$/.test(verifier)) return fault('invalid_grant')
     const tokens = await this.#login.exchange(answered)
     const { resource, via } = answered

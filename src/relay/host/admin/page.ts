@@ -30,7 +30,7 @@ const maxViewers = 32
 const keepAliveMs = 15_000
 
 const headers = {
-  'content-security-policy': "frame-ancestors 'none'",
+  'content-security-policy': 'frame-ancestors \'none\'',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',

@@ -91,8 +91,8 @@ export class Relays implements FrontBackend {
   has(path: string): boolean {
     const served = this.#paths.get(path)
     return (
-      served !== undefined &&
-      (served.isOffered || served.members.some(({ process }) => process.pid !== undefined))
+      served !== undefined
+      && (served.isOffered || served.members.some(({ process }) => process.pid !== undefined))
     )
   }
 

@@ -1,12 +1,12 @@
-import type { Usage } from '#relay/audit/log-file.js'
+import type { Audit, AuditOptions, Follower } from '#relay/audit/audit.js'
+import type { Usage } from '#relay/audit/output.js'
 import type { Log } from '#relay/audit/log.js'
-import { declaredBy, redactedPath } from '#relay/audit/redaction.js'
-import { nameOf } from '#relay/base/secrets.js'
-import { type Audit, type AuditOptions, type Follower, openAudit } from '#relay/audit/sink.js'
+import { beginning, nextLine } from '#relay/audit/record.js'
+import { openAudit } from '#relay/audit/sink.js'
 import type { AuditConfiguration } from '#relay/config/configuration.js'
 import { messageOf } from '#relay/base/errors.js'
 import { quote } from '#relay/protocol/quote.js'
-import { type LogRecord, recordOfEntry } from '#relay/audit/read/record.js'
+import { type LogRecord, recordOfLine } from '#relay/audit/read/record.js'
 import type { Metrics } from '#relay/telemetry/metrics.js'
 import type { Refused } from '#relay/transport/front/front.js'
 import { realTimers, type Timers } from '#relay/transport/timers.js'
@@ -133,11 +133,11 @@ export class Refusals {
 
 /** Feeds a page with records, without secrets, whatever the log keeps. */
 export const recordsFor = (take: (record: LogRecord) => void): Follower => ({
-  recorded: (_, entry) => {
+  recorded: (_, entry, now) => {
     if (entry === undefined) return
-    const declared = declaredBy(entry.called)
-    const findings = entry.findings.map(one => ({ ...one, path: redactedPath(one.path, declared) }))
-    take(recordOfEntry({ ...entry, findings }, Date.now(), nameOf))
+    const { text } = nextLine({ ...entry, arguments: undefined, result: undefined }, beginning, 'digest', now)
+    const record = recordOfLine(text)
+    if (record !== undefined) take(record)
   },
 })
 
@@ -185,4 +185,3 @@ const record = (
     log.warn(messageOf(failure))
   }
 }
-

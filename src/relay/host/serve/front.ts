@@ -237,4 +237,3 @@ const closingMs = 5000
 
 /** Whether requests are logged, at level info. */
 const speaks = (level: LogLevel): boolean => ['info', 'debug', 'trace'].includes(level)
-

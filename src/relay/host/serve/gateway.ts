@@ -1,5 +1,5 @@
 import type { Log } from '#relay/audit/log.js'
-import type { Audit, Follower } from '#relay/audit/sink.js'
+import type { Audit, Follower } from '#relay/audit/audit.js'
 import type { Capture } from '#relay/capture/capture.js'
 import {
   asksForTokens, type Configuration, type ProcessServer, type RemoteServer,
@@ -11,7 +11,8 @@ import { type Connector, Upstream, Upstreams } from '../upstreams.js'
 import type { FrameLimits } from '#relay/protocol/frame.js'
 import type { Metrics } from '#relay/telemetry/metrics.js'
 import { connectionTo, http } from '#relay/telemetry/place.js'
-import { type Endpoint, Endpoints, type Refused } from '#relay/transport/front/front.js'
+import { identifiesClient } from '#relay/transport/front/credentials.js'
+import { type Endpoint, Endpoints, type NewSession, type Refused } from '#relay/transport/front/front.js'
 import { canStart } from '#relay/transport/process/spawn.js'
 import { machine } from '#relay/transport/machine.js'
 import type { Credentials } from '#relay/transport/upstream/guarded.js'
@@ -199,9 +200,9 @@ const upstreamOf = async (
   const connector = await ('url' in server
     ? remote(server, configuration, isAlone, parts, audit)
     : local(server, configuration.limits, (reason, hasStarted, lines) => {
-      log.warn(`${name}: ${reason}`)
-      health.ended(reason, hasStarted, lines)
-    }, message => log.warn(`${name}: ${message}`)))
+        log.warn(`${name}: ${reason}`)
+        health.ended(reason, hasStarted, lines)
+      }, message => log.warn(`${name}: ${message}`)))
   const witnesses = { audit, log, metrics, observe: telemetry.observe?.(place), witness: capture, health }
   return new Upstream({
     health: stateful(health, state),
@@ -255,6 +256,7 @@ const local = (
   return {
     kind: 'stdio',
     connect: ({ kind }) => (kind === 'stateless' ? () => shared.connect() : make),
+    connectAlone: () => make,
     ready: () => Promise.resolve(canStart(commandLineOf(server)) && shared.isReady),
     close: () => shared.close(),
   }
@@ -265,11 +267,14 @@ const remote = async (
   server: RemoteServer, configuration: Configuration, isAlone: boolean,
   { credentials, log, metrics }: Parts, audit: Pick<Audit, 'write'>,
 ): Promise<Connector> => {
-  const [{ HttpUpstream }, { AuthorizedUpstream }, { GuardedUpstream }, { httpServer }] = await Promise.all([
+  const [
+    { HttpUpstream }, { AuthorizedUpstream }, { GuardedUpstream }, { httpServer }, { httpSession },
+  ] = await Promise.all([
     import('#relay/transport/upstream/pool.js'),
     import('#relay/transport/upstream/authorized.js'),
     import('#relay/transport/upstream/guarded.js'),
     import('#relay/transport/upstream/forward.js'),
+    import('#relay/transport/upstream/session/session.js'),
   ])
   const { limits } = configuration
   const logins = await loginsOf(server, configuration, message => log.warn(`${server.name}: ${message}`))
@@ -290,13 +295,19 @@ const remote = async (
       log.warn(messageOf(failure))
     }
   }
+  const guardedFor = ({ peer }: NewSession) => {
+    const asked = logins ? new AuthorizedUpstream(upstream, logins.of(peer.subject), true) : upstream
+    return new GuardedUpstream(asked, credentials, refused)
+  }
   return {
     kind: 'http',
-    connect: ({ peer }) => {
-      const asked = logins ? new AuthorizedUpstream(upstream, logins.of(peer.subject), true) : upstream
-      const guarded = new GuardedUpstream(asked, credentials, refused)
-      return inputSchemaOf =>
-        httpServer({ upstream: guarded, headers, limits, inputSchemaOf, cookiePath, passHeaders })
+    connect: opening => inputSchemaOf =>
+      httpServer({ upstream: guardedFor(opening), headers, limits, inputSchemaOf, cookiePath, passHeaders }),
+    connectAlone: opening => {
+      const shown = [...opening.headers].filter(([name]) => identifiesClient(name) && name !== 'mcp-session-id')
+      return inputSchemaOf => httpSession({
+        url, upstream: guardedFor(opening), headers: new Map([...shown, ...headers]), limits, inputSchemaOf,
+      })
     },
     ready: () => upstream.reachable(),
     close: async () => {

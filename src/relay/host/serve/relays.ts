@@ -74,7 +74,7 @@ export const openRelays = async (
     // Reads the certificates now, so that a failure changes nothing.
     if ('url' in server) tlsOf(server)
     const count = workersOf(server, from.configuration)
-    const { policy, trusted, lock, refusal } = one
+    const { policy, trusted, translate, lock, refusal } = one
     const reason = refusal && `mcp-customs did not start the server: ${refusal.message}`
     if (reason !== undefined) tellRefused(server.name, reason)
     return {
@@ -87,7 +87,7 @@ export const openRelays = async (
         const part = { server: server.name, number, count, isOnly }
         return {
           configuration: shareOf(configuration, part),
-          servers: isOffered && refusal === undefined ? [{ server, policy, trusted, lock }] : [],
+          servers: isOffered && refusal === undefined ? [{ server, policy, trusted, translate, lock }] : [],
           isOnly: from.isOnly ?? from.servers.length === 1,
           number: count === 1 ? undefined : number,
           flags: { logLevel: flags.logLevel, capture: fileOf(flags.capture, part) },

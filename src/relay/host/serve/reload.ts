@@ -22,8 +22,8 @@ export const needRestart = (before: Configuration, after: Configuration): readon
     'audit.file': before.audit.file !== after.audit.file,
     'audit.targets': differ(before.audit.targets, after.audit.targets),
     'audit.onFailure': before.audit.onFailure !== after.audit.onFailure,
-    telemetry: differ(before.telemetry, after.telemetry) ||
-      differ([...before.telemetry.headers], [...after.telemetry.headers]),
+    telemetry: differ(before.telemetry, after.telemetry)
+      || differ([...before.telemetry.headers], [...after.telemetry.headers]),
   }).flatMap(([key, differs]) => (differs ? [key] : []))
 }
 
@@ -37,15 +37,19 @@ export const onChange = (
 ): (() => Promise<void>) => {
   let last: Promise<void> = Promise.resolve()
   let isStopped = false
+  let hasFailed = false
   const run = (): void => {
     if (isStopped) return
     last = last.then(reload).then(
       () => {
         metrics.reloaded('ok')
-        log.info('the configuration was read again')
+        // Whoever was warned hears that it is over.
+        log[hasFailed ? 'warn' : 'info']('the configuration was read again, and holds')
+        hasFailed = false
       },
       (error: unknown) => {
         metrics.reloaded('failed')
+        hasFailed = true
         log.warn(`the configuration was not read again, the old one stays: ${messageOf(error)}`)
       },
     )

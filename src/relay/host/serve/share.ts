@@ -21,8 +21,8 @@ export const isShared = (
   const most = Math.max(...servers.map(({ server }) => workersOf(server, configuration)))
   if (!isOfFile && most === 1) return false
   if (most > max) return refuse(`they divide sessions.max among them, which is ${max}`)
-  const isFile = file !== '-' &&
-    (file === undefined || file === 'none' || statSync(file, { throwIfNoEntry: false })?.isFile() !== false)
+  const isFile = file !== '-'
+    && (file === undefined || file === 'none' || statSync(file, { throwIfNoEntry: false })?.isFile() !== false)
   if (isFile) return true
   if (most > 1) {
     return refuse(`each has an audit log of its own, which ${file === '-' ? 'the standard output' : file} ` +

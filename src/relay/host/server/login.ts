@@ -116,8 +116,8 @@ export const isOwnUsers = ({ listen, issuer, tokens, allowHosts }: Reachable): b
 
 /** Only programs of this machine can connect, as far as the configuration tells. */
 export const isLocal = ({ listen, issuer, tokens, allowHosts }: Reachable): boolean =>
-  ('socket' in listen ? (listen.mode & 0o077) === 0 : isLoopback(listen.host)) &&
-    issuer === undefined && tokens.length < 2 && allowHosts.every(isLoopback)
+  ('socket' in listen ? (listen.mode & 0o077) === 0 : isLoopback(listen.host))
+    && issuer === undefined && tokens.length < 2 && allowHosts.every(isLoopback)
 
 export const settingsOf = ({ login }: RemoteServer): LoginSettings => {
   const { client } = login ?? {}

@@ -8,6 +8,7 @@ import { type Circumstances, type PolicyLayer, resolvePolicy } from '#relay/conf
 import { Problem, wayTo } from '#relay/config/source.js'
 import type { Accepted } from '#relay/core/accepted.js'
 import type { Policy } from '#relay/core/findings.js'
+import type { Translate } from '#relay/eras/index.js'
 import type { Shapes } from '#relay/core/shape.js'
 import { badUsage, CustomsError } from '#relay/base/errors.js'
 import type { Environment } from '#relay/base/platform/machine.js'
@@ -31,6 +32,8 @@ export interface ServerSetup {
   /** How clients are shown the tools; undefined: as the server declares them. */
   readonly shapes?: Shapes | undefined
   readonly trusted: boolean
+  /** Which sessions are translated between eras of MCP; undefined: none. */
+  readonly translate?: Translate | undefined
   /** The lock setting. */
   readonly lock?: LockSetting | undefined
   /** The accepted definitions; undefined without a lock. */
@@ -67,6 +70,7 @@ export const setUp = async (
       policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: !!lockOf(server) }),
       shapes: await shapesFor(server, flags, configuration),
       trusted: await trusts(server),
+      translate: flags.translate ?? server.translate ?? configuration.translate,
       lock: lockOf(server),
       ...await acceptedOf(server, lockOf(server), configuration).then(accepted => ({ accepted }), refusalIn),
     })),
@@ -196,6 +200,7 @@ const fromTarget = (
     tools: named?.tools ?? new Map(),
     names: named === undefined && clients.length > 0 ? { clients: [clients] } : named?.names,
     minRevision: named?.minRevision,
+    translate: named?.translate,
     lock: named?.lock,
   }
   if (url !== undefined) {

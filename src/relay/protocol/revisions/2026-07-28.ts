@@ -10,8 +10,8 @@ const taskId = { key: 'taskId', required: false } as const
 
 /** True of a task that ended without its result (SEP-2663, CompletedTask: `result` is required). */
 const isWithoutOutcome = (state: JsonObject, modern: boolean): boolean =>
-  modern && member(state, 'status') === 'completed' && (member(state, 'result') ?? null) === null &&
-  !hasToolMember(state)
+  modern && member(state, 'status') === 'completed' && (member(state, 'result') ?? null) === null
+  && !hasToolMember(state)
 
 const missingOutcome = placeWhen(isWithoutOutcome, 'toolResult')
 

@@ -47,7 +47,7 @@ export const anyObject = of(isObject, 'an object')
 export const oneOf = (...values: readonly string[]): Shape =>
   of(
     value => isString(value) && values.includes(value),
-    `one of ${values.map(value => `"${value}"`).join(', ')}`
+    `one of ${values.map(value => `"${value}"`).join(', ')}`,
   )
 
 export const shapeOf = (form: Form): Shape => {
@@ -104,8 +104,8 @@ export const contentsOf = (members: Members): Shape => {
   return (value, meter) => {
     const misfits = rest(value, meter)
     const has = (key: string) => isObject(value) && hasString(value, key)
-    return has('text') ||
-      has('blob') ? misfits : [...misfits, ...misfit('must have a text or a blob, as a string')]
+    return has('text')
+      || has('blob') ? misfits : [...misfits, ...misfit('must have a text or a blob, as a string')]
   }
 }
 

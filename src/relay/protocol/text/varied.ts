@@ -132,9 +132,9 @@ export const findVaried = (text: string): number | undefined => {
       if (selected === '\ufe0f') emojiStyles++
     }
     const isCode =
-      (filters.marks[bitOf(c, one)] === 1 && differs(String.fromCodePoint(a, b, 32, c, one), behindB)) ||
-      (filters.selectors[one & 0xffff] === 1 && differs(selectorPlace(c, one), selected)) ||
-      (textStyles > maxChanges && emojiStyles > maxChanges)
+      (filters.marks[bitOf(c, one)] === 1 && differs(String.fromCodePoint(a, b, 32, c, one), behindB))
+      || (filters.selectors[one & 0xffff] === 1 && differs(selectorPlace(c, one), selected))
+      || (textStyles > maxChanges && emojiStyles > maxChanges)
     if (isCode) return index
     if (!isLetter(one)) continue
     letters++

@@ -1,6 +1,6 @@
 import type { Json } from '#relay/protocol/unmetered.js'
 import type { SchemaNode } from '../schema-node.js'
-import type { Run, Scope } from '../evaluate.js'
+import type { Run, Scope } from '../run.js'
 import {
   attempt, eachHolds, forAll, ofSchema, schemasOf, type Check, type Keyword, type Subschema,
 } from './keyword.js'
@@ -34,7 +34,7 @@ const oneOf = ofList('oneOf', schemas => (value, run, seen) => {
 }, { nonMonotonic: true })
 
 const not = ofSchema('not', schema => forAll((value, run) =>
-  !attempt(schema, value, run, undefined) || run.fail('must not fit the schema (not)')
+  !attempt(schema, value, run, undefined) || run.fail('must not fit the schema (not)'),
 ), { applies: 'here', nonMonotonic: true })
 
 const conditional = ofSchema('if', (condition, context) => {

@@ -16,8 +16,8 @@ const fullDate = new RegExp(`^${date}$`)
 const fullTime = new RegExp(`^${time}$`)
 const dateTime = new RegExp(`^${date}[Tt]${time}$`)
 /** Days that every year has. */
-const commonDate = '\\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\\d|2[0-8])'
-  + '|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)'
+const commonDate = '\\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\\d|2[0-8])' +
+  '|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)'
 const commonTime = time.replace('(?:[0-5]\\d|60)', '[0-5]\\d')
 
 const [two, six, nine] = [0x32, 0x36, 0x39]

@@ -2,8 +2,8 @@ import { isArray, isObject, isString, member, type Json, type JsonObject } from 
 import type { Dialect } from '#relay/protocol/json-schema.js'
 import type { Budget } from '../budget.js'
 import type { SchemaNode, Target } from '../schema-node.js'
-import type { Evaluated } from './unevaluated.js'
-import type { Run } from '../evaluate.js'
+import type { Evaluated } from './evaluated.js'
+import type { Run } from '../run.js'
 
 /** The kinds of values that checks are for. */
 export interface Kinds {

@@ -4,8 +4,8 @@ import {
 import { quote } from '#relay/protocol/quote.js'
 import { compilePattern, isPattern, type Pattern } from '../pattern/pattern.js'
 import { costOfName, nameKey } from '../budget.js'
-import type { Evaluated } from './unevaluated.js'
-import type { Run } from '../evaluate.js'
+import type { Evaluated } from './evaluated.js'
+import type { Run } from '../run.js'
 import {
   attempt, eachHolds, ofSchema, ofSize, type Check, type Checks, type CompileContext, type Keyword,
   type Subschema,
@@ -65,9 +65,9 @@ const hasAll = (
 ): boolean => {
   run.spend(members.length)
   return eachHolds(members, run, ({ name, of }) =>
-    of(object) !== undefined ||
+    of(object) !== undefined
     // Quoting a long name takes longer than everything else, so that it is done only for a report.
-    (run.collecting && run.fail(`must have the property ${quote(name)} (${keyword})`)))
+    || (run.collecting && run.fail(`must have the property ${quote(name)} (${keyword})`)))
 }
 
 /**

@@ -48,7 +48,7 @@ export class Backtracker {
     const bottom = others.length
     const trail = this.#trail.length
     let state: State | undefined = start
-    for (let at = from; state !== undefined; ) {
+    for (let at = from; state !== undefined;) {
       this.#budget.spend(5)
       if (state.type === 'match') {
         others.length = bottom

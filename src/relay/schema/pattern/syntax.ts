@@ -74,9 +74,9 @@ export const classOf = (
 
 export const contains = (one: CharacterClass, code: number, budget: Budget): boolean => {
   const { ranges, property, others, negated } = one
-  return (isWithin(ranges, code) ||
-    (property !== undefined && hasProperty(property, code, budget)) ||
-    others.some(other => contains(other, code, budget))) !== negated
+  return (isWithin(ranges, code)
+    || (property !== undefined && hasProperty(property, code, budget))
+    || others.some(other => contains(other, code, budget))) !== negated
 }
 
 const hasProperty = (property: RegExp, code: number, budget: Budget): boolean => {

@@ -1,9 +1,8 @@
 import type { SchemaProblem } from '#relay/core/check.js'
 import { below, decodedFragment, stepsOf } from '#relay/protocol/json-schema.js'
 import { isObject, isString, member, unmetered, type Json } from '#relay/protocol/unmetered.js'
-import { nearest, type SchemaNode, type Resource, type Target } from '../schema-node.js'
+import { nearest, type SchemaNode, type Resource, type Step, type Target } from '../schema-node.js'
 import { costOfName, nameKey, type Budget } from '../budget.js'
-import type { Reader } from './reader.js'
 
 /**
  * The base URI of a schema without an id, which no other document has. Its scheme has no defaults that the
@@ -42,12 +41,24 @@ const split = (uri: string): Address => {
 
 type Keyword = '$ref' | '$dynamicRef' | '$recursiveRef'
 
+/** What references are resolved with: the documents that were read, and what is found wrong. */
+interface Documents {
+  readonly budget: Budget
+  report(
+    kind: SchemaProblem['kind'], node: SchemaNode | undefined, steps: readonly Step[], message: string,
+  ): void
+  resourceAt(uri: string): Resource | undefined
+  readAt(
+    json: Json, parent: SchemaNode | undefined, steps: readonly Step[], resource: Resource,
+  ): SchemaNode | undefined
+}
+
 /** Resolves references to the schema itself and to the official meta-schemas; nothing is ever fetched. */
 export class ReferenceResolver {
-  readonly #reader: Reader
+  readonly #reader: Documents
   readonly #open: { node: SchemaNode; keyword: Keyword; reference: string }[] = []
 
-  constructor(reader: Reader) {
+  constructor(reader: Documents) {
     this.#reader = reader
   }
 

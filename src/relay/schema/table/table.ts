@@ -41,10 +41,14 @@ const automatonOf = (pattern: string): Dfa | undefined => {
  * @returns undefined when the table would be too large
  * @throws Exhausted
  */
-export const tableOf = (root: SchemaNode, budget: Budget): Table | undefined =>
-  new TableWriter(budget).write(root)
+export const tableOf = (root: SchemaNode, budget: Budget): Table | undefined => {
+  const writer = new TableWriter(root, budget)
+  writer.advance(-Infinity)
+  return writer.table
+}
 
-class TableWriter {
+/** Writes a table in slices. */
+export class TableWriter {
   readonly #writer = new Writer()
   readonly #nodes = new Map<SchemaNode, number>()
   readonly #left: (readonly [SchemaNode, number])[] = []
@@ -52,21 +56,30 @@ class TableWriter {
   readonly #patterns = new Map<string, number>()
   readonly #budget: Budget
   #nothing: number | undefined
+  /** Undefined until it is made, and when it would be too large. */
+  table: Table | undefined
 
-  constructor(budget: Budget) {
+  constructor(root: SchemaNode, budget: Budget) {
     this.#budget = budget
-  }
-
-  write(root: SchemaNode): Table | undefined {
     // The schema that allows everything is written by the byte validator.
     const start = this.#writer.reserve(layout.ROOT + 4)
     this.#writer.setWord(start + layout.ROOT, this.#schema(root))
+  }
+
+  /**
+   * Goes on until so many steps are left.
+   * @returns false when there is more to write
+   * @throws Exhausted
+   */
+  advance(steps: number): boolean {
     for (let next = this.#left.pop(); next !== undefined; next = this.#left.pop()) {
       this.#fill(...next)
-      if (this.#writer.length > layout.TABLE_BYTES) return undefined
+      if (this.#writer.length > layout.TABLE_BYTES) return true
+      if (this.#budget.left < steps && this.#left.length > 0) return false
     }
     this.#budget.keep(this.#writer.length)
-    return this.#writer.bytes
+    this.table = this.#writer.bytes
+    return true
   }
 
   /** The offset of a keyword's schema; 0 if there is none. */

@@ -1,8 +1,11 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Identity } from '#relay/core/event.js'
-import { nameOf } from './quota.js'
 import { headerText } from './request.js'
+
+/** Equal for tokens of one subject. A client without one is not the subject of the same name. */
+export const subjectName = ({ issuer, subject, client }: Identity): string =>
+  JSON.stringify([issuer, subject ?? ['client', client]])
 
 /**
  * The headers that make up an authorization context. Requests without a session that have the same context
@@ -26,11 +29,11 @@ export const contextDigest = (
   if (source === 'none') return ''
   const isIssued = subject?.issuer !== undefined
   const scopes = isUpstreams && source === 'headers' ? [...subject?.scopes ?? []].sort().join(' ') : ''
-  const shown = isIssued ? `${nameOf(subject)}${scopes}` : headers.authorization
+  const shown = isIssued ? `${subjectName(subject)}${scopes}` : headers.authorization
   const key = source === 'token'
     ? [shown]
     : Object.keys(headers).filter(identifiesClient).sort()
-      .map(name => [name, name === 'authorization' ? shown : headerText(headers[name])])
+        .map(name => [name, name === 'authorization' ? shown : headerText(headers[name])])
   return hash('sha256', JSON.stringify(key), 'base64url')
 }
 

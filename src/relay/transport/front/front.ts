@@ -299,7 +299,7 @@ export class HttpFront {
       this.#inTurn(response, arrival, () => this.#visit(site, request, response, arrival))
       return 'answered'
     }
-    if (isOfLogins(arrival.path)) return refusals.noEndpoint
+    if (isOfLogins(arrival.path)) return refusals.noLogin
     const { expect } = headers
     return expect !== undefined && !/^100-continue$/i.test(expect) ? refusals.badExpect : undefined
   }
@@ -316,7 +316,7 @@ export class HttpFront {
     const refused = (reason: Refusal) => this.#refuse(request, response, arrival, reason)
     if (request.method !== 'GET' && request.method !== 'HEAD') return refused(refusals.badMethod)
     const resource = this.#gate.resourceAt(endpoint)
-    if (resource === undefined) return refused(refusals.noEndpoint)
+    if (resource === undefined) return refused(refusals.noLogin)
     response.setHeader('access-control-allow-origin', '*')
     response.setHeader('cache-control', 'max-age=300')
     response.writeHead(200, { 'content-type': 'application/json' })

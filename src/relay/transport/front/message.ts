@@ -62,7 +62,7 @@ export const received = (
     : { kind: 'http', path: '', message: disagreement }
   // No spread: V8 gives each object made by a spread a shape of its own, which makes its readers slow.
   return {
-    bytes, message, faults: fault ? [...faults, fault] : faults, otherKeys, 
+    bytes, message, faults: fault ? [...faults, fault] : faults, otherKeys,
     envelope: { headers, scopes, client },
   }
 }

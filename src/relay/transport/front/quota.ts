@@ -1,16 +1,12 @@
-import type { Identity } from '#relay/core/event.js'
+import { subjectName } from './credentials.js'
 import type { Peer } from './arrival.js'
 import { onceOver, type FrontResponse, type ProcessSlot } from './request.js'
 
 /** The client that a request counts for: its subject or token; without tokens, the network of its address. */
 export const clientOf = ({ address, token, subject }: Peer): string => {
   if (token !== undefined) return `token ${token}`
-  return subject === undefined ? `address ${networkOf(address)}` : `subject ${nameOf(subject)}`
+  return subject === undefined ? `address ${networkOf(address)}` : `subject ${subjectName(subject)}`
 }
-
-/** Equal for tokens of one subject. A client without one is not the subject of the same name. */
-export const nameOf = ({ issuer, subject, client }: Identity): string =>
-  JSON.stringify([issuer, subject ?? ['client', client]])
 
 /**
  * One client usually has all 2^64 IPv6 addresses of a network (RFC 6177), so only the network counts. A

@@ -55,12 +55,10 @@ export const refusals = {
   badHost: refusal(403, 'This Host is not allowed here: name it in allowHosts'),
   badOrigin: refusal(403, 'This Origin is not allowed here: name it in allowOrigins'),
   crossSite: refusal(403, 'A page of another site may not load this'),
-  noEndpoint: {
-    ...refusal(
-      404, 'There is no endpoint at this path: a server is at /mcp, or in a gateway at /NAME/mcp by its name',
-    ),
-    isPlain: true,
-  },
+  noEndpoint: refusal(
+    404, 'There is no endpoint at this path: a server is at /mcp, or in a gateway at /NAME/mcp by its name',
+  ),
+  noLogin: { ...refusal(404, 'There is no way to log in here'), isPlain: true },
   retired: refusal(404, 'There is no endpoint at this path any more'),
   noSession: refusal(404, 'There is no such session: begin a new one with initialize'),
   otherReplica: refusal(

@@ -83,22 +83,22 @@ export const forwardedHeaders = (
 /** The client's headers for a message that the relay has changed: those that repeat its body are new. */
 export const changedHeaders =
   (client: Headers, frame: Frame, inputSchemaOf: InputSchemaOf, operatorHeaders: Headers): Headers =>
-  new Map([
-    ...[...forwardedHeaders(client, frame.envelope?.trace, none)]
-      .filter(([name]) => !/^mcp-(?:method$|name$|param-)/.test(name)),
-    ...metadataOf(frame, inputSchemaOf),
-    ...operatorHeaders,
-  ])
+    new Map([
+      ...[...forwardedHeaders(client, frame.envelope?.trace, none)]
+        .filter(([name]) => !/^mcp-(?:method$|name$|param-)/.test(name)),
+      ...metadataOf(frame, inputSchemaOf),
+      ...operatorHeaders,
+    ])
 
 /** The headers of a relay-made message: the client's, but for those that describe the client's message. */
 export const borrowedHeaders =
   (client: Headers, frame: Frame, inputSchemaOf: InputSchemaOf, operatorHeaders: Headers): Headers =>
-  new Map([
-    ...[...changedHeaders(client, frame, inputSchemaOf, none)].filter(([name]) => name !== 'last-event-id'),
-    ['accept', 'application/json, text/event-stream'],
-    ['content-type', 'application/json'],
-    ...operatorHeaders,
-  ])
+    new Map([
+      ...[...changedHeaders(client, frame, inputSchemaOf, none)].filter(([name]) => name !== 'last-event-id'),
+      ['accept', 'application/json, text/event-stream'],
+      ['content-type', 'application/json'],
+      ...operatorHeaders,
+    ])
 
 /** The operator's settings for a server's response headers. */
 export interface HeadSettings {

@@ -41,9 +41,9 @@ export class SharedServer implements Hub {
   }: SharedServerOptions) {
     this.#process = new SharedProcess({
       make, now, random, onEvent: event => this.#contained(event),
-      expected: (_, key) => {
+      expected: (_, key, length) => {
         const sent = this.#requests.find(numberOf(key))
-        return sent?.port.expected?.(sent.exchange, sent.names.key)
+        return sent?.port.expected?.(sent.exchange, sent.names.key, length)
       },
       isPaused: () => [...this.#ports].some(({ isPausing }) => isPausing),
     })

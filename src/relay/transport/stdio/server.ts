@@ -87,7 +87,7 @@ class ServerProcess implements StdioServer {
   constructor(options: StdioServerOptions) {
     this.#options = options
     this.#reader = new FrameReader(
-      { ...options.limits, expected: key => this.#expected?.(stdioExchange, key) },
+      { ...options.limits, expected: (key, length) => this.#expected?.(stdioExchange, key, length) },
       frame => this.#received(frame),
       () => {
         this.#isStdoutClosed = true

@@ -46,8 +46,8 @@ const mayBeJson = (bytes: Buffer): boolean => {
 const isAsciiText = (bytes: Buffer, headers: HttpHeaders): boolean =>
   !bytes.subarray(0, 4).includes(0) && !/^(?:\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2))
   && readMediaType(only(headers, 'content-type')).charsets.every(charset => asciiCharset.test(charset))
-const asciiCharset = new RegExp('^(?:utf-?8|us-ascii|ascii|iso-?8859-?\\d+|latin-?1|windows-125\\d|cp125\\d|'
-  + 'gbk|gb2312|gb18030|big5|shift_jis|euc-\\w+|koi8-\\w)$')
+const asciiCharset = new RegExp('^(?:utf-?8|us-ascii|ascii|iso-?8859-?\\d+|latin-?1|windows-125\\d|cp125\\d|' +
+  'gbk|gb2312|gb18030|big5|shift_jis|euc-\\w+|koi8-\\w)$')
 
 const messageIn = (frame: Frame, asked: readonly IdKey[]): Frame | undefined => {
   const { message } = frame

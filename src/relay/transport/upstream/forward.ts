@@ -188,14 +188,14 @@ class HttpServer extends HttpSide {
   }
 
   #limitsFor(exchange: Exchange): FrameLimits {
-    return { ...this.#options.limits, expected: key => this.#expected?.(exchange, key) }
+    return { ...this.#options.limits, expected: (key, length) => this.#expected?.(exchange, key, length) }
   }
 
   #headersFor(frame: Frame, request: HttpRequest | undefined): ReadonlyMap<string, string> {
     const { headers: operatorHeaders, inputSchemaOf } = this.#options
     if (request === undefined || frame.relayMade === true)
       return borrowedHeaders(request?.headers ?? new Map(), frame, inputSchemaOf, operatorHeaders)
-    return request.body === frame.bytes
+    return request.body === frame.bytes && frame.envelope?.translatedFrom === undefined
       ? forwardedHeaders(request.headers, frame.envelope?.trace, operatorHeaders)
       : changedHeaders(request.headers, frame, inputSchemaOf, operatorHeaders)
   }

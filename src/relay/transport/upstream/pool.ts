@@ -209,8 +209,8 @@ class Response implements Dispatcher.DispatchHandler {
 
 /** Whether a proxy may be asked for a URL; NO_PROXY may say otherwise. */
 export const usesProxy = ({ hostname }: URL): boolean =>
-  !isLoopback(hostname) && !hostname.endsWith('.localhost') &&
-  proxies.some(name => (process.env[name] ?? '') !== '')
+  !isLoopback(hostname) && !hostname.endsWith('.localhost')
+  && proxies.some(name => (process.env[name] ?? '') !== '')
 
 /** Discards a response; its connection is kept if the rest of the body is short. */
 export const discard = ({ body }: HttpReply): void => body.dump(discardBytes, discardMs)

@@ -161,18 +161,18 @@ const jsonText = (value: Value, layout: Layout): string => {
   }
   const key = (name: string) =>
     (rarely(11) && /^\w/.test(
-      name
+      name,
     )
       ? `"\\u${name.charCodeAt(0).toString(16).padStart(4, '0')}${JSON.stringify(name.slice(1)).slice(1)}`
       : JSON.stringify(
-      name
-    ))
+          name,
+        ))
   const show = (one: Value, depth: number): string => {
     if (typeof one === 'string') return JSON.stringify(one).replace(rarely(5) ? /\// : /\0/, '\\/')
     if (typeof one !== 'object') return JSON.stringify(one)
     if (isList(one)) return group('[', one.map(element => show(element, depth + 1)), ']', depth)
     return group('{', Object.entries(one).map(
-      ([name, held]) => `${key(name)}${rarely(5) ? ' : ' : ': '}${comment()}${show(held, depth + 1)}`
+      ([name, held]) => `${key(name)}${rarely(5) ? ' : ' : ': '}${comment()}${show(held, depth + 1)}`,
     ), '}', depth)
   }
   return comment() + show(value, 0)

@@ -133,7 +133,7 @@ t.test('a wrapped entry changes only where an option was given or a path is gone
     ['a program that is gone', {
       launcher: { words: ['npx', '-y', 'mcp-customs@0.1.0'], reason: '' }, isGone: path => path === program,
     }, 'rewrap',
-      { command: 'npx', args: ['-y', 'mcp-customs@0.1.0', 'wrap', '--server=one', '--trust', '--', 'a', 'b'] }],
+    { command: 'npx', args: ['-y', 'mcp-customs@0.1.0', 'wrap', '--server=one', '--trust', '--', 'a', 'b'] }],
   ]
   for (const [name, other, kind, expected] of cases) {
     const plan = installed(server, undefined, other)

@@ -110,7 +110,7 @@ const isTable = (value: unknown): value is Record<string, unknown> =>
 const sorted = (value: unknown): unknown =>
   isTable(value)
     ? Object.entries(value).filter(([, held]) => typeof held !== 'object' || JSON.stringify(held).length > 2)
-      .sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, held]) => [key, sorted(held)])
+        .sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, held]) => [key, sorted(held)])
     : value
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
@@ -123,7 +123,7 @@ const inFront = (
   const options = changed.get(JSON.stringify(path))
   if (options !== undefined) return wrappedServer(path.at(-1) ?? '', options, value)
   return Object.fromEntries(
-    Object.entries(value).map(([key, held]) => [key, inFront(held, [...path, key], changed)])
+    Object.entries(value).map(([key, held]) => [key, inFront(held, [...path, key], changed)]),
   )
 }
 

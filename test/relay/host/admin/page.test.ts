@@ -65,7 +65,7 @@ for (const [name, path, headers, status] of cases) {
     if (status === 200) {
       t.match(response.headers, {
         'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff', 'cache-control': 'no-store',
-        'content-security-policy': "frame-ancestors 'none'",
+        'content-security-policy': 'frame-ancestors \'none\'',
       })
     }
     response.destroy()

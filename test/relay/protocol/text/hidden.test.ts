@@ -255,7 +255,7 @@ t.test('characters that have an effect in their context are not hidden', t => {
 t.test('numbers, dates, units and names as Intl formats them in many languages are not hidden text', t => {
   const locales = Intl.DateTimeFormat.supportedLocalesOf(
     'ar ar-EG as bn bo ckb da de dz en fa fr gu he hi ja km kn ko ks lo ml mn mr my ne or pa ps ru sd si ta te th tr ug ur vi yi zh'.split(
-      ' '
+      ' ',
     ),
   )
   const date = new Date(Date.UTC(2023, 10, 14))
@@ -308,7 +308,7 @@ t.test('nothing that is seen is hidden between Latin letters', t => {
   for (let codePoint = 0; codePoint <= 0x10ffff; codePoint++) {
     const character = String.fromCodePoint(codePoint)
     if (!/[\p{L}\p{N}\p{P}\p{S}\p{Zs}\p{Mc}\p{Me}\p{Cn}]/u.test(
-      character
+      character,
     ) || findHidden(`a${character}b`) === undefined) continue
     if (!/[\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}]/u.test(character)) {
       wrong.push(codePoint.toString(16))

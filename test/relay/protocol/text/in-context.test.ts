@@ -109,7 +109,7 @@ t.test('every sequence in the files is text, and one more selector is not', { sk
   t.ok(registered.length > 41_000)
   t.same(registered.filter(sequence => findHidden(sequence) !== undefined), [])
   t.same(registered.filter(sequence => findHidden(
-    `${sequence}\ufe0f`
+    `${sequence}\ufe0f`,
   ) === undefined || findHidden(`${sequence}\u{e0100}`) === undefined), [])
   t.end()
 })
@@ -118,7 +118,7 @@ t.test('every joined emoji in the files is text, with its selectors and without'
   const joined = sequencesOf('emoji-zwj-sequences.txt')
   t.ok(joined.length > 1600)
   t.same(joined.filter(
-    one => findHidden(one) !== undefined || findHidden(one.replaceAll('\ufe0f', '')) !== undefined
+    one => findHidden(one) !== undefined || findHidden(one.replaceAll('\ufe0f', '')) !== undefined,
   ), [])
   t.end()
 })

@@ -12,7 +12,7 @@ const pair = () => {
   const calls: Sums = {
     sum: given =>
       (given.length === 0 ? Promise.reject(
-        new Error('nothing to add')
+        new Error('nothing to add'),
       ) : Promise.resolve(given.reduce((sum, one) => sum + one))),
   }
   const near = new Channel<Sums>(message => queueMicrotask(() => far.onMessage(copied(message))), {})

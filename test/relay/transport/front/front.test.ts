@@ -56,9 +56,14 @@ t.test('a request that is refused for its head gets a JSON-RPC error', async t =
   t.same(sessions, [], 'no session was begun for any of them')
 })
 
-t.test('outside the endpoints, a 404 has no body', async t => {
+t.test('outside the endpoints, a 404 says where servers are; where clients look for logins, it has no body', async t => {
   const { port } = await start(t)
-  for (const path of ['/mcp/x', '/constructor', '/.well-known/oauth-authorization-server', '/']) {
+  for (const path of ['/mcp/x', '/constructor', '/']) {
+    t.match(await ask(port, { path, body: ping }), {
+      status: 404, body: /no endpoint at this path: a server is at \/mcp/, headers: { 'content-type': 'application/json' },
+    }, path)
+  }
+  for (const path of ['/.well-known/oauth-authorization-server', '/.well-known/oauth-protected-resource', '/register']) {
     const got = await ask(port, { path, body: ping })
     t.match(got, { status: 404, body: '', headers: { 'content-length': '0' } }, path)
     t.equal(got.headers['content-type'], undefined)
@@ -70,7 +75,7 @@ t.test('an ambiguous framing of the body is refused', async t => {
   for (const [version, coding] of [['1.0', 'chunked'], ['1.1', 'gzip, chunked']] as const) {
     const { socket, reader } = await dial(t, port)
     socket.write(
-      `POST /mcp HTTP/${version}\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: ${coding}\r\n\r\n0\r\n\r\n`
+      `POST /mcp HTTP/${version}\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: ${coding}\r\n\r\n0\r\n\r\n`,
     )
     t.match(await reader.rest(), /^HTTP\/1\.1 400 [^]*\r\nconnection: close\r\n/, coding)
   }
@@ -238,7 +243,7 @@ for (const server of [
   const bytes = Buffer.from(body)
   const split = bytes.indexOf(Buffer.from('é')) + 1
   socket.write(
-    `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${bytes.length}\r\n\r\n`
+    `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${bytes.length}\r\n\r\n`,
   )
   socket.write(bytes.subarray(0, split), () => socket.write(bytes.subarray(split)))
   const told = await (await session(0)).until('frame')
@@ -409,7 +414,7 @@ t.test('a session that cannot be opened is answered with an error, and the front
   const front = frontWith({
     address: { host: '127.0.0.1', port: 0 }, limits,
     endpoints: new Map(
-      [['/mcp', { server: 'stdio' as const, open: () => { throw new Error('no such command: secret') } }]]
+      [['/mcp', { server: 'stdio' as const, open: () => { throw new Error('no such command: secret') } }]],
     ),
   })
   t.teardown(() => front.close(0))

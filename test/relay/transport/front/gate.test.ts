@@ -48,7 +48,7 @@ t.test('a page of another site loads nothing, but may send its visitor to a logi
     [navigation, false, 403],
     [navigation, true, undefined],
     // Of an origin that is allowed: `checkNames` decides.
-    [{ ...navigation, 'sec-fetch-mode': 'cors', 'origin': 'https://app.example.com' }, false, undefined],
+    [{ ...navigation, 'sec-fetch-mode': 'cors', origin: 'https://app.example.com' }, false, undefined],
   ] as const
   for (const [headers, isPage, status] of cases) {
     t.equal(gate().checkSite({ headers }, isPage)?.status, status, `${JSON.stringify(headers)} ${isPage}`)

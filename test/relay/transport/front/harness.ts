@@ -38,7 +38,7 @@ export class Opened {
   }
 
   async until<Type extends TransportEvent['type']>(type: Type): Promise<Extract<TransportEvent,
-  { type: Type }>> {
+    { type: Type }>> {
     for (;;) {
       const event = await this.next()
       if (isOf(event, type)) return event
@@ -152,19 +152,19 @@ export const post = {
 /** A response whose head has come. */
 export const begin =
   (port: number, { method = 'POST', path = '/mcp', headers = post, body }: Ask): Promise<IncomingMessage> =>
-  new Promise((resolve, reject) => {
-    const request = httpRequest(
-      { host: '127.0.0.1', port, method, path, headers: {
-        ...headers, ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
-      }, agent: false },
-      response => {
-        response.on('error', () => {})
-        resolve(response)
-      },
-    )
-    request.on('error', reject)
-    request.end(body)
-  })
+    new Promise((resolve, reject) => {
+      const request = httpRequest(
+        { host: '127.0.0.1', port, method, path, headers: {
+          ...headers, ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
+        }, agent: false },
+        response => {
+          response.on('error', () => {})
+          resolve(response)
+        },
+      )
+      request.on('error', reject)
+      request.end(body)
+    })
 
 export const textOf = async (response: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = []

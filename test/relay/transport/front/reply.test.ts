@@ -437,7 +437,7 @@ t.test('the pipelined requests of a disconnected client do not begin', async t =
   const request = (body: string) =>
     rawPost(body)
   socket.write(
-    request(initialize(1)) + request(initialize(2)) + 'GET /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n'
+    request(initialize(1)) + request(initialize(2)) + 'GET /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n',
   )
   const opened = await session(0)
   await opened.until('frame')
@@ -504,7 +504,7 @@ t.test('the head of a stream has the bytes that the server sent', async t => {
   const body = call()
   const head = Object.entries(modern).map(([name, value]) => `${name}: ${value}\r\n`).join('')
   socket.write(
-    `POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head}connection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    `POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head}connection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   )
   const chunks: Buffer[] = []
   for await (const chunk of socket) if (Buffer.isBuffer(chunk)) chunks.push(chunk)

@@ -16,7 +16,7 @@ const answer = (key: string, result: object) =>
   frameOf(`{"jsonrpc":"2.0","id":${key},"result":${JSON.stringify(result)}}`)
 const failure = (key: string, code: number, data?: object) =>
   frameOf(
-    `{"jsonrpc":"2.0","id":${key},"error":${JSON.stringify({ code, message: 'no', ...(data && { data }) })}}`
+    `{"jsonrpc":"2.0","id":${key},"error":${JSON.stringify({ code, message: 'no', ...(data && { data }) })}}`,
   )
 
 const tools = [{ name: 'echo', inputSchema: { type: 'object' } }]

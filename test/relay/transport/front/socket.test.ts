@@ -27,7 +27,7 @@ const ask = (socketPath: string, host = 'localhost') =>
 const windows = process.platform === 'win32' && 'no such sockets'
 
 t.test('a Unix socket has the configured permissions, and is removed when the front closes', {
-  skip: windows
+  skip: windows,
 }, async t => {
   for (const [mode, umask] of [[0o600, 0], [0o660, 0o077]] as const) {
     const socket = at(t)
@@ -44,7 +44,7 @@ t.test('a Unix socket has the configured permissions, and is removed when the fr
 })
 
 t.test('a Unix socket without a listener is replaced; one in use, or another file, stays', {
-  skip: windows
+  skip: windows,
 }, async t => {
   const socket = at(t)
   const dead = createServer().listen(`${socket}-dead`)

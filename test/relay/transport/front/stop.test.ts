@@ -47,7 +47,7 @@ t.test('after the grace period every session ends, and then the connections are 
   await (await session(0)).until('frame')
   const { socket, reader } = await dial(t, port)
   socket.write(
-    'POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\ncontent-type: application/json\r\n\r\n{'
+    'POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\ncontent-type: application/json\r\n\r\n{',
   )
   await ask(port, { method: 'PUT' })
   const stopped = front.close(graceMs)

@@ -16,7 +16,7 @@ const revision = '"io.modelcontextprotocol/protocolVersion":"2026-07-28"'
 const subscription = (id: string) => `"io.modelcontextprotocol/subscriptionId":${id}`
 const ask = (id: string, method = 'tools/call', token?: string) =>
   frameOf(
-    `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${revision}${token === undefined ? '' : `,"progressToken":${token}`}}}}`
+    `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${revision}${token === undefined ? '' : `,"progressToken":${token}`}}}}`,
   )
 const answer = (id: string, result = '{}') => `{"jsonrpc":"2.0","id":${id},"result":${result}}`
 const note = (method: string, params: string) =>
@@ -128,7 +128,7 @@ t.test('the schema of a response is asked for in its own session, by its own id'
   const { ears: [a, b], child } = setUp(2)
   a?.port.send(exchange('one'), ask('0'))
   b?.port.send(exchange('two'), ask('"0"'))
-  for (const number of ['2', '1', '3']) child().expected?.(stdioExchange, number)
+  for (const number of ['2', '1', '3']) child().expected?.(stdioExchange, number, 0)
   t.strictSame([a?.asked, b?.asked], [['one 0'], ['two "0"']])
 })
 

@@ -20,7 +20,6 @@ const start = (graceMs?: number) => {
   return { input, output, transport, ...listen(transport) }
 }
 
-
 t.test('what the client writes is heard byte for byte, however it is cut', async () => {
   await fc.assert(fc.asyncProperty(fc.array(anyLine), fc.array(
     fc.integer({ min: 1, max: 60 }), { minLength: 1 },

@@ -166,7 +166,7 @@ t.test('closing at once a command that cannot be started keeps the reason', asyn
 
 t.test('arguments and environment arrive as given', async t => {
   const odd = [
-    '', ' ', '"', "'", '\\', '$HOME', '`id`', '*', '; exit 1', '&&', 'a\nb', '--flag=', 'ünï🎉', '%PATH%',
+    '', ' ', '"', '\'', '\\', '$HOME', '`id`', '*', '; exit 1', '&&', 'a\nb', '--flag=', 'ünï🎉', '%PATH%',
     '^',
   ]
   const text = fc.string({ unit: 'grapheme' }).filter(each => !each.includes('\0'))

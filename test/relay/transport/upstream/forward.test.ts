@@ -546,7 +546,7 @@ t.test('a response that is not read holds back itself alone', async t => {
   post(client.transport, 'quick', ask(2))
   await client.of('frame', 'quick')
   t.notOk(client.all(
-    'frame'
+    'frame',
   ).some(({ exchange, frame: { message } }) => exchange.name === 'slow' && message.kind === 'result'))
   client.transport.resume(exchange('slow'))
   await client.of('stream-ended', 'slow')

@@ -38,7 +38,7 @@ t.test('where the relay authenticates clients, no status or header of a server i
 const kinds = {
   'a request answered by JSON': 'application/json', 'a request answered by a stream': 'text/event-stream',
   'a request answered by a page': 'text/html', 'a request answered by nothing': '', 'a notification': 'application/json',
-  'GET': 'text/event-stream', 'GET that resumes': 'text/event-stream', 'DELETE': 'application/json',
+  GET: 'text/event-stream', 'GET that resumes': 'text/event-stream', DELETE: 'application/json',
 }
 
 for (const [kind, type] of Object.entries(kinds)) {

@@ -119,19 +119,19 @@ export const stream = (response: ServerResponse, headers: Record<string, string>
 /** Answers the handshake, and every other request by its own handler. */
 export const session = (handle: Handler, { id = 'session-1', version = '2025-11-25' } = {}): Handler =>
   (seen, response) => {
-  if (seen.method === 'DELETE') return void response.writeHead(204).end()
-  if (seen.method === 'GET' && seen.headers['last-event-id'] === undefined) {
-    return void response.writeHead(405).end()
+    if (seen.method === 'DELETE') return void response.writeHead(204).end()
+    if (seen.method === 'GET' && seen.headers['last-event-id'] === undefined) {
+      return void response.writeHead(405).end()
+    }
+    if (seen.message.method === 'initialize') {
+      return json(response, answer(
+        seen.message.id ?? 0,
+        { protocolVersion: version, capabilities: {}, serverInfo: { name: 's', version: '1' } },
+      ), id === '' ? {} : { 'mcp-session-id': id })
+    }
+    if (seen.message.method === 'notifications/initialized') return void response.writeHead(202).end()
+    handle(seen, response)
   }
-  if (seen.message.method === 'initialize') {
-    return json(response, answer(
-      seen.message.id ?? 0,
-      { protocolVersion: version, capabilities: {}, serverInfo: { name: 's', version: '1' } },
-    ), id === '' ? {} : { 'mcp-session-id': id })
-  }
-  if (seen.message.method === 'notifications/initialized') return void response.writeHead(202).end()
-  handle(seen, response)
-}
 
 export const initialize = ask(
   0, 'initialize',

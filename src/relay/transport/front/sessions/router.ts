@@ -64,6 +64,8 @@ export interface NewSession {
   readonly agreed?: JsonObject | undefined
   /** The client that began the session. */
   readonly peer: Peer
+  /** Makes a session id for the client, where the server does not. */
+  readonly newSessionId: () => string
   /** The headers of the session's first request, without credentials that were meant for this relay. */
   readonly headers: ReadonlyMap<string, string>
 }
@@ -357,6 +359,7 @@ export class SessionRouter {
         shared,
         agreed: joined?.agreed,
         peer: arrival.peer,
+        newSessionId,
         headers: this.headersFor(arrival),
       })
       void Promise.all([session.closed, ended]).then(place)

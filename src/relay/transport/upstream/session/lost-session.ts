@@ -43,27 +43,27 @@ const clausesOf = (text: string): readonly string[] =>
 const saysLost = (clause: string): boolean =>
   wantsHandshake.test(clause) || (!isAboutElse.test(clause) && lost.some(form => form.test(clause)))
 
-const state = '(?:unknown|invalid|expired|missing|stale|lost|gone|inactive|closed|ended|terminated|deleted|'
-  + 'removed|destroyed|evicted|forgotten|unrecogni[sz]ed|nonexistent)'
+const state = '(?:unknown|invalid|expired|missing|stale|lost|gone|inactive|closed|ended|terminated|deleted|' +
+  'removed|destroyed|evicted|forgotten|unrecogni[sz]ed|nonexistent)'
 const negation = '(?:not|no|never|cannot|unable|(?:do|does|did|is|was|has|could|ca|wo)nt)'
-const between = '(?: (?:or|and|an?|the|any|your|this|that|such|to|be|find|found|locate|know|recogni[sz]e|'
-  + 'have|match|resolve|valid|active|existing|open|current|mcp|http|streamable|client|server|transport|'
-  + `connection|for|with|${state}))`
+const between = '(?: (?:or|and|an?|the|any|your|this|that|such|to|be|find|found|locate|know|recogni[sz]e|' +
+  'have|match|resolve|valid|active|existing|open|current|mcp|http|streamable|client|server|transport|' +
+  `connection|for|with|${state}))`
 
 const lost: readonly RegExp[] = [
   // An unknown session, no valid session id, could not find the session
   new RegExp(`\\b(?:${state}|${negation}|without)${between}{0,6} session\\b`),
   // Session abc not found, the session has expired, the session id header is required
   new RegExp(`\\bsession\\b(?: \\S+){0,6} (?:${state}|required|timed out|no longer)\\b`),
-  new RegExp(`\\bsession\\b(?: \\S+){0,5} ${negation}(?: \\S+)? (?:found|known|valid|active|alive|open|`
-    + 'exists?|recogni[sz]ed|registered|available|established|present|provided)\\b'),
+  new RegExp(`\\bsession\\b(?: \\S+){0,5} ${negation}(?: \\S+)? (?:found|known|valid|active|alive|open|` +
+    'exists?|recogni[sz]ed|registered|available|established|present|provided)\\b'),
 ]
 
-const wantsHandshake = new RegExp('(?:^|\\b(?:server|session|connection|transport)(?: (?:is|was|has))? )'
-  + 'not(?: (?:been|yet))? initiali[sz]ed\\b|\\bre ?initiali[sz]e\\b')
+const wantsHandshake = new RegExp('(?:^|\\b(?:server|session|connection|transport)(?: (?:is|was|has))? )' +
+  'not(?: (?:been|yet))? initiali[sz]ed\\b|\\bre ?initiali[sz]e\\b')
 
 /** A session of another kind, or another fault than that the session is lost. */
-const isAboutElse = new RegExp('\\b(?:limit|too many|max(?:imum)?|exceed(?:s|ed)?|quota|tokens?|credentials?|'
-  + 'passwords?|cookies?|permissions?|busy|locked|arguments?|param(?:eter)?s?|propert(?:y|ies)|field|tools?|'
-  + 'creat(?:e|ed|ing)|session (?:store|storage|data|name|title|management|type)|(?:user|login|auth|browser|'
-  + 'chat|shell|ssh|debug|terminal|payment|checkout) session)\\b')
+const isAboutElse = new RegExp('\\b(?:limit|too many|max(?:imum)?|exceed(?:s|ed)?|quota|tokens?|credentials?|' +
+  'passwords?|cookies?|permissions?|busy|locked|arguments?|param(?:eter)?s?|propert(?:y|ies)|field|tools?|' +
+  'creat(?:e|ed|ing)|session (?:store|storage|data|name|title|management|type)|(?:user|login|auth|browser|' +
+  'chat|shell|ssh|debug|terminal|payment|checkout) session)\\b')

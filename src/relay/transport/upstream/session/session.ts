@@ -22,9 +22,9 @@ import {
 
 export interface HttpSessionOptions {
   readonly url: URL
-  /** Where requests go; undefined: to a pool of connections of its own. */
-  readonly upstream?: HttpRequests | undefined
   readonly tls?: HttpTls
+  /** Connections to the server that others use as well: they have its tokens, and are not closed with the session. */
+  readonly upstream?: HttpRequests | undefined
   /** Gets tokens, where the server asks for them. */
   readonly authorizer?: Authorizer | undefined
   /** The operator's headers, by lower-case name, for every request. */
@@ -72,7 +72,9 @@ class UpstreamSession extends HttpSide {
   constructor(options: HttpSessionOptions) {
     super(options.stopMs)
     this.#options = options
-    this.#limits = { ...options.limits, expected: key => this.#expected?.(stdioExchange, key) }
+    this.#limits = {
+      ...options.limits, expected: (key, length) => this.#expected?.(stdioExchange, key, length),
+    }
     const { authorizer } = options
     this.#upstream = options.upstream ?? ownUpstream(options)
     this.#stopWaiting = authorizer?.waiting(message => this.#tellWaiting(message))
@@ -116,7 +118,7 @@ class UpstreamSession extends HttpSide {
   protected async finish(): Promise<void> {
     this.#end('the connection to the server was closed')
     await this.#handshake.leave(AbortSignal.timeout(this.stopMs))
-    await this.#upstream.close()
+    if (this.#options.upstream === undefined) await this.#upstream.close()
   }
 
   #end(reason: string): void {

@@ -419,7 +419,7 @@ t.test('a session id counts only in the response to initialize', async t => {
   let named = 0
   const { port, sessions } = await start(t, upstream(({ opening: { kind } }, event) =>
     kind === 'upstream' || event.type === 'frame' ? {
-      headers: { 'mcp-session-id': `${'x'.repeat(15_000)}${named++}` }
+      headers: { 'mcp-session-id': `${'x'.repeat(15_000)}${named++}` },
     } : {}))
   const began = await ask(port, { body: initialize() })
   const id = String(began.headers['mcp-session-id'])
@@ -468,7 +468,7 @@ t.test('an answer to the server reaches its session under a renewed token', asyn
 t.test('an unknown session id is forwarded to an HTTP server, and forgotten when the server answers 404', async t => {
   const { port, session, sessions } = await start(t, upstream((_, event) =>
     event.type === 'frame' && event.frame.envelope?.headers?.get(
-      'mcp-session-id'
+      'mcp-session-id',
     ) === 'unknown' ? { status: 404 } : {}))
   t.equal((await ask(port, { headers: { ...post, 'mcp-session-id': 'before' }, body: ping() })).status, 200)
   t.match((await session(0)).opening, { kind: 'upstream', joined: true })

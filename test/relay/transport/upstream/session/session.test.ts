@@ -170,7 +170,7 @@ t.test('what the server says unasked comes by a stream of its own, opened after 
   t.equal(await client.line(1), '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}')
   t.equal(await client.line(2), '{"jsonrpc":"2.0","id":"s","method":"ping"}')
   t.equal(server.seen.findIndex(
-    ({ method }) => method === 'GET'
+    ({ method }) => method === 'GET',
   ) > server.seen.findIndex(({ message }) => message.method === 'notifications/initialized'), true)
   await client.transport.close()
   await server.quiet()

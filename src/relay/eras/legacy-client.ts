@@ -1,0 +1,179 @@
+import { type Exchange, type HttpEvent } from '#relay/core/event.js'
+import { ChurnMap } from '#relay/core/memory.js'
+import type { Frame } from '#relay/protocol/frame.js'
+import type { ErrorResponse } from '#relay/protocol/json-rpc.js'
+import { requestBytes, written } from '#relay/protocol/message.js'
+import { errorFrame } from '#relay/core/refusal.js'
+import { firstModern } from '#relay/protocol/revisions/index.js'
+import { LegacySession, modernRequest } from './legacy-session.js'
+import { Outgoing } from './exchanges.js'
+import type { Requester } from './results.js'
+import { type ClientTerms, clientTerms, serverTerms, showsModernOnly } from './terms.js'
+import type { EraAction, EraEvent, EraOptions, MakeTranslator, Translator } from './translator.js'
+
+/** A legacy client in front of a server that may speak 2026-07-28 only (docs/eras.md). */
+export const legacyClient: MakeTranslator = options => new LegacyClient(options)
+
+/** How long the server may take to answer `server/discover`, in milliseconds. */
+const discoverMs = 30_000
+const timer = 'discover'
+
+/** `initialize`, from its arrival to its answer. */
+interface Opening extends Requester {
+  readonly terms: ClientTerms | undefined
+  readonly frame: Frame
+}
+
+class LegacyClient implements Translator {
+  readonly #options: EraOptions
+  readonly #out: Outgoing
+  /** Undefined within one era. */
+  #session: LegacySession | undefined
+  #opening: Opening | undefined
+  /** The client's HTTP session did not begin here: it was forgotten, or is at another replica. */
+  #isUnknown: boolean
+  /** What goes to the client if the server is no modern one. */
+  #refusal: EraAction[] | undefined
+  /** The heads of HTTP errors, until their bodies show what they mean. */
+  readonly #heads = new ChurnMap<Exchange, HttpEvent>()
+
+  constructor(options: EraOptions) {
+    this.#options = options
+    this.#out = new Outgoing(options.limits)
+    this.#isUnknown = options.newSessionId !== undefined
+  }
+
+  handle(event: EraEvent): readonly EraAction[] | undefined {
+    const isHandled = this.#handle(event)
+    const actions = this.#out.take()
+    if (isHandled) return actions
+    return actions.length === 0 || event.from === 'timer' || event.from === 'refusal' ? undefined : [...actions, passed(event)]
+  }
+
+  #handle(event: EraEvent): boolean {
+    switch (event.from) {
+      case 'client':
+        if (event.event.type === 'drained') return false
+        if (this.#session !== undefined) return this.#session.fromClient(event.event)
+        if (event.event.type === 'frame') this.#watch(event.event.exchange, event.event.frame)
+        else if (event.event.type === 'exchange-ended') this.#heads.delete(event.event.exchange)
+        return false
+      case 'timer':
+        if (event.timer === timer) this.#giveUp()
+        else this.#session?.timerFired(event.timer)
+        return true
+      case 'refusal':
+        return false
+      case 'relay':
+        if (event.type === 'hand') return this.#handed(event.event)
+        if (event.type === 'complete') return this.#completed(event.exchange)
+        return this.#frameOfRelay(event.exchange, event.frame)
+    }
+  }
+
+  /** The client's frames pass: nothing is known of the server yet. */
+  #watch(exchange: Exchange, frame: Frame): void {
+    const { message } = frame
+    if (message.kind !== 'request' || message.method !== 'initialize') return
+    const { id, key, params } = message
+    this.#isUnknown = false
+    this.#opening = { exchange, id, key, frame, terms: clientTerms(frame, params) }
+  }
+
+  #frameOfRelay(exchange: Exchange, frame: Frame): boolean {
+    const { message } = frame
+    if (this.#session !== undefined) return this.#session.fromRelay(exchange, frame)
+    const key = message.kind === 'result' || message.kind === 'error' ? message.key : undefined
+    if (this.#out.answered(exchange, frame, key)) return true
+    const shows = message.kind === 'error' && frame.relayMade !== true ? showsModernOnly(message.error) : 'no'
+    const opening = key !== undefined && key === this.#opening?.key && exchange === this.#opening.exchange
+      ? this.#opening : undefined
+    if (opening !== undefined && shows !== 'no' && opening.terms !== undefined) {
+      this.#refusal = [...this.#headOf(exchange), { type: 'send', exchange, frame }]
+      this.#discover(opening, opening.terms)
+      return true
+    }
+    if (opening !== undefined) this.#settled()
+    else if (message.kind === 'error' && shows === 'yes' && this.#isUnknown) {
+      this.#lostSession(exchange, message)
+      return true
+    }
+    for (const action of this.#headOf(exchange)) this.#out.act(action)
+    return false
+  }
+
+  #lostSession(exchange: Exchange, { id, key }: ErrorResponse): void {
+    this.#heads.delete(exchange)
+    const frame = errorFrame({ id, key }, -32001, 'There is no such session: begin a new one with initialize')
+    this.#out.send(exchange, { ...frame, envelope: { response: { status: 404, headers: new Map() } } })
+  }
+
+  #handed(event: HttpEvent): boolean {
+    if (this.#session?.handed(event) === true || this.#out.handed(event)) return true
+    const { exchange } = event
+    if (this.#session === undefined && event.type === 'head' && event.status >= 400) {
+      this.#heads.set(exchange, event)
+      return true
+    }
+    if (exchange === this.#opening?.exchange && this.#refusal !== undefined) {
+      this.#refusal.push({ type: 'hand', event })
+      return true
+    }
+    for (const action of this.#headOf(exchange)) this.#out.act(action)
+    return false
+  }
+
+  #completed(exchange: Exchange): boolean {
+    if (this.#session?.completed(exchange) === true) return true
+    return exchange === this.#opening?.exchange && this.#refusal !== undefined
+  }
+
+  #headOf(exchange: Exchange): readonly EraAction[] {
+    const event = this.#heads.get(exchange)
+    this.#heads.delete(exchange)
+    return event === undefined ? [] : [{ type: 'hand', event }]
+  }
+
+  #discover(opening: Opening, terms: ClientTerms): void {
+    const id = this.#options.newId()
+    this.#out.translatedFrom = terms.revision
+    this.#out.act({ type: 'start-timer', timer, ms: discoverMs })
+    const origin = { exchange: opening.exchange, envelope: opening.frame.envelope }
+    const request = modernRequest(requestBytes(written(id), 'server/discover'), terms, this.#options)
+    this.#out.ask(origin, id, request, {
+      answered: frame => this.#discovered(opening, terms, frame), notified: () => {},
+    })
+  }
+
+  #discovered(opening: Opening, client: ClientTerms, frame: Frame): void {
+    const { message } = frame
+    const server = message.kind === 'result' ? serverTerms(frame, message.result) : undefined
+    if (server === undefined || this.#refusal === undefined) return this.#giveUp()
+    this.#out.act({ type: 'stop-timer', timer })
+    this.#out.act({ type: 'began', client: client.revision, server: firstModern })
+    this.#refusal = undefined
+    this.#opening = undefined
+    this.#session = new LegacySession(this.#options, this.#out, client, server)
+    this.#session.initialized(opening)
+  }
+
+  /** The server's own refusal goes to the client. */
+  #giveUp(): void {
+    this.#out.act({ type: 'stop-timer', timer })
+    for (const action of this.#refusal ?? []) this.#out.act(action)
+    this.#settled()
+  }
+
+  #settled(): void {
+    this.#refusal = undefined
+    this.#opening = undefined
+  }
+}
+
+/** The action by which an event takes its own way. */
+const passed = (event: Exclude<EraEvent, { readonly from: 'timer' | 'refusal' }>): EraAction => {
+  if (event.from === 'client') return { type: 'report', event: event.event }
+  if (event.type === 'hand') return { type: 'hand', event: event.event }
+  if (event.type === 'complete') return { type: 'complete', exchange: event.exchange }
+  return { type: 'send', exchange: event.exchange, frame: event.frame }
+}

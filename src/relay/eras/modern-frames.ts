@@ -1,0 +1,119 @@
+import type { RequestId } from '#relay/core/refusal.js'
+import { edit, type Edit, edited } from '#relay/protocol/edit.js'
+import type { Frame } from '#relay/protocol/frame.js'
+import { each, isArray, isObject, isString, member, Meter, type Json, type JsonObject } from '#relay/protocol/json.js'
+import type { IdKey, Request, Result } from '#relay/protocol/json-rpc.js'
+import { parseFrame } from '#relay/protocol/parse.js'
+import { firstModern, metaPrefix } from '#relay/protocol/revisions/index.js'
+import { slice } from '#relay/protocol/scan.js'
+
+// Messages of a modern client (2026-07-28) as a legacy server knows them, and back. Only what differs is
+// edited: all other bytes stay, so that no number loses a digit.
+
+/** Members of a request's `_meta` that legacy revisions do not have (2026-07-28, RequestMetaObject). */
+const reserved = ['protocolVersion', 'clientInfo', 'clientCapabilities', 'logLevel', 'subscriptionId', 'serverInfo']
+/** Members of a retry (2026-07-28, InputResponseRequestParams). */
+const ofRetry = ['inputResponses', 'requestState']
+
+const anySize = { messageBytes: Infinity, depth: 1000 }
+
+/** A message of ours. @param text JSON */
+export const made = (text: string): Frame => parseFrame(Buffer.from(text), anySize)
+
+export const resultOf = ({ key }: RequestId, members: Readonly<Record<string, string | undefined>>): Frame =>
+  made(`{"jsonrpc":"2.0","id":${key},"result":${objectOf(members)}}`)
+
+/** The JSON text of an object. @param members the JSON texts of its members */
+export const objectOf = (members: Readonly<Record<string, string | undefined>>): string =>
+  `{${Object.entries(members).flatMap(([name, text]) => (text === undefined ? [] : [`${JSON.stringify(name)}:${text}`])).join()}}`
+
+/** The JSON text of a part of a message, without some of its members. */
+export const textIn = (frame: Frame, path: readonly string[], without: readonly string[] = []): string | undefined => {
+  const text = slice(frame, path)
+  return text && edit(text, without.map(name => ({ path: [name], remove: true }))).toString()
+}
+
+/**
+ * A modern request as the server gets it.
+ * @param key the id by which the server knows it @param token its progress token there, if it is another one
+ */
+export const legacyRequest = (frame: Frame, key: IdKey, token: IdKey | undefined): Frame => {
+  const { bytes } = edited(frame, [
+    { path: ['id'], replace: key },
+    ...ofRetry.map(name => ({ path: ['params', name], remove: true } as const)),
+    ...reserved.map(name => ({ path: ['params', '_meta', metaPrefix + name], remove: true } as const)),
+    ...(token === undefined ? [] : [{ path: ['params', '_meta', 'progressToken'], replace: token }]),
+  ])
+  const { faults, envelope: { scopes, client, trace } = {} } = frame
+  return { ...parseFrame(bytes, anySize), faults, envelope: { scopes, client, trace, translatedFrom: firstModern } }
+}
+
+/** A response under the id of the request that waits for it. */
+export const renamed = (frame: Frame, { id, key }: RequestId, edits: readonly Edit[] = []): Frame => {
+  const { message } = frame
+  if (message.kind !== 'result' && message.kind !== 'error') return frame
+  return { ...edited(frame, [...edits, { path: ['id'], replace: key }]), message: { ...message, id, key } }
+}
+
+/** Results that a client may cache (2026-07-28, CacheableResult). */
+const cacheable: ReadonlySet<string> = new Set([
+  'tools/list', 'prompts/list', 'resources/list', 'resources/templates/list', 'resources/read',
+])
+
+/**
+ * A legacy result for the modern client that asked for it.
+ * @param serverInfo JSON text @param leftOut called for each tool that the client does not get
+ */
+export const modernResult = (
+  frame: Frame, { result }: Result, asker: RequestId & { readonly method: string },
+  serverInfo: string | undefined, leftOut: (tool: string) => void,
+): Frame => renamed(frame, asker, [
+  { path: ['result', 'resultType'], replace: '"complete"' },
+  ...(cacheable.has(asker.method)
+    ? [{ path: ['result', 'ttlMs'], replace: '0' }, { path: ['result', 'cacheScope'], replace: '"private"' }] : []),
+  ...(serverInfo === undefined ? [] : [inMeta('result', result, 'serverInfo', serverInfo)]),
+  ...(asker.method === 'tools/list' ? withoutTasks(member(result, 'tools'), leftOut) : []),
+])
+
+/** Puts a member into `_meta`, which may be missing. @param holder of `_meta`: `params` or `result` */
+export const inMeta = (holder: string, value: JsonObject | undefined, name: string, text: string): Edit => {
+  const meta = objectOf({ [metaPrefix + name]: text })
+  if (value === undefined) return { path: [holder], replace: objectOf({ _meta: meta }) }
+  return isObject(member(value, '_meta'))
+    ? { path: [holder, '_meta', metaPrefix + name], replace: text }
+    : { path: [holder, '_meta'], replace: meta }
+}
+
+/** 2026-07-28 has no `execution`; a tool that only runs as a task cannot be called. */
+const withoutTasks = (tools: Json | undefined, leftOut: (tool: string) => void): readonly Edit[] => {
+  const edits: Edit[] = []
+  for (const [index, tool] of isArray(tools) ? each(tools, new Meter()) : []) {
+    const execution = isObject(tool) ? member(tool, 'execution') : undefined
+    if (!isObject(tool) || execution === undefined) continue
+    const name = member(tool, 'name')
+    const isTask = isObject(execution) && member(execution, 'taskSupport') === 'required'
+    if (isTask) leftOut(isString(name) ? name : '')
+    edits.push({ path: ['result', 'tools', index, ...(isTask ? [] : ['execution'])], remove: true })
+  }
+  return edits
+}
+
+/** The result of `server/discover`, from that of `initialize`. What is not carried is not announced. */
+export const discovered = (asker: RequestId, initialized: Frame): Frame => {
+  const serverInfo = textIn(initialized, ['result', 'serverInfo'])
+  const result = resultOf(asker, {
+    resultType: '"complete"', supportedVersions: JSON.stringify([firstModern]),
+    capabilities: textIn(initialized, ['result', 'capabilities'], ['tasks', 'experimental', 'extensions']) ?? '{}',
+    instructions: textIn(initialized, ['result', 'instructions']), ttlMs: '0', cacheScope: '"private"',
+    _meta: serverInfo && objectOf({ [`${metaPrefix}serverInfo`]: serverInfo }),
+  })
+  return { ...result, relayMade: true }
+}
+
+/** A question of the server as an entry of `inputRequests`, as JSON text (2026-07-28, InputRequest). */
+export const inputRequest = (frame: Frame, { method, params }: Request): string => {
+  const text = textIn(frame, ['params'], ['_meta', 'elicitationId', 'task'])
+  const isForm = method === 'elicitation/create' && member(params, 'mode') === undefined
+  const withMode = text && isForm ? edit(Buffer.from(text), [{ path: ['mode'], replace: '"form"' }]).toString() : text
+  return objectOf({ method: JSON.stringify(method), params: withMode })
+}
