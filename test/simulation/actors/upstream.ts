@@ -72,8 +72,13 @@ export class HttpActor extends ServerActor {
   readonly isRunning = true
   #lastSession = 0
   #lastEvent = 0
+  hasForgotten = false
 
-  constructor(name: string, world: World, book: Book, manners: Manners, readonly isPrivate: boolean) {
+  /** @param only one relay uses all of its sessions, one after the other @param forgets it forgets sessions */
+  constructor(
+    name: string, world: World, book: Book, manners: Manners, readonly isPrivate: boolean, readonly only?: string,
+    readonly forgets = false,
+  ) {
     super(name, world, book, new Tools(['t0', 't1']), manners)
   }
 
@@ -132,6 +137,9 @@ export class HttpActor extends ServerActor {
       return this.world.violate('own requests', `${this.name} gets an empty request that no client has sent`)
     }
     const message = JSON.parse(text) as Message
+    // Whoever has begun a session knows no list of it.
+    if (message.method === 'notifications/initialized' && session !== undefined)
+      this.tools.told.set(this.only ?? session, this.book.step)
     const received = this.receive(message, { exchange })
     if (received === undefined) this.#reply(exchange, 202)
   }
@@ -145,7 +153,7 @@ export class HttpActor extends ServerActor {
 
   protected sessionOf(one: Received): string {
     const { exchange } = one as HttpReceived
-    return exchange.session ?? `${this.isModern(one) ? 'modern' : 'legacy'} ${exchange.authorization}`
+    return this.only ?? exchange.session ?? `${this.isModern(one) ? 'modern' : 'legacy'} ${exchange.authorization}`
   }
 
   protected override isAllowed(one: Received, tool: string): boolean {
@@ -179,6 +187,17 @@ export class HttpActor extends ServerActor {
     exchange.openStream()
     this.#event(exchange, text)
     exchange.end()
+  }
+
+  /** Requests that it has begun are answered all the same. */
+  #forgetSessions(): void {
+    this.hasForgotten = true
+    this.sessions.clear()
+    this.book.dismiss('')
+    // What comes on other streams is lost with them.
+    if (this.manners.wanders)
+      for (const asked of this.book.asked.values()) if (!asked.isAnswered && asked.arrivedAt !== undefined) asked.isLoose = true
+    for (const exchange of this.exchanges) if (exchange.method === 'GET') exchange.end()
   }
 
   #named(exchange: Exchange, text: string): void {
@@ -216,7 +235,7 @@ export class HttpActor extends ServerActor {
       const { session } = exchange
       if (session === undefined || told.has(session)) continue
       told.add(session)
-      this.tools.told.set(session, this.book.step)
+      this.tools.told.set(this.only ?? session, this.book.step)
       this.#changed(exchange, exchange.stream, undefined)
     }
     for (const one of this.open as HttpReceived[]) {
@@ -246,6 +265,9 @@ export class HttpActor extends ServerActor {
       if (one.exchange.isOver && one.exchange.session === undefined) this.close(one)
     }
     const actions = [...super.actions()]
+    // A call goes on in a new session once.
+    if (this.forgets && !this.hasForgotten && this.sessions.size > 0)
+      actions.push({ label: `${this.name} forgets its sessions`, weight: 0.5, act: () => this.#forgetSessions() })
     if (this.manners.dies) {
       for (const one of this.open as HttpReceived[]) {
         if (one.message.method !== 'tools/call') continue
