@@ -116,6 +116,15 @@ export const mutations: readonly Mutation[] = [
     'if (renewed && call.hasRequests && isWanted(call)) return', 'if (false) return', 'answer reaches'),
   wrap('a call for which a session was lost is sent twice', 'isWanted(call)) return this.#post(call, false)',
     'isWanted(call)) return this.#post(call, false).then(() => this.#post(call, false))', 'runs once'),
+  {
+    name: 'a stream that was cut is not resumed', file: 'relay/transport/upstream/session/responses.ts', world: 'wrap',
+    invariant: 'answer reaches', before: 'if (resumable && unanswered.size > 0) return', after: 'if (false) return',
+  },
+  {
+    name: 'a stream is resumed from its beginning', file: 'relay/transport/upstream/session/responses.ts', world: 'wrap',
+    invariant: 'answer reaches', before: 'open: () => this.#options.get(position.lastEventId, signal),\n      read: reply => this',
+    after: 'open: () => this.#options.get(undefined, signal),\n      read: reply => this',
+  },
   gateway('two clients have one number', 'relay/transport/one-process/requests.ts',
     'number: ++this.#last', 'number: (this.#last = (this.#last + 1) % 2)', 'own bytes'),
   gateway('any long frame is freed (H3)', 'relay/transport/frames.ts',
