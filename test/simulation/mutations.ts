@@ -19,6 +19,9 @@ const core = (name: string, file: string, before: string, after: string, invaria
 const gateway = (name: string, file: string, before: string, after: string, invariant: string): Mutation =>
   ({ name, file, before, after, world: 'gateway', invariant })
 
+const wrap = (name: string, before: string, after: string, invariant: string): Mutation =>
+  ({ name, file: 'relay/transport/upstream/session/session.ts', before, after, world: 'wrap', invariant })
+
 export const mutations: readonly Mutation[] = [
   core('a change leaves the list current', 'catalog.ts',
     'this.#changed = true\n    this.#whole = false', 'this.#whole = false', list),
@@ -107,6 +110,21 @@ export const mutations: readonly Mutation[] = [
     'log reaches'),
   gateway('the list of a process that is gone judges the next one', 'relay/transport/one-process/server.ts',
     '    for (const port of this.#ports) port.report({ type: \'renewed\' })\n', '', list),
+  wrap('the list of a lost session judges in the next one',
+    '      if (renewed) this.#report({ type: \'renewed\' })\n', '', list),
+  wrap('a call for which a session was lost is not sent again',
+    'if (renewed && call.hasRequests && isWanted(call)) return', 'if (false) return', 'answer reaches'),
+  wrap('a call for which a session was lost is sent twice', 'isWanted(call)) return this.#post(call, false)',
+    'isWanted(call)) return this.#post(call, false).then(() => this.#post(call, false))', 'runs once'),
+  {
+    name: 'a stream that was cut is not resumed', file: 'relay/transport/upstream/session/responses.ts', world: 'wrap',
+    invariant: 'answer reaches', before: 'if (resumable && unanswered.size > 0) return', after: 'if (false) return',
+  },
+  {
+    name: 'a stream is resumed from its beginning', file: 'relay/transport/upstream/session/responses.ts', world: 'wrap',
+    invariant: 'answer reaches', before: 'open: () => this.#options.get(position.lastEventId, signal),\n      read: reply => this',
+    after: 'open: () => this.#options.get(undefined, signal),\n      read: reply => this',
+  },
   gateway('two clients have one number', 'relay/transport/one-process/requests.ts',
     'number: ++this.#last', 'number: (this.#last = (this.#last + 1) % 2)', 'own bytes'),
   gateway('any long frame is freed (H3)', 'relay/transport/frames.ts',

@@ -1,11 +1,12 @@
 import { Chance } from './chance.js'
 import { Gateway } from './worlds/gateway.js'
 import { SessionWorld } from './worlds/session.js'
+import { WrapWorld } from './worlds/wrap.js'
 import type { Step, Violation, World } from './world.js'
 
 /** The worlds by name. */
 export const worlds =
-  { gateway: Gateway, session: SessionWorld } satisfies Record<string, new (seed: number) => World>
+  { gateway: Gateway, session: SessionWorld, wrap: WrapWorld } satisfies Record<string, new (seed: number) => World>
 export type WorldName = keyof typeof worlds
 
 export const isWorld = (name: string): name is WorldName => Object.hasOwn(worlds, name)
@@ -29,6 +30,7 @@ export const warmUp = async (): Promise<void> => {
   ])
   for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) await play('gateway', seed)
   await play('session', 1)
+  await play('wrap', 1)
 }
 
 /** How many listeners this process has. */

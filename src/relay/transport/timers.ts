@@ -1,3 +1,5 @@
+import { asError } from '#relay/base/errors.js'
+
 /** Timers. Tests replace them, so that they need not wait. */
 export interface Timers {
   /** @returns a function that stops the timer */
@@ -32,6 +34,26 @@ export const realTimers: Clock = {
   endOfTurn(act) {
     if (endOfTurn.push(act) === 1) setImmediate(runEndOfTurn)
   },
+}
+
+/** Resolves after so many milliseconds. @throws when the signal is aborted first */
+export const pause = (ms: number, signal: AbortSignal): Promise<void> => new Promise((resolve, reject) => {
+  const aborted = () => {
+    stop()
+    reject(asError(signal.reason))
+  }
+  const stop = realTimers.after(ms, () => {
+    signal.removeEventListener('abort', aborted)
+    resolve()
+  })
+  if (signal.aborted) aborted()
+  else signal.addEventListener('abort', aborted, { once: true })
+})
+
+/** A signal that is aborted after so many milliseconds, unless it is stopped. */
+export const limited = (ms: number): { readonly signal: AbortSignal; readonly stop: () => void } => {
+  const controller = new AbortController()
+  return { signal: controller.signal, stop: realTimers.after(ms, () => controller.abort()) }
 }
 
 /** Holds readers back while it is closed. */

@@ -1,8 +1,8 @@
 import { type Exchange, stdioExchange } from '#relay/core/event.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { type Asked, type Question, Tools, type Book } from '../book.js'
-import type { SessionWorld } from '../worlds/session.js'
-import type { Action, Actor } from '../world.js'
+import type { SessionWorld, Side } from '../worlds/session.js'
+import type { Action, Actor, World } from '../world.js'
 import { logLevelOf, type Manners, type Message, type Received, ServerActor } from './server.js'
 
 interface DirectReceived extends Received {
@@ -69,6 +69,14 @@ export class DirectServer extends ServerActor {
   }
 }
 
+/** What a client needs of its world. */
+interface ClientWorld extends World {
+  readonly book: Book
+  readonly isGroup: boolean
+  readonly server: ServerActor
+  readonly clientSide: Side
+}
+
 const prefix = 'io.modelcontextprotocol/'
 
 /** A client whose frames need no wire: over stdio, or with an exchange for each request. */
@@ -79,7 +87,7 @@ export class DirectClient implements Actor {
   #isReady: boolean
 
   constructor(
-    readonly name: string, readonly world: SessionWorld, readonly isModern: boolean, readonly leaves: boolean,
+    readonly name: string, readonly world: ClientWorld, readonly isModern: boolean, readonly leaves: boolean,
     readonly declares: boolean,
   ) {
     if (declares) world.book.declaring.add(name)

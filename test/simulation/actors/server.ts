@@ -120,6 +120,8 @@ export abstract class ServerActor implements Actor {
     }
     this.open.push(received)
     if (asked !== undefined) {
+      if (asked.arrivedAt !== undefined && message.method === 'tools/call')
+        this.world.violate('runs once', `${asked.marker} is called twice at its server`)
       asked.tools = this.tools
       asked.session = this.sessionOf(received)
       asked.arrivedAt = this.world.clock.time

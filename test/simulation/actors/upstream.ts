@@ -1,34 +1,49 @@
 import { headersOf } from '#relay/transport/http/headers.js'
 import { ResponseBody } from '#relay/transport/upstream/body.js'
 import type { HttpAsk, HttpReply, HttpUpstream } from '#relay/transport/upstream/pool.js'
-import { Tools, type Book } from '../book.js'
+import { listMs, Tools, type Book } from '../book.js'
 import type { Chance } from '../chance.js'
 import type { Owner } from '../clock.js'
 import type { Action, World } from '../world.js'
 import { streamHeader, tokenHeader } from './client.js'
 import { type Manners, type Message, type Received, ServerActor } from './server.js'
 
+/** What was sent on a stream with event ids, to send it again (2025-11-25, resumability). */
+interface StreamLog {
+  /** The response on which it goes on. */
+  current: Exchange
+  readonly events: { readonly id: number; readonly text: string }[]
+  isEnded: boolean
+}
+
 /** One HTTP request to the server, and its response. */
 class Exchange {
   body: ResponseBody | undefined
   isStream = false
   isOver = false
+  log: StreamLog | undefined
+  /** The server has cut its stream, and goes on where the client asks for it with the last event id. */
+  isInterrupted = false
+  readonly lastEventId: string
   readonly method: string
   readonly session: string | undefined
   /** The token that the client has shown to the relay. */
   readonly authorization: string
   readonly isListing: boolean
+  readonly asksForTools: boolean
   readonly stream: string
 
   constructor(
-    ask: HttpAsk, readonly owner: Owner, readonly resolve: (reply: HttpReply) => void,
+    ask: HttpAsk, readonly at: number, readonly owner: Owner, readonly resolve: (reply: HttpReply) => void,
     readonly reject: (error: Error) => void,
   ) {
     this.method = ask.method
     this.session = ask.headers.get('mcp-session-id')
+    this.lastEventId = ask.headers.get('last-event-id') ?? ''
     this.stream = ask.headers.get(streamHeader) ?? ''
     this.authorization = ask.headers.get(tokenHeader) ?? ''
     this.isListing = ask.body?.includes('subscriptions/listen') === true
+    this.asksForTools = ask.body?.includes('"tools/list"') === true
   }
 
   begin(status: number, headers: Record<string, string>): ResponseBody {
@@ -72,8 +87,14 @@ export class HttpActor extends ServerActor {
   readonly isRunning = true
   #lastSession = 0
   #lastEvent = 0
+  hasForgotten = false
+  readonly #interrupted = new Set<Exchange>()
 
-  constructor(name: string, world: World, book: Book, manners: Manners, readonly isPrivate: boolean) {
+  /** @param only one relay uses all of its sessions, one after the other @param forgets it forgets sessions */
+  constructor(
+    name: string, world: World, book: Book, manners: Manners, readonly isPrivate: boolean, readonly only?: string,
+    readonly forgets = false,
+  ) {
     super(name, world, book, new Tools(['t0', 't1']), manners)
   }
 
@@ -106,7 +127,7 @@ export class HttpActor extends ServerActor {
     return new Promise((resolve, reject) => {
       const { owner } = this.world.clock
       if (owner.isDead) return
-      const exchange = new Exchange(ask, owner, resolve, reject)
+      const exchange = new Exchange(ask, this.world.clock.time, owner, resolve, reject)
       const abort = () => exchange.cut(Object.assign(new Error('aborted'), { code: 'UND_ERR_ABORTED' }))
       if (ask.signal.aborted) return abort()
       if (ask.signal instanceof AbortSignal) ask.signal.addEventListener('abort', abort)
@@ -122,7 +143,7 @@ export class HttpActor extends ServerActor {
     const { method, session } = exchange
     if (exchange.isOver) return
     if (session !== undefined && !this.sessions.has(session)) return this.#reply(exchange, 404)
-    if (method === 'GET') return exchange.openStream()
+    if (method === 'GET') return this.#opens(exchange)
     if (method === 'DELETE') {
       if (session !== undefined) this.sessions.delete(session)
       return this.#reply(exchange, 200)
@@ -132,8 +153,22 @@ export class HttpActor extends ServerActor {
       return this.world.violate('own requests', `${this.name} gets an empty request that no client has sent`)
     }
     const message = JSON.parse(text) as Message
+    // Whoever has begun a session knows no list of it.
+    if (message.method === 'notifications/initialized' && session !== undefined)
+      this.tools.told.set(this.only ?? session, this.book.step)
     const received = this.receive(message, { exchange })
     if (received === undefined) this.#reply(exchange, 202)
+  }
+
+  #opens(exchange: Exchange): void {
+    exchange.openStream()
+    for (const { log } of this.#interrupted) {
+      const at = log?.events.findIndex(({ id }) => String(id) === exchange.lastEventId) ?? -1
+      if (log === undefined || at < 0) continue
+      log.current = exchange
+      for (const { id, text } of log.events.slice(at + 1)) this.#write(exchange, id, text)
+      if (log.isEnded) exchange.end()
+    }
   }
 
   #reply(exchange: Exchange, status: number, text = ''): void {
@@ -145,7 +180,7 @@ export class HttpActor extends ServerActor {
 
   protected sessionOf(one: Received): string {
     const { exchange } = one as HttpReceived
-    return exchange.session ?? `${this.isModern(one) ? 'modern' : 'legacy'} ${exchange.authorization}`
+    return this.only ?? exchange.session ?? `${this.isModern(one) ? 'modern' : 'legacy'} ${exchange.authorization}`
   }
 
   protected override isAllowed(one: Received, tool: string): boolean {
@@ -158,6 +193,11 @@ export class HttpActor extends ServerActor {
     const { exchange } = one
     const text = JSON.stringify({ jsonrpc: '2.0', ...message })
     const other = this.#otherStream(exchange)
+    if (exchange.isInterrupted && exchange.log !== undefined) {
+      this.#event(exchange, text)
+      exchange.log.isEnded = true
+      return exchange.log.current.end()
+    }
     if (exchange.isOver) {
       if (other) this.#event(other, text)
       return
@@ -181,6 +221,17 @@ export class HttpActor extends ServerActor {
     exchange.end()
   }
 
+  /** Requests that it has begun are answered all the same. */
+  #forgetSessions(): void {
+    this.hasForgotten = true
+    this.sessions.clear()
+    this.book.dismiss('')
+    // What comes on other streams is lost with them.
+    if (this.manners.wanders || this.manners.eventIds)
+      for (const asked of this.book.asked.values()) if (!asked.isAnswered && asked.arrivedAt !== undefined) asked.isLoose = true
+    for (const exchange of this.exchanges) if (exchange.method === 'GET') exchange.end()
+  }
+
   #named(exchange: Exchange, text: string): void {
     this.#lastSession += 1
     const session = `${this.name}-session-${this.#lastSession}`
@@ -197,13 +248,28 @@ export class HttpActor extends ServerActor {
   }
 
   #event(exchange: Exchange, text: string): void {
-    const id = this.manners.eventIds ? `id: ${(this.#lastEvent += 1)}\n` : ''
-    this.world.clock.as(exchange.owner, () => exchange.body?.push(ownBuffer(`${id}data: ${text}\n\n`)))
+    if (!this.manners.eventIds) return this.#write(exchange, undefined, text)
+    const id = (this.#lastEvent += 1)
+    exchange.log ??= { current: exchange, events: [], isEnded: false }
+    if (exchange.method === 'POST') exchange.log.events.push({ id, text })
+    this.#write(exchange.log.current, id, text)
+  }
+
+  #write(exchange: Exchange, id: number | undefined, text: string): void {
+    if (exchange.isOver) return
+    const named = id === undefined ? '' : `id: ${id}\n`
+    this.world.clock.as(exchange.owner, () => exchange.body?.push(ownBuffer(`${named}data: ${text}\n\n`)))
+  }
+
+  #interrupt(exchange: Exchange): void {
+    exchange.isInterrupted = true
+    this.#interrupted.add(exchange)
+    exchange.cut(new Error('cut'))
   }
 
   protected tell(to: Received, message: object): boolean {
     const { exchange } = to as HttpReceived
-    if (exchange.isOver) return false
+    if (exchange.isOver && !exchange.isInterrupted) return false
     exchange.openStream()
     this.#event(exchange, JSON.stringify({ jsonrpc: '2.0', ...message }))
     return true
@@ -216,7 +282,7 @@ export class HttpActor extends ServerActor {
       const { session } = exchange
       if (session === undefined || told.has(session)) continue
       told.add(session)
-      this.tools.told.set(session, this.book.step)
+      this.tools.told.set(this.only ?? session, this.book.step)
       this.#changed(exchange, exchange.stream, undefined)
     }
     for (const one of this.open as HttpReceived[]) {
@@ -239,13 +305,38 @@ export class HttpActor extends ServerActor {
     }))
   }
 
+  /** The time of a listing begins when the relay asks, and not when the question is here. */
+  protected override look(): void {
+    super.look()
+    const { time } = this.world.clock
+    for (const { asksForTools, at, body, session, authorization } of this.exchanges) {
+      if (!asksForTools || body !== undefined || time - at < listMs) continue
+      for (const key of [this.only ?? session ?? `modern ${authorization}`, `legacy ${authorization}`])
+        this.tools.blind(key, time + listMs)
+    }
+  }
+
   override actions(): readonly Action[] {
+    this.look()
     for (const exchange of this.exchanges) if (exchange.isOver) this.exchanges.delete(exchange)
     for (const one of [...this.open] as HttpReceived[]) {
       // A server sees that its client has gone.
       if (one.exchange.isOver && one.exchange.session === undefined) this.close(one)
     }
     const actions = [...super.actions()]
+    // A call goes on in a new session once.
+    if (this.forgets && !this.hasForgotten && this.sessions.size > 0)
+      actions.push({ label: `${this.name} forgets its sessions`, weight: 0.5, act: () => this.#forgetSessions() })
+    if (this.manners.eventIds && this.only !== undefined) for (const { exchange, message, name } of this.open as HttpReceived[]) {
+      if (message.method !== 'tools/call' || exchange.isOver) continue
+      // A stream begins with an id, and no data (2025-11-25, sending messages to the server).
+      if (exchange.body === undefined) actions.push({ label: `${this.name} begins the stream of ${name}`, weight: 1, act: () => {
+        exchange.openStream()
+        this.#event(exchange, '')
+      } })
+      else if (exchange.log !== undefined)
+        actions.push({ label: `${this.name} interrupts ${name}`, weight: 1, act: () => this.#interrupt(exchange) })
+    }
     if (this.manners.dies) {
       for (const one of this.open as HttpReceived[]) {
         if (one.message.method !== 'tools/call') continue

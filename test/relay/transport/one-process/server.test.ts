@@ -590,7 +590,7 @@ t.test('a process that does not read holds back those who write, until it reads 
   t.same(b?.events, [])
   t.equal(b?.port.send(exchange('two'), ask('1')), false)
   child().hear({ type: 'ended', reason: 'r' })
-  t.match(b?.events, [{ type: 'lost' }, { type: 'drained', exchange: stdioExchange }])
+  t.match(b?.events, [{ type: 'lost' }, { type: 'renewed' }, { type: 'drained', exchange: stdioExchange }])
 })
 
 const holdMs = 1000

@@ -138,13 +138,11 @@ export const isInitialize = ({ message }: Frame): boolean =>
 export const isInitialized = ({ message }: Frame): boolean =>
   message.kind === 'notification' && message.method === 'notifications/initialized'
 
-/** Longest wait for a new session, in milliseconds. */
-const renewMs = 30_000
-
 interface Renewal {
   readonly handshake: HttpHandshake
   readonly lost: Agreed
-  readonly closing: AbortSignal
+  /** Aborted when nobody waits for the new session any more. */
+  readonly signal: AbortSignal
   readonly patience: (frame: Frame, signal: AbortSignal) => Patience
   readonly read: (reply: HttpReply, onMessage: (received: Received) => MaybeStop) => Promise<void>
   /** Gets the notifications and requests that come with the answer. */
@@ -157,10 +155,9 @@ interface Renewal {
  * @returns false when there is no new session, or the client could not continue in it
  */
 export const renew = async (
-  { handshake, lost, closing, patience, read, onMessage }: Renewal,
+  { handshake, lost, signal, patience, read, onMessage }: Renewal,
 ): Promise<boolean> => {
   const { initialize, initialized, version } = lost
-  const signal = AbortSignal.any([closing, AbortSignal.timeout(renewMs)])
   const waiting = patience(initialize, signal)
   let reply = await waiting.send(() => handshake.post(initialize, signal))
   while (await waiting.after(reply)) {

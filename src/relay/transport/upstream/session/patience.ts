@@ -1,7 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Frame } from '#relay/protocol/frame.js'
 import { only } from '../../http/headers.js'
-import { realTimers } from '../../timers.js'
+import { pause, realTimers } from '../../timers.js'
 import { isRefused, type HttpReply } from '../pool.js'
 
 /** How long a request waits for a server that is restarting, in milliseconds. */
@@ -67,7 +66,7 @@ export class Patience {
     this.#pauseMs *= 2
     if (realTimers.now() + ms > this.#until) return false
     try {
-      await delay(ms, undefined, { signal: this.#waiting.signal })
+      await pause(ms, this.#waiting.signal)
       return true
     } catch {
       return false

@@ -1,9 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { type Exchange, exchangeNamed, stdioExchange } from '#relay/core/event.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { isString } from '#relay/protocol/json.js'
 import { isModernRequest } from '../../http/headers.js'
-import { realTimers } from '../../timers.js'
+import { pause, realTimers } from '../../timers.js'
 import type { Call } from '../calls.js'
 import { errorBody, withId } from '../error-body.js'
 import {
@@ -179,7 +178,7 @@ export const resume = async (stream: Resumable): Promise<HttpReply | string | un
     try {
       const ms = isFirst ? 0 : waitMs({ retryMs: cursor.retryMs, brief, failures, isUnsolicited }, backoff)
       isFirst = false
-      if (ms > 0) await delay(ms, undefined, { signal })
+      if (ms > 0) await pause(ms, signal)
       const reply = await stream.open()
       openedAt = realTimers.now()
       if (reply.status >= 400 && reply.status < 500 && reply.status !== 429) return reply

@@ -4,7 +4,8 @@ import { parseFrame } from '#relay/protocol/parse.js'
 import { isObject, isString, member } from '#relay/protocol/json.js'
 import { isCancellation } from '#relay/protocol/message.js'
 import { isModernRequest, type InputSchemaOf } from '../../http/headers.js'
-import { Latch } from '../../timers.js'
+import { machine } from '../../machine.js'
+import { Latch, limited } from '../../timers.js'
 import type { Expected, Transport, TransportEvent } from '../../transport.js'
 import { AuthorizedUpstream, type Authorizer } from '../authorized.js'
 import { HttpSide, type Call } from '../calls.js'
@@ -117,7 +118,9 @@ class UpstreamSession extends HttpSide {
 
   protected async finish(): Promise<void> {
     this.#end('the connection to the server was closed')
-    await this.#handshake.leave(AbortSignal.timeout(this.stopMs))
+    const limit = limited(this.stopMs)
+    await this.#handshake.leave(limit.signal)
+    limit.stop()
     if (this.#options.upstream === undefined) await this.#upstream.close()
   }
 
@@ -255,14 +258,16 @@ class UpstreamSession extends HttpSide {
   #renewed(lost: Agreed): Promise<boolean> {
     if (this.#handshake.agreed !== lost) return Promise.resolve(true)
     if (this.#renewal) return this.#renewal
+    const limit = limited(renewMs)
     const renewal = renew({
       handshake: this.#handshake,
       lost,
-      closing: this.#closing.signal,
+      signal: AbortSignal.any([this.#closing.signal, limit.signal]),
       patience: (frame, signal) => this.#patience(frame, signal),
       read: (reply, onMessage) => this.#responses.readWith(reply, onMessage),
       onMessage: frame => this.#onMessage(stdioExchange, frame),
     }).catch(() => false).then(renewed => {
+      limit.stop()
       this.#renewal = undefined
       if (renewed) this.#report({ type: 'renewed' })
       if (renewed && lost.initialized) this.#accepted(lost.initialized)
@@ -305,13 +310,15 @@ class UpstreamSession extends HttpSide {
 }
 
 const ownUpstream = ({ url, tls, authorizer }: HttpSessionOptions): HttpRequests => {
-  const upstream = new HttpUpstream(url, tls)
+  const upstream = machine.httpServer?.(url) ?? new HttpUpstream(url, tls)
   return authorizer ? new AuthorizedUpstream(upstream, authorizer) : upstream
 }
 
 const secondsPerProgress = 5
 
-/** A call that is itself about a session: the error may be the tool's own. */
+/** Longest wait for a new session, in milliseconds. */
+const renewMs = 30_000
+
 /** HTTP says it by itself (2025-11-25, session management); other forms may be a tool's own words. */
 const isPlainlyLost = ({ status }: HttpReply): boolean => status === 404 || status === 410
 
