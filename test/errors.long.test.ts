@@ -80,7 +80,10 @@ t.test('an error of the system is said in words, whatever command meets it, with
       'no server', ['serve', '--config', at('none.yaml')],
       new RegExp(`no server is configured: write "${beginning}"`),
     ],
-    ['fish', ['completion'], /completion: there is a script for bash and zsh, and none for fish/],
+    [
+      'a shell without completion', ['completion'],
+      /completion: there is a script for bash, zsh and fish, and none for nu/,
+    ],
     [
       'no log yet', ['audit', 'show'],
       /no relay of yours has written a log yet: put one in front of .*mcp-customs install/,
@@ -88,7 +91,7 @@ t.test('an error of the system is said in words, whatever command meets it, with
     ['no log for tools', ['tools'], /no relay of yours has written a log yet/],
   ]
   for (const [name, words, message] of cases) {
-    const env = { ...plain, SHELL: '/usr/bin/fish', XDG_STATE_HOME: at('nowhere') }
+    const env = { ...plain, SHELL: '/usr/bin/nu', XDG_STATE_HOME: at('nowhere') }
     const { code, stderr, stdout } = await run(t, words, env)
     t.strictSame([code, stdout], [2, ''], name)
     t.match(stderr, message, name)

@@ -29,6 +29,8 @@ const cases: readonly (readonly [what: string, words: readonly string[], said: R
   ['a server that the file does not have', ['--config', config, '--server', 'shp'], /shp.*shop/],
   ['a file with a mistake', ['--config', file('wrong.yaml', 'version: 1\nservrs: {}\n')], /servrs.*servers/],
   ['a lock that is none', ['--lock', file('lock.json', 'no'), ...server], /lock\.json/],
+  ['one server merged', ['--merge', ...server], /--merge takes all servers of a file/],
+  ['a merged file with a mistake', ['--merge', '--config', join(folder, 'wrong.yaml')], /servrs/],
   ['a log that cannot be written', ['--audit', folder, ...server], /it is a folder/],
 ]
 

@@ -96,7 +96,7 @@ const maxSubjects = 12
 export const findingsSection = ({ findings, tools }: Inspection, style: Style, width: number): string => {
   if (findings.length === 0) return ''
   return [
-    style.title(`Findings (${findings.length})`),
+    style.title(`Findings (${findings.length})`) + style.dim('  mcp-customs explain RULE says more of each'),
     ...worst(findings).map(({ rule, action }) => {
       const its = findings.filter(finding => finding.rule === rule)
       const times = its.length > 1 ? `, ${its.length} times` : ''

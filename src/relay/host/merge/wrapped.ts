@@ -31,7 +31,27 @@ const standardError = 2
  * process.
  * @returns 0
  */
-export const wrapMerged = async (flags: RelaySettings, { command, url }: Target): Promise<number> => {
+export const wrapMerged = async (flags: RelaySettings, target: Target): Promise<number> => {
+  const { session, lifetime } = await prepare(flags, target)
+    .catch(async (reason: unknown) => (await import('../not-started.js')).answerInitialize(reason))
+  lifetime.add(urgency => {
+    session.stop(urgency)
+    return session.ended
+  })
+  endAt({ SIGINT: 1, SIGTERM: 2, SIGHUP: 2, SIGBREAK: 2 }, lifetime)
+  session.start()
+  void session.ended.then(() => lifetime.end())
+  await lifetime.ended
+  return 0
+}
+
+interface Prepared {
+  readonly session: MergeSession
+  readonly lifetime: Lifetime
+}
+
+/** Finds all that can be wrong with options and files, before the client's first message is read. */
+const prepare = async (flags: RelaySettings, { command, url }: Target): Promise<Prepared> => {
   if (flags.config === undefined || (command ?? url ?? flags.server) !== undefined) {
     return badUsage('--merge takes all servers of a file: give --config FILE alone')
   }
@@ -79,15 +99,7 @@ export const wrapMerged = async (flags: RelaySettings, { command, url }: Target)
     connect: name => legs.get(name)?.() ?? noLeg('it is not configured'),
     missing: news.missing, duplicate: news.duplicate, failed: news.failed,
   })
-  lifetime.add(urgency => {
-    session.stop(urgency)
-    return session.ended
-  })
-  endAt({ SIGINT: 1, SIGTERM: 2, SIGHUP: 2, SIGBREAK: 2 }, lifetime)
-  session.start()
-  void session.ended.then(() => lifetime.end())
-  await lifetime.ended
-  return 0
+  return { session, lifetime }
 }
 
 /** Opens the server's side of a leg. */
