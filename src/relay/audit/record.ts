@@ -99,7 +99,7 @@ const findingsOf = ({ called, findings }: Entry, payloads: Payloads): readonly F
     const held = unmetered(value)
     return wellFormed(cut(JSON.stringify(full ? held : redacted(held, declared))))
   }
-  // What a server says of itself, and what a schema declares, is no payload: only credentials are taken out.
+  // What a server says of itself, and what a schema declares, is no payload: it loses only credentials.
   const schema = (value: Json): string => wellFormed(cut(withoutCredentials(JSON.stringify(unmetered(value)))))
   const texts = (value: Json): string => wellFormed(JSON.stringify(Object.fromEntries(
     Object.entries(isObject(value) ? value : {}).map(([key, one]) =>
