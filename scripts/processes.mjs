@@ -1,7 +1,7 @@
 // Which tests share a process: to start one and to load tap takes longer than most files. A part of `npm test`.
 //
 // Those of a room (a folder of a wing) do, and so do all small rooms. A file that runs several of its tests at once has one of its own,
-// since `t.jobs` holds for a process. Each file still runs alone: `npx tap build/core/relay.test.js`.
+// since `t.jobs` holds for a process. Each file still runs alone: `npx tap build/relay/core/relay.test.js`.
 // Files named `.long.test.ts` start very many processes or judge very many values: `npm run test:long` runs each
 // in a process of its own.
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
