@@ -99,12 +99,15 @@ const findingsOf = ({ called, findings }: Entry, payloads: Payloads): readonly F
     const held = unmetered(value)
     return wellFormed(cut(JSON.stringify(full ? held : redacted(held, declared))))
   }
-  // What a server says of itself is no payload: only credentials are taken out.
+  // What a server says of itself, and what a schema declares, is no payload: it loses only credentials.
+  const schema = (value: Json): string => wellFormed(cut(withoutCredentials(JSON.stringify(unmetered(value)))))
   const texts = (value: Json): string => wellFormed(JSON.stringify(Object.fromEntries(
     Object.entries(isObject(value) ? value : {}).map(([key, one]) =>
       [path(key), isString(one) && !full ? withoutCredentials(one) : one]))))
   const shown = (rule: string, key: 'declared' | 'value', value: Json) =>
-    (rule.startsWith('tool/') ? { [key]: texts(value) } : payloads !== 'none' && { [key]: json(value) })
+    (rule.startsWith('tool/')
+      ? { [key]: texts(value) }
+      : payloads !== 'none' && { [key]: key === 'declared' ? schema(value) : json(value) })
   return findings.map((
     { rule, path: at, message, mended, tool, prompt, resource, ...beside }: Finding,
   ): Finding => ({

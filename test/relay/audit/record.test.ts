@@ -51,7 +51,7 @@ t.test('a record has the shape of the contract, key by key', t => {
 t.test('what a server says of itself is kept as text, without credentials; values of a call are redacted', t => {
   const texts = { '/description': 'Reads notes. password=hunter2hunter2', '/inputSchema/properties/a/title': 'An A' }
   const changed = { rule: 'tool/drift' as const, path: '/result/tools/0', message: 'm', value: texts, declared: {} }
-  const wrong = { rule: 'result/schema' as const, path: '/result', message: 'm', value: 'Two words', declared: null }
+  const wrong = { rule: 'result/schema' as const, path: '/result', message: 'm', value: 'Two words', declared: { format: 'date-time' } }
   const serverInfo = { name: 'shop-server', version: '1.2.0' }
   for (const payloads of ['none', 'digest'] as const) {
     const record = lineOf(entry({ event: 'tools/list', serverInfo, findings: [changed, wrong] }), payloads)
@@ -61,6 +61,7 @@ t.test('what a server says of itself is kept as text, without credentials; value
     })
     t.equal(of?.declared, '{}')
     t.equal(other?.value, payloads === 'none' ? undefined : '"[text, 9 characters]"')
+    t.equal(other?.declared, payloads === 'none' ? undefined : '{"format":"date-time"}')
     t.strictSame(record['serverInfo'], serverInfo)
     t.strictSame(Object.keys(record), Object.keys(record).sort(), 'in canonical order')
   }

@@ -81,7 +81,7 @@ export const takeIn = (into: Group, record: LogRecord, isHeld: boolean): void =>
   row.findings += findings.length + more
   if (isHeld || error !== undefined) return
   // The names of rules are few: a log of another program has no room for more.
-  if (row.passed.size < maxRules) {
+  if (findings.length > 0 && row.passed.size < maxRules) {
     row.passed = times.merge(row.passed, new Map(findings.map(({ rule: name }) => [name, time])))
   }
   row.firstGood = Math.min(row.firstGood, time)

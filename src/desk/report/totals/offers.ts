@@ -80,7 +80,8 @@ export const aboutOffers = /^(?:tool|list|advice)\//
 export const takeOffers = (
   into: Offers, record: LogRecord, missing: readonly LoggedFinding[],
 ): void => {
-  const { event, time, session, tools } = record
+  const { event, time, session, tools, findings: all } = record
+  if (all.length === 0 && event !== 'tools/list') return
   const server = shownName(record.server)
   const client = shownName(record.clientName ?? '')
   if (event === 'tools/list' && tools !== undefined) {
@@ -89,7 +90,7 @@ export const takeOffers = (
     into.listings.rows.set(name, listing.merge(before, { session, began: time, time }))
   }
   const elements = new Map<string, LoggedFinding[]>()
-  for (const finding of record.findings) {
+  for (const finding of all) {
     if (!aboutOffers.test(finding.rule)) continue
     const name = shownName(nameIn(finding) ?? '')
     elements.set(name, [...(elements.get(name) ?? []), finding])

@@ -76,13 +76,13 @@ export const summaryOf = (of: Totals, made: number, places: readonly string[] = 
   const refused = heldSummary(of.refused, periods, places, good)
   const total = groupSummary(all, undefined, periods)
   const offered = offerRows(of.offers, periods)
-  const named = new Set([...heldRows.rows, ...refused.rows, ...total.rules.rows, ...offered.rows].map(({ rule }) => rule))
+  const named = [heldRows, refused, total.rules, offered].flatMap(({ rows }) => rows.map(({ rule }) => rule))
   const isEmpty = of.records === 0
   return {
     made, from: isEmpty ? undefined : of.from, to: isEmpty ? undefined : of.to,
     records: of.records, unreadable: 0, version: version(),
     verdicts: outcomes, periods, places,
-    rules: wordsOf(named),
+    rules: wordsOf(new Set(named)),
     all: total,
     servers: servers.map(([server, one]) => groupSummary(one, server, periods)),
     held: heldRows, refused,
