@@ -82,6 +82,7 @@ export class LegacySession {
       case 'between':
       case 'stream-ended':
       case 'lost':
+      case 'renewed':
         return false
     }
   }
