@@ -147,6 +147,9 @@ t.test('a question becomes a request, and its answer goes back with the same sta
       inputResponses: { form: { action: 'decline' }, url: { action: 'accept' }, roots: { roots: [] } },
     },
   })
+  const report = play.actions.findLast(one => one.type === 'report')
+  const envelope = report?.event.type === 'frame' ? report.event.frame.envelope : undefined
+  t.match(envelope, { clientId: 1, translatedFrom: '2025-11-25' }, 'for the record')
   play.server({ id: again?.id, result: { resultType: 'complete', content: [] } })
   t.same(play.got(), [{ id: 1, result: { content: [] } }])
   t.equal(play.timers.size, 0)
