@@ -28,9 +28,9 @@ const maxSessions = 4
 const maxHeld = 1000
 
 /**
- * The sessions that modern clients over HTTP, who have none, need at a legacy server: a session for each set of
- * capabilities, because a server learns them once (2025-11-25, Lifecycle). Where the server turns out to speak
- * 2026-07-28, or shows nothing, the clients share a session without translation.
+ * The sessions that modern clients over HTTP, who have none, need at a legacy server: one for each set of
+ * capabilities, because a server learns them once (2025-11-25, Lifecycle). Where the server turns out to
+ * speak 2026-07-28, or shows nothing, the clients share a session without translation.
  */
 export class LegacySessions {
   readonly #options: LegacySessionsOptions
@@ -137,13 +137,14 @@ export class LegacySessions {
     this.#closeIfLast()
   }
 
-  /** The client's side of one session. @param probe the exchange of a request of ours @param shown gets its answer */
+  /** The client's side of a session. @param probe of a request of ours, whose answer `shown` gets */
   #port(probe?: Exchange, shown?: (answer: Frame) => void): Port {
     const { client } = this.#options
     const port: Port = {
       report: () => undefined,
       start: onEvent => void (port.report = onEvent),
-      send: (exchange, frame) => (exchange === probe ? shown?.(frame) === undefined : client.send(exchange, frame)),
+      send: (exchange, frame) =>
+        (exchange === probe ? shown?.(frame) === undefined : client.send(exchange, frame)),
       hand: event => event.exchange === probe || (client.hand?.(event) ?? true),
       complete: exchange => client.complete?.(exchange),
       pause: exchange => client.pause(exchange),

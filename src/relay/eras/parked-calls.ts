@@ -28,7 +28,7 @@ interface Hands {
   readonly newHandle: () => string
   send(exchange: Exchange, frame: Frame): void
   /** Sends the client's response to a request of the server. @param members JSON texts */
-  respond(exchange: Exchange, key: IdKey, members: { readonly result: string } | { readonly error: string }): void
+  respond(exchange: Exchange, key: IdKey, members: { readonly [one in 'result' | 'error']?: string }): void
   /** Answers a call in place of the server, which is told that nobody waits for it. */
   fail(call: OpenCall, code: number, message: string, data: JsonObject): void
   /** Ends a call without an answer. */
