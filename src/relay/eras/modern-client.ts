@@ -210,6 +210,7 @@ export class ModernClient implements Translator {
       const data = { supported: [firstModern], requested: version.slice(0, 80) }
       return refuse(errorCode.unsupportedVersion, 'Unsupported protocol version', data)
     }
+    if (key.length > longestName) return refuse(errorCode.blocked, 'mcp-customs: the id is too long')
     if (removed.test(method)) return refuse(errorCode.methodNotFound, 'Method not found')
     if (method === 'server/discover' && this.#initialized !== undefined)
       return this.#send(exchange, discovered(message, this.#initialized.frame))
@@ -219,7 +220,7 @@ export class ModernClient implements Translator {
     }
     const state = member(params, 'requestState')
     if (!isString(state)) return this.#forward(exchange, frame, message)
-    const waiter = { exchange, id, key, token: keyAt(frame, tokenPath) }
+    const waiter = { exchange, id, key, token: tokenIn(frame) }
     const retried = this.#parked.retried(state, waiter, message, frame)
     if (retried === undefined)
       return refuse(errorCode.invalidParams, 'mcp-customs: no call waits for this requestState: begin anew')
@@ -235,14 +236,14 @@ export class ModernClient implements Translator {
     const { method, id, params } = message
     if (this.#calls.awaited(exchange, message.key).length > 0)
       return this.#send(exchange, errorFrame(message, errorCode.invalidRequest, 'mcp-customs: the id is in use'))
-    const given = keyAt(frame, tokenPath)
+    const given = tokenIn(frame)
     const [key, token] = [this.#calls.free(message.key, 'id'), this.#calls.free(given, 'token')]
     const [declared, logLevel] = [inMeta(params, 'clientCapabilities'), inMeta(params, 'logLevel')]
     const { context } = exchange
     const call: OpenCall = {
       id: idOf(key), key, token, method, context, subject: subjectOf(message),
       exchange: this.#exchangeFor(exchange),
-      capabilities: isObject(declared) ? declared : {}, logLevel: isString(logLevel) ? logLevel : undefined,
+      capabilities: carried(declared), logLevel: levels.includes(logLevel) ? String(logLevel) : undefined,
       waiter: { exchange, id, key: message.key, token: given }, questions: new Map(), isAtServer: false,
       handle: undefined, answer: undefined, rounds: 0, stop: () => undefined,
     }
@@ -434,7 +435,13 @@ class CallExchange implements Exchange {
 
 const onlyPost = new Map([['allow', ['POST']]])
 
-const tokenPath = ['params', '_meta', 'progressToken']
+/** Longest id or progress token that is kept, in characters. */
+const longestName = 1024
+
+const tokenIn = (frame: Frame): IdKey | undefined => {
+  const token = keyAt(frame, ['params', '_meta', 'progressToken'])
+  return token !== undefined && token.length <= longestName ? token : undefined
+}
 
 /** A status with which a server refuses a request for what it is: not for its credentials, time or number. */
 const refusedByHttp = /^mcp-customs: the server answered HTTP 4(?!01|03|07|08|29)\d\d/

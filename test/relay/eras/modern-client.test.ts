@@ -328,6 +328,18 @@ t.test('10,000 questions are bounded, and each gets an answer', async t => {
   t.equal(bench.atServer().length, 32)
 })
 
+t.test('what is kept is bounded: ids, tokens, and the bytes of questions', async t => {
+  const bench = new Bench().open()
+  bench.client(call('x'.repeat(2000))).client(asks('y'.repeat(2000), 'subscriptions/listen', { notifications: {} }))
+  t.strictSame([codes(bench.atClient()), bench.atServer()], [[-31000, -31000], []])
+  bench.client(call(1, {}, { progressToken: 'z'.repeat(2000) }))
+  bench.server({ method: 'notifications/progress', params: { progressToken: 'z'.repeat(2000), progress: 1 } })
+  t.strictSame(bench.atClient(), [])
+  bench.atServer()
+  for (let id = 1; id <= 20; id++) bench.server(form(id, 'm'.repeat(1024 * 1024)))
+  t.equal(bench.atServer().length, 5, 'the rest is refused')
+})
+
 t.test('a response of a client never answers a question, and a batch is no message', async t => {
   const bench = new Bench().open().client(call(1)).server(form(7)).pass(10)
   bench.atServer()
