@@ -94,12 +94,6 @@ export class ModernClient implements Translator {
 
   #fromClient(event: TransportEvent): void {
     if (event.type === 'frame') return this.#clientFrame(event.exchange, event.frame)
-    if (event.type === 'bare-request' && this.#phase === 'open') {
-      // 2026-07-28 has no streams of GET.
-      const head = { type: 'head', exchange: event.exchange, status: 405, headers: onlyPost } as const
-      this.#actions.push({ type: 'hand', event: head })
-      return this.#complete(event.exchange)
-    }
     // An HTTP request is over: answered, or cancelled by its client (2026-07-28, Streamable HTTP).
     if (event.type === 'exchange-ended') this.#givenUp(event.exchange)
     if (event.type === 'lost') for (const call of this.#calls.awaited(event.exchange, event.key))
@@ -432,8 +426,6 @@ export class ModernClient implements Translator {
 class CallExchange implements Exchange {
   constructor(readonly name: string, readonly context: string | undefined) {}
 }
-
-const onlyPost = new Map([['allow', ['POST']]])
 
 /** Longest id or progress token that is kept, in characters. */
 const longestName = 1024

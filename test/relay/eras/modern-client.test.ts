@@ -36,7 +36,8 @@ t.test('a server that refuses server/discover gets initialize, and the client it
   t.strictSame(methods(bench.atServer()), ['notifications/initialized', 'tools/list'])
   t.strictSame(bench.atClient(), [{
     jsonrpc: '2.0', id: 0, result: {
-      resultType: 'complete', supportedVersions: ['2026-07-28'], instructions: 'Ask.', ttlMs: 0, cacheScope: 'private',
+      resultType: 'complete', supportedVersions: ['2026-07-28'], instructions: 'Ask.', ttlMs: 0,
+      cacheScope: 'private',
       capabilities: {
         tools: { listChanged: true }, prompts: {}, logging: {}, resources: { subscribe: true, listChanged: true },
       },
