@@ -170,6 +170,7 @@ const events = {
     type: oneOf('request-lost'), exchange: text, key, reason: text, isElsewhere: maybe(flag),
   }),
   'exchange-ended': fields({ type: oneOf('exchange-ended'), exchange: text }),
+  'server-renewed': fields({ type: oneOf('server-renewed') }),
   'server-gone': fields({ type: oneOf('server-gone'), reason: text }),
   'session-ended': fields({ type: oneOf('session-ended'), reason: text }),
 }

@@ -96,7 +96,7 @@ const choicesIn = (error: SchemaError, errors: readonly SchemaError[]): readonly
     : error.keyword === 'anyOf' ? branchesOf(error, errors).flatMap(branch => choicesIn(branch, errors)) : []
 
 /** Longer lists of known keys are not printed. */
-const maxListed = 24
+const maxListed = 28
 
 const describeError = (
   { keyword, schema, params, parentSchema }: SchemaError, value: Json | undefined, choices: readonly string[],

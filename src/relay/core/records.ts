@@ -58,10 +58,10 @@ export class Records {
   /** Records a call before it is sent. */
   sent(request: PendingRequest): void {
     if (!this.#options.intent || request.method !== 'tools/call') return
-    const { called, id, bytes, findings, terms, trace } = request
+    const { called, clientId, bytes, findings, terms, trace } = request
     this.write(
       {
-        event: request.method, from: 'client', phase: 'sent', tool: called?.name, id,
+        event: request.method, from: 'client', phase: 'sent', tool: called?.name, id: clientId,
         bytes: { request: bytes }, arguments: request.arguments, called: called?.tool, trace,
       },
       findings,
@@ -100,7 +100,7 @@ export class Records {
       tool: called?.name,
       tools: sent?.message.kind === 'result' ? request.tools : undefined,
       serverInfo: method === 'tools/list' ? this.#serverInfo : undefined,
-      id: request.id,
+      id: request.clientId,
       verdict: findings.verdict,
       findings: named(findings.kept, response),
       more: findings.more || undefined,

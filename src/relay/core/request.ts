@@ -41,6 +41,8 @@ type Stage = 'queued' | 'sent' | 'cancelled' | 'answered' | 'over'
 export class PendingRequest implements Pending {
   readonly id: Id
   readonly key: IdKey
+  /** The client's id, for records. */
+  readonly clientId: Id
   readonly method: string
   /** The length of its frame. */
   bytes: number
@@ -91,6 +93,7 @@ export class PendingRequest implements Pending {
   ) {
     this.id = message.id
     this.key = message.key
+    this.clientId = frame.envelope?.clientId ?? message.id
     this.method = message.method
     this.bytes = frame.bytes.length
     this.arguments = message.method === 'tools/call' ? slice(frame, ['params', 'arguments']) : undefined

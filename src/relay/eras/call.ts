@@ -85,7 +85,7 @@ export class Call implements Asker {
   ) {
     this.#calls = calls
     this.requester = requester
-    this.#origin = origin
+    this.#origin = { ...origin, clientId: requester.id }
     this.#method = method
     const name = member(params, 'name')
     this.#tool = isString(name) ? name : ''

@@ -21,6 +21,8 @@ export interface Asker {
 export interface Origin {
   readonly exchange: Exchange
   readonly envelope: Envelope | undefined
+  /** The client's id of the request, where it goes to the relay under another. */
+  readonly clientId?: Id
 }
 
 /** A request that the relay has, and that was not answered yet. */
@@ -152,15 +154,13 @@ export class Outgoing {
     if (this.#own.delete(exchange)) this.report({ type: 'exchange-ended', exchange })
   }
 
-  #place({ exchange, envelope }: Origin): Origin {
-    const translatedFrom = this.translatedFrom
-    if (exchange === stdioExchange) return { exchange, envelope: { ...envelope, translatedFrom } }
-    const name = `${exchange.name} translated ${++this.#last}`
-    const own = new OwnExchange(name, exchange.context)
-    this.#own.set(own, { head: undefined, isStream: false })
+  #place({ exchange, envelope, clientId }: Origin): Origin {
     const { headers, scopes, client, trace } = envelope ?? {}
-    const made = headers && { headers: modernHeaders(headers) }
-    return { exchange: own, envelope: { ...made, scopes, client, trace, translatedFrom } }
+    const made = { scopes, client, trace, clientId, translatedFrom: this.translatedFrom }
+    if (exchange === stdioExchange) return { exchange, envelope: made }
+    const own = new OwnExchange(`${exchange.name} translated ${++this.#last}`, exchange.context)
+    this.#own.set(own, { head: undefined, isStream: false })
+    return { exchange: own, envelope: { ...made, ...(headers && { headers: modernHeaders(headers) }) } }
   }
 
   #frameOf(bytes: Buffer, envelope: Envelope | undefined): Frame {

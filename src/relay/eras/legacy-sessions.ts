@@ -54,6 +54,8 @@ export class LegacySessions {
 
   #onEvent(event: TransportEvent): void {
     if (event.type === 'ended') return this.#ended(event)
+    // Of transports that face servers.
+    if (event.type === 'renewed') return
     if (this.#held !== undefined) return this.#hold(event, this.#held)
     const port = this.#exchanges.get(event.exchange)
     if (port !== undefined) port.report(event)

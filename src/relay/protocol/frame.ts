@@ -1,5 +1,5 @@
 import type {
-  Batch, ErrorResponse, HttpPage, IdKey, Notification, Request, Result, Unusable,
+  Batch, ErrorResponse, HttpPage, Id, IdKey, Notification, Request, Result, Unusable,
 } from './json-rpc.js'
 
 /** A fault of the frame itself; rules/wire.ts turns it into a finding. */
@@ -58,6 +58,8 @@ export interface Envelope {
   readonly refused?: Request
   /** The client's revision, of a message that the relay has translated from it. */
   readonly translatedFrom?: string | undefined
+  /** The client's id of a request that the relay sent under another id; for records only. */
+  readonly clientId?: Id | undefined
   /** Of a request that is traced. */
   readonly trace?: Trace | undefined
 }

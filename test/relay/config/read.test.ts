@@ -610,5 +610,7 @@ t.test('a trust list is read by itself', async t => {
 t.test('the examples are valid', async t => {
   const example = (name: string) => new URL(`../../../config/examples/${name}`, import.meta.url).pathname
   t.equal((await readConfiguration(example('gateway.yaml'), environment)).servers.size, 2)
+  const { merge } = await readConfiguration(example('merged.yaml'), environment)
+  t.match(merge, { path: '/mcp', servers: [{ name: 'files', prefix: 'fs' }, { name: 'memory', prefix: 'memory' }] })
   t.equal((await readTrustList(example('trust.yaml'), {})).length, 3)
 })
