@@ -99,7 +99,7 @@ const steps: Readonly<Record<string, (peer: Peer) => Promise<unknown>>> = {
   'an unknown resource': async ({ t, client }) => {
     t.equal(await codeOf(client.readResource({ uri: 'note://none' })), -32602, 'the client takes the -32002 of the server for it')
   },
-  'progress': async ({ t, call }) => {
+  progress: async ({ t, call }) => {
     const seen: number[] = []
     await call('progress', {}, { onprogress: ({ progress }: { progress: number }) => void seen.push(progress) })
     t.same(seen, [1, 2, 3])
@@ -128,8 +128,8 @@ const steps: Readonly<Record<string, (peer: Peer) => Promise<unknown>>> = {
     t.equal(textOf(await call('elicit')), 'accept Ann')
     t.equal(heard('elicitation').at(-1)?.['mode'], 'form')
   },
-  'sampling': async ({ t, call }) => void t.equal(textOf(await call('sample')), 'sampled'),
-  'roots': async ({ t, call }) => void t.equal(textOf(await call('roots')), 'file:///root'),
+  sampling: async ({ t, call }) => void t.equal(textOf(await call('sample')), 'sampled'),
+  roots: async ({ t, call }) => void t.equal(textOf(await call('roots')), 'file:///root'),
   'three questions at once': async ({ t, call }) => void t.equal(textOf(await call('three')), 'Ann,sampled,1'),
   'five rounds': async ({ t, call }) => void t.equal(textOf(await call('five')), 'Ann,Ann,Ann,Ann,Ann'),
   'elicitation by a URL': async ({ t, call, heard }) => {
@@ -137,7 +137,7 @@ const steps: Readonly<Record<string, (peer: Peer) => Promise<unknown>>> = {
     t.notOk('elicitationId' in (heard('elicitation').at(-1) ?? {}))
   },
   'a URL that is asked for by an error': async ({ t, call }) => void t.equal(textOf(await call('required')), 'visited'),
-  'list_changed': async ({ t, client, call, heard }) => {
+  list_changed: async ({ t, client, call, heard }) => {
     const all = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
     const stream = await client.listen(all)
     t.same(stream.honoredFilter, all)

@@ -3,6 +3,7 @@ import { errorFrame } from '#relay/core/refusal.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { errorCode } from '#relay/protocol/json-rpc.js'
 import { inMeta } from '#relay/protocol/revisions/index.js'
+import { isModernVersion } from '#relay/transport/http/headers.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 import { carried, eraShownBy } from './modern-client.js'
 import { made, objectOf, textIn } from './modern-frames.js'
@@ -28,9 +29,9 @@ const maxSessions = 4
 const maxHeld = 1000
 
 /**
- * The sessions that modern clients over HTTP, who have none, need at a legacy server: a session for each set of
- * capabilities, because a server learns them once (2025-11-25, Lifecycle). Where the server turns out to speak
- * 2026-07-28, or shows nothing, the clients share a session without translation.
+ * The sessions that modern clients over HTTP, who have none, need at a legacy server: one for each set of
+ * capabilities, because a server learns them once (2025-11-25, Lifecycle). Where the server turns out to
+ * speak 2026-07-28, or shows nothing, the clients share a session without translation.
  */
 export class LegacySessions {
   readonly #options: LegacySessionsOptions
@@ -59,20 +60,32 @@ export class LegacySessions {
     const port = this.#exchanges.get(event.exchange)
     if (port !== undefined) port.report(event)
     else if (event.type === 'frame') return this.#frame(event)
-    else if (event.type === 'bare-request') return this.#toShared(event.exchange, event)
+    else if (event.type === 'bare-request') return this.#bare(event)
     if (event.type === 'exchange-ended') this.#left(event.exchange)
   }
 
   #frame(event: Extract<TransportEvent, { readonly type: 'frame' }>): void {
     const { exchange, frame } = event
     const { message } = frame
-    const declared = message.kind === 'request' ? inMeta(message.params, 'clientCapabilities') : undefined
+    const params = message.kind === 'request' ? message.params : undefined
+    const isModern = inMeta(params, 'protocolVersion') !== undefined || saysModern(frame.envelope?.headers)
+    if (!isModern && this.#shared === undefined) this.#share(false)
     if (this.#shared !== undefined || message.kind !== 'request') return this.#toShared(exchange, event)
+    const declared = inMeta(params, 'clientCapabilities')
     const capabilities = JSON.stringify(carried(declared))
     const port = this.#sessions.get(capabilities)
     if (port === undefined) return this.#begin(capabilities, event)
     this.#exchanges.set(exchange, port)
     port.report(event)
+  }
+
+  /** A GET of a legacy client. 2026-07-28 has none. */
+  #bare(event: Extract<TransportEvent, { readonly type: 'bare-request' }>): void {
+    const { exchange, headers } = event
+    if (!saysModern(headers) && this.#shared === undefined) this.#share(false)
+    if (this.#shared === undefined)
+      this.#options.client.hand?.({ type: 'head', exchange, status: 405, headers: onlyPost })
+    this.#toShared(exchange, event)
   }
 
   /** Begins a session by a request of ours, whose answer shows the server's era. */
@@ -139,13 +152,14 @@ export class LegacySessions {
     this.#closeIfLast()
   }
 
-  /** The client's side of one session. @param probe the exchange of a request of ours @param shown gets its answer */
+  /** The client's side of a session. @param probe of a request of ours, whose answer `shown` gets */
   #port(probe?: Exchange, shown?: (answer: Frame) => void): Port {
     const { client } = this.#options
     const port: Port = {
       report: () => undefined,
       start: onEvent => void (port.report = onEvent),
-      send: (exchange, frame) => (exchange === probe ? shown?.(frame) === undefined : client.send(exchange, frame)),
+      send: (exchange, frame) =>
+        (exchange === probe ? shown?.(frame) === undefined : client.send(exchange, frame)),
       hand: event => event.exchange === probe || (client.hand?.(event) ?? true),
       complete: exchange => client.complete?.(exchange),
       pause: exchange => client.pause(exchange),
@@ -169,3 +183,8 @@ export class LegacySessions {
     this.#options.closed()
   }
 }
+
+const saysModern = (headers: ReadonlyMap<string, string> | undefined): boolean =>
+  isModernVersion(headers?.get('mcp-protocol-version'))
+
+const onlyPost = new Map([['allow', ['POST']]])

@@ -98,7 +98,9 @@ export class ListenStreams {
     stream.isAcknowledged = true
     const resourceSubscriptions = [...uris].flatMap(([uri, isSubscribed]) => (isSubscribed ? [uri] : []))
     const agreed = {
-      ...Object.fromEntries([...kinds].flatMap(([method, [wish]]) => (methods.has(method) ? [[wish, true]] : []))),
+      ...Object.fromEntries(
+        [...kinds].filter(([method]) => methods.has(method)).map(([, [wish]]) => [wish, true]),
+      ),
       ...(resourceSubscriptions.length > 0 && { resourceSubscriptions }),
     }
     const params = objectOf({ notifications: JSON.stringify(agreed), _meta: metaOf(key) })

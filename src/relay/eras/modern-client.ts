@@ -10,7 +10,7 @@ import { firstModern, inMeta, metaPrefix, newestLegacy } from '#relay/protocol/r
 import { modernErrors } from '#relay/transport/http/headers.js'
 import type { TransportEvent } from '#relay/transport/transport.js'
 import { ListenStreams } from './listen-streams.js'
-import { discovered, legacyRequest, made, modernResult, objectOf, renamed, textIn } from './modern-frames.js'
+import { discovered, legacyRequest, made, modernResult, objectOf, renamed, textIn, type Texts } from './modern-frames.js'
 import { type OpenCall, OpenCalls } from './open-calls.js'
 import { ParkedCalls, subjectOf } from './parked-calls.js'
 import type { EraAction, EraEvent, EraOptions, Translator } from './translator.js'
@@ -94,12 +94,6 @@ export class ModernClient implements Translator {
 
   #fromClient(event: TransportEvent): void {
     if (event.type === 'frame') return this.#clientFrame(event.exchange, event.frame)
-    if (event.type === 'bare-request' && this.#phase === 'open') {
-      // 2026-07-28 has no streams of GET.
-      const head = { type: 'head', exchange: event.exchange, status: 405, headers: onlyPost } as const
-      this.#actions.push({ type: 'hand', event: head })
-      return this.#complete(event.exchange)
-    }
     // An HTTP request is over: answered, or cancelled by its client (2026-07-28, Streamable HTTP).
     if (event.type === 'exchange-ended') this.#givenUp(event.exchange)
     if (event.type === 'lost') for (const call of this.#calls.awaited(event.exchange, event.key))
@@ -210,6 +204,7 @@ export class ModernClient implements Translator {
       const data = { supported: [firstModern], requested: version.slice(0, 80) }
       return refuse(errorCode.unsupportedVersion, 'Unsupported protocol version', data)
     }
+    if (key.length > longestName) return refuse(errorCode.blocked, 'mcp-customs: the id is too long')
     if (removed.test(method)) return refuse(errorCode.methodNotFound, 'Method not found')
     if (method === 'server/discover' && this.#initialized !== undefined)
       return this.#send(exchange, discovered(message, this.#initialized.frame))
@@ -219,7 +214,7 @@ export class ModernClient implements Translator {
     }
     const state = member(params, 'requestState')
     if (!isString(state)) return this.#forward(exchange, frame, message)
-    const waiter = { exchange, id, key, token: keyAt(frame, tokenPath) }
+    const waiter = { exchange, id, key, token: tokenIn(frame) }
     const retried = this.#parked.retried(state, waiter, message, frame)
     if (retried === undefined)
       return refuse(errorCode.invalidParams, 'mcp-customs: no call waits for this requestState: begin anew')
@@ -235,13 +230,14 @@ export class ModernClient implements Translator {
     const { method, id, params } = message
     if (this.#calls.awaited(exchange, message.key).length > 0)
       return this.#send(exchange, errorFrame(message, errorCode.invalidRequest, 'mcp-customs: the id is in use'))
-    const given = keyAt(frame, tokenPath)
+    const given = tokenIn(frame)
     const [key, token] = [this.#calls.free(message.key, 'id'), this.#calls.free(given, 'token')]
     const [declared, logLevel] = [inMeta(params, 'clientCapabilities'), inMeta(params, 'logLevel')]
     const { context } = exchange
     const call: OpenCall = {
-      id: idOf(key), key, token, method, context, subject: subjectOf(message), exchange: this.#exchangeFor(exchange),
-      capabilities: isObject(declared) ? declared : {}, logLevel: isString(logLevel) ? logLevel : undefined,
+      id: idOf(key), key, token, method, context, subject: subjectOf(message),
+      exchange: this.#exchangeFor(exchange),
+      capabilities: carried(declared), logLevel: levels.includes(logLevel) ? String(logLevel) : undefined,
       waiter: { exchange, id, key: message.key, token: given }, questions: new Map(), isAtServer: false,
       handle: undefined, answer: undefined, rounds: 0, stop: () => undefined,
     }
@@ -255,7 +251,7 @@ export class ModernClient implements Translator {
     })
   }
 
-  /** Over HTTP each call has an exchange of ours, so that what comes in its HTTP response is known as its own. */
+  /** Over HTTP each call has an exchange of ours: what comes in its HTTP response is known as its own. */
   #exchangeFor(exchange: Exchange): Exchange {
     if (exchange === stdioExchange) return exchange
     return new CallExchange(`era-${++this.#last}`, exchange.context)
@@ -263,7 +259,8 @@ export class ModernClient implements Translator {
 
   /** Tells the server the most verbose level that an open call asks for, and goes on when it was told. */
   #leveled(goOn: () => void): void {
-    const asked = this.#calls.all().map(({ logLevel }) => levels.indexOf(logLevel)).filter(index => index >= 0)
+    const asked =
+      this.#calls.all().map(({ logLevel }) => levels.indexOf(logLevel)).filter(index => index >= 0)
     const level = levels[Math.min(...asked)]
     const hasLevels = member(this.#capabilities, 'logging') !== undefined
     if (!isString(level) || level === this.#level || !hasLevels) return goOn()
@@ -338,7 +335,8 @@ export class ModernClient implements Translator {
    * Logging); where several clients do, to none.
    */
   #logged(frame: Frame, level: JsonObject[string]): void {
-    const asking = this.#calls.all().filter(({ logLevel, isAtServer }) => isAtServer && levels.includes(logLevel))
+    const asking =
+      this.#calls.all().filter(({ logLevel, isAtServer }) => isAtServer && levels.includes(logLevel))
     const [first, ...others] = new Set(asking.flatMap(({ waiter }) => waiter?.exchange ?? []))
     const isWanted = asking.some(({ logLevel }) => levels.indexOf(logLevel) <= levels.indexOf(level))
     if (first !== undefined && others.length === 0 && isWanted) this.#send(first, frame)
@@ -346,7 +344,8 @@ export class ModernClient implements Translator {
 
   /** The client has given up its requests on an exchange, or one of them. */
   #givenUp(exchange: Exchange, key?: IdKey): void {
-    this.#held = this.#held.filter(one => one.exchange !== exchange || (key !== undefined && one.message.key !== key))
+    this.#held = this.#held.filter(({ exchange: other, message }) =>
+      other !== exchange || (key !== undefined && message.key !== key))
     this.#streams.ended(exchange, key)
     for (const call of this.#calls.awaited(exchange, key)) this.#drop(call)
   }
@@ -385,13 +384,14 @@ export class ModernClient implements Translator {
     this.#tell(stdioExchange, { id, method: JSON.stringify(method), params })
   }
 
-  #respond(exchange: Exchange, id: IdKey, members: Readonly<Record<string, string>>): void {
+  #respond(exchange: Exchange, id: IdKey, members: Texts): void {
     this.#tell(exchange, { id, ...members })
   }
 
   /** Sends a message of ours to the server. @param members JSON texts */
-  #tell(exchange: Exchange, members: Readonly<Record<string, string>>): void {
-    const frame = { ...made(members), envelope: { translatedFrom: firstModern } }
+  #tell(exchange: Exchange, members: Texts): void {
+    const isTranslated = this.#phase !== 'asking'
+    const frame = { ...made(members), ...(isTranslated && { envelope: { translatedFrom: firstModern } }) }
     this.#report({ type: 'frame', exchange, frame })
   }
 
@@ -427,9 +427,13 @@ class CallExchange implements Exchange {
   constructor(readonly name: string, readonly context: string | undefined) {}
 }
 
-const onlyPost = new Map([['allow', ['POST']]])
+/** Longest id or progress token that is kept, in characters. */
+const longestName = 1024
 
-const tokenPath = ['params', '_meta', 'progressToken']
+const tokenIn = (frame: Frame): IdKey | undefined => {
+  const token = keyAt(frame, ['params', '_meta', 'progressToken'])
+  return token !== undefined && token.length <= longestName ? token : undefined
+}
 
 /** A status with which a server refuses a request for what it is: not for its credentials, time or number. */
 const refusedByHttp = /^mcp-customs: the server answered HTTP 4(?!01|03|07|08|29)\d\d/
@@ -438,8 +442,8 @@ const refusedByHttp = /^mcp-customs: the server answered HTTP 4(?!01|03|07|08|29
 export const eraShownBy = ({ message, relayMade }: Frame): 'legacy' | 'modern' | undefined => {
   if (message.kind === 'result') {
     const versions = member(message.result, 'supportedVersions')
-    const isModern = isArray(versions) && [...each(versions, new Meter())].some(([, one]) => one === firstModern)
-    return isModern ? 'modern' : undefined
+    const named = isArray(versions) ? [...each(versions, new Meter())] : []
+    return named.some(([, version]) => version === firstModern) ? 'modern' : undefined
   }
   if (message.kind !== 'error') return undefined
   const { code, message: text } = message.error

@@ -30,10 +30,13 @@ export const objectOf = (members: Texts): string => {
 export const made = (members: Texts): Frame =>
   parseFrame(Buffer.from(objectOf({ jsonrpc: '"2.0"', ...members })), anySize)
 
-export const resultOf = ({ key }: RequestId, members: Texts): Frame => made({ id: key, result: objectOf(members) })
+export const resultOf = ({ key }: RequestId, members: Texts): Frame =>
+  made({ id: key, result: objectOf(members) })
 
 /** The JSON text of a part of a message, without some of its members. */
-export const textIn = (frame: Frame, path: readonly string[], without: readonly string[] = []): string | undefined => {
+export const textIn = (
+  frame: Frame, path: readonly string[], without: readonly string[] = [],
+): string | undefined => {
   const text = slice(frame, path)
   return text && edit(text, without.map(name => ({ path: [name], remove: true }))).toString()
 }
@@ -50,7 +53,8 @@ export const legacyRequest = (frame: Frame, key: IdKey, token: IdKey | undefined
     ...(token === undefined ? [] : [{ path: ['params', '_meta', 'progressToken'], replace: token }]),
   ])
   const { faults, envelope: { scopes, client, trace } = {} } = frame
-  return { ...parseFrame(bytes, anySize), faults, envelope: { scopes, client, trace, translatedFrom: firstModern } }
+  const envelope = { scopes, client, trace, translatedFrom: firstModern }
+  return { ...parseFrame(bytes, anySize), faults, envelope }
 }
 
 /** A response under the id of the request that waits for it. */
@@ -119,6 +123,7 @@ export const discovered = (asker: RequestId, initialized: Frame): Frame => {
 export const inputRequest = (frame: Frame, { method, params }: Request): string => {
   const text = textIn(frame, ['params'], ['_meta', 'elicitationId', 'task'])
   const isForm = method === 'elicitation/create' && member(params, 'mode') === undefined
-  const withMode = text && isForm ? edit(Buffer.from(text), [{ path: ['mode'], replace: '"form"' }]).toString() : text
-  return objectOf({ method: JSON.stringify(method), params: withMode })
+  const withMode = (given: string) =>
+    edit(Buffer.from(given), [{ path: ['mode'], replace: '"form"' }]).toString()
+  return objectOf({ method: JSON.stringify(method), params: text && isForm ? withMode(text) : text })
 }

@@ -11,13 +11,12 @@ import type { OpenCall, OpenCalls, Waiter } from './open-calls.js'
 /** How long the questions of one moment are collected, and how long a retry may take, in milliseconds. */
 const collectMs = 10
 const parkedMs = 600_000
-/** Bounds of a call: questions at once, their characters, and how often its client is asked. */
+/** Bounds of a call: questions at once, and how often its client is asked. */
 const maxQuestions = 32
-const maxCharacters = 1024 * 1024
 const maxRounds = 100
-/** Bounds of a session: parked calls, and the bytes of answers that came while they were parked. */
+/** Bounds of a session: parked calls, and the bytes of questions, and of answers that came too early. */
 const maxParked = 100
-const maxAnswerBytes = 16 * 1024 * 1024
+const maxBytes = 16 * 1024 * 1024
 
 /** Error codes: 2026-07-28, MissingRequiredClientCapabilityError; 2025-11-25, URLElicitationRequiredError. */
 const missingCapability = -32021
@@ -28,7 +27,7 @@ interface Hands {
   readonly newHandle: () => string
   send(exchange: Exchange, frame: Frame): void
   /** Sends the client's response to a request of the server. @param members JSON texts */
-  respond(exchange: Exchange, key: IdKey, members: { readonly result: string } | { readonly error: string }): void
+  respond(exchange: Exchange, key: IdKey, members: { readonly [one in 'result' | 'error']?: string }): void
   /** Answers a call in place of the server, which is told that nobody waits for it. */
   fail(call: OpenCall, code: number, message: string, data: JsonObject): void
   /** Ends a call without an answer. */
@@ -45,7 +44,7 @@ export class ParkedCalls {
   readonly #hands: Hands
   /** By handle, the oldest first. */
   readonly #parked = new Map<string, OpenCall>()
-  #answerBytes = 0
+  #bytes = 0
 
   constructor(calls: OpenCalls, hands: Hands) {
     this.#calls = calls
@@ -64,16 +63,17 @@ export class ParkedCalls {
     if (frame === undefined) return
     if (!isMeant) return this.#refuse(exchange, request.key, 'mcp-customs: it belongs to no call of one client')
     const text = inputRequest(frame, request)
-    const characters = [...call.questions.values()].reduce((sum, one) => sum + one.text.length, text.length)
-    if (call.questions.size >= maxQuestions || characters > maxCharacters || call.rounds >= maxRounds)
+    const isFull = call.questions.size >= maxQuestions || this.#bytes + text.length > maxBytes
+    if (isFull || call.rounds >= maxRounds || call.questions.has(request.key))
       return this.#refuse(exchange, request.key, 'mcp-customs: the call has asked too much')
     call.questions.set(request.key, { exchange, text })
+    this.#bytes += text.length
     this.#collect(call)
   }
 
   /** The server takes a question back. */
   withdrawn(key: IdKey | undefined): void {
-    if (key !== undefined) for (const call of this.#calls.all()) call.questions.delete(key)
+    if (key !== undefined) for (const call of this.#calls.all()) this.#forget(call, key)
   }
 
   /**
@@ -92,7 +92,7 @@ export class ParkedCalls {
       const text = slice(frame, ['params', 'inputResponses', nameOf(key)])
       // Anything but an object is no answer: the client is asked again.
       if (text?.[0] !== byte.openObject) continue
-      call.questions.delete(key)
+      this.#forget(call, key)
       this.#hands.respond(exchange, key, { result: text.toString() })
     }
     this.#collect(call)
@@ -114,9 +114,9 @@ export class ParkedCalls {
 
   /** Keeps the answer to a parked call for its retry. */
   keep(call: OpenCall, answer: Frame): void {
-    const fits = this.#answerBytes + answer.bytes.length <= maxAnswerBytes
+    const fits = this.#bytes + answer.bytes.length <= maxBytes
     call.answer = fits ? answer : errorFrame(call, errorCode.blocked, 'mcp-customs: too many answers wait')
-    this.#answerBytes += call.answer.bytes.length
+    this.#bytes += call.answer.bytes.length
     this.#endQuestions(call)
   }
 
@@ -174,13 +174,20 @@ export class ParkedCalls {
   #release(call: OpenCall): void {
     call.stop()
     if (call.handle !== undefined) this.#parked.delete(call.handle)
-    this.#answerBytes -= call.answer?.bytes.length ?? 0
+    this.#bytes -= call.answer?.bytes.length ?? 0
     call.handle = call.answer = undefined
   }
 
   #endQuestions(call: OpenCall): void {
-    for (const [key, { exchange }] of call.questions) this.#refuse(exchange, key, 'the call is over')
-    call.questions.clear()
+    for (const [key, { exchange }] of [...call.questions]) {
+      this.#forget(call, key)
+      this.#refuse(exchange, key, 'the call is over')
+    }
+  }
+
+  #forget({ questions }: OpenCall, key: IdKey): void {
+    this.#bytes -= questions.get(key)?.text.length ?? 0
+    questions.delete(key)
   }
 
   #lacks(call: OpenCall, { name, part }: Capability): void {

@@ -36,7 +36,8 @@ t.test('a server that refuses server/discover gets initialize, and the client it
   t.strictSame(methods(bench.atServer()), ['notifications/initialized', 'tools/list'])
   t.strictSame(bench.atClient(), [{
     jsonrpc: '2.0', id: 0, result: {
-      resultType: 'complete', supportedVersions: ['2026-07-28'], instructions: 'Ask.', ttlMs: 0, cacheScope: 'private',
+      resultType: 'complete', supportedVersions: ['2026-07-28'], instructions: 'Ask.', ttlMs: 0,
+      cacheScope: 'private',
       capabilities: {
         tools: { listChanged: true }, prompts: {}, logging: {}, resources: { subscribe: true, listChanged: true },
       },
@@ -326,6 +327,18 @@ t.test('10,000 questions are bounded, and each gets an answer', async t => {
   t.equal(bench.atServer().length, 10_000 - 32)
   bench.client(call(2, { requestState, inputResponses: Object.fromEntries(keys.map(key => [key, { action: 'cancel' }])) }))
   t.equal(bench.atServer().length, 32)
+})
+
+t.test('what is kept is bounded: ids, tokens, and the bytes of questions', async t => {
+  const bench = new Bench().open()
+  bench.client(call('x'.repeat(2000))).client(asks('y'.repeat(2000), 'subscriptions/listen', { notifications: {} }))
+  t.strictSame([codes(bench.atClient()), bench.atServer()], [[-31000, -31000], []])
+  bench.client(call(1, {}, { progressToken: 'z'.repeat(2000) }))
+  bench.server({ method: 'notifications/progress', params: { progressToken: 'z'.repeat(2000), progress: 1 } })
+  t.strictSame(bench.atClient(), [])
+  bench.atServer()
+  for (let id = 1; id <= 20; id++) bench.server(form(id, 'm'.repeat(1024 * 1024)))
+  t.equal(bench.atServer().length, 5, 'the rest is refused')
 })
 
 t.test('a response of a client never answers a question, and a batch is no message', async t => {

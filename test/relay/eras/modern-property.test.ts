@@ -187,7 +187,10 @@ class World {
     if (this.#bench.timers > 0) this.faults.push('timers are left')
   }
 
-  #ask(id: string | number, method: string, params: Record<string, unknown>, meta: Record<string, unknown>, at: Exchange = stdioExchange): void {
+  #ask(
+    id: string | number, method: string, params: Record<string, unknown>, meta: Record<string, unknown>,
+    at: Exchange = stdioExchange,
+  ): void {
     const exchange = this.#isPipe ? stdioExchange : { ...at, name: `${at.name}${++this.#names}` }
     if (this.#asked.some(one => !one.isOver && one.exchange === exchange && one.id === id)) return
     this.#asked.push({ id, exchange, method, params, meta, answers: 0, isOver: false })
@@ -207,8 +210,8 @@ class World {
     if (parked === undefined) return
     this.#parked = this.#parked.filter(one => one !== parked)
     const { of: { method, params, meta, exchange }, requestState, inputRequests } = parked
-    const inputResponses = Object.fromEntries(Object.entries(inputRequests as Record<string, { method: string }>)
-      .map(([key, { method }]) => [key, responses[method]]))
+    const entries = Object.entries(inputRequests as Record<string, { method: string }>)
+    const inputResponses = Object.fromEntries(entries.map(([key, { method }]) => [key, responses[method]]))
     this.#ask(`r${++this.#last}`, method, { ...params, requestState, inputResponses }, meta, exchange)
   }
 
@@ -237,7 +240,8 @@ class World {
 
   #client({ exchange, message }: Sent): void {
     if (message.method !== undefined) return this.#judge(this.#new, 'ServerNotification', message)
-    const of = this.#asked.findLast(one => one.exchange === exchange && one.id === message.id && one.answers === 0)
+    const of = this.#asked
+      .findLast(one => one.exchange === exchange && one.id === message.id && one.answers === 0)
     if (of === undefined) return void this.faults.push(`answers nobody: ${JSON.stringify(message)}`)
     of.answers++
     of.isOver = true

@@ -28,7 +28,8 @@ export const terms = (more: Record<string, unknown> = {}): Record<string, unknow
 
 /** A request of a modern client. */
 export const asks = (
-  id: string | number, method: string, params: Record<string, unknown> = {}, meta: Record<string, unknown> = {},
+  id: string | number, method: string, params: Record<string, unknown> = {},
+  meta: Record<string, unknown> = {},
 ): Message => ({ id, method, params: { ...params, _meta: terms(meta) } })
 
 export const initialized = {

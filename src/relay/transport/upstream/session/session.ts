@@ -24,7 +24,7 @@ import {
 export interface HttpSessionOptions {
   readonly url: URL
   readonly tls?: HttpTls
-  /** Connections to the server that others use as well: they have its tokens, and are not closed with the session. */
+  /** Connections that others use as well: they have the tokens, and are not closed with the session. */
   readonly upstream?: HttpRequests | undefined
   /** Gets tokens, where the server asks for them. */
   readonly authorizer?: Authorizer | undefined
