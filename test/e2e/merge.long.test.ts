@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from '@modelcontextprotocol/client'
@@ -86,6 +86,16 @@ t.test('a modern client, over stdio and HTTP, and a server that never answers', 
     t.match(textOf(await client.callTool({ name: 'never__x', arguments: {} })), /The server "never" is not available/)
     t.match(await client.readResource({ uri: 'x://1' }), { contents: [{ text: 'b' }] })
   }
+})
+
+t.test('the record of a call has the shown name beside the server and its own name', async t => {
+  const file = join(scratch(t), 'audit.ndjson')
+  const client = await connect(t, new Client(info), 'stdio', { ...two, audit: { file } })
+  await whole(client)
+  await client.callTool({ name: 'b_c__echo' })
+  await client.close()
+  const records = readFileSync(file, 'utf8').trim().split('\n').map(line => JSON.parse(line) as Record<string, unknown>)
+  t.match(records.filter(({ event }) => event === 'tools/call'), [{ server: 'b.c', tool: 'echo', shown: 'b_c__echo' }])
 })
 
 /** A client of a gateway with a token. */
