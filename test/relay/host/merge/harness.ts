@@ -72,7 +72,7 @@ export class Merged {
   constructor(servers: Readonly<Record<string, Answers>>, options: Partial<MergerOptions> = {}) {
     for (const [name, answers] of Object.entries(servers)) this.servers.set(name, answers)
     this.merger = new Merger({
-      servers: Object.keys(servers).map(name => ({ name, prefix: name })),
+      servers: Object.keys(servers).map(name => ({ name, prefix: name.replace(/[^\w-]/g, '_') })),
       naming: { separator: '__', longest: 64 }, listMs: 1000, maxItems: 1000, maxBytes: 1024 * 1024,
       serverInfo: { name: 'mcp-customs', version: '1' }, nonce: 'nonce', isStateless: false, hasExchanges: false,
       translates: true, ...options,
