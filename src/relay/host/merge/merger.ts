@@ -170,8 +170,7 @@ export class Merger implements Host {
       if (!isModern && !this.#legs.isLegacy && message.method !== 'ping') {
         return this.#refuse(asked, errorCode.invalidRequest, 'The session has not begun: send initialize first')
       }
-      this.#legs.openAll()
-      this.#legs.hasAnswered ||= isModern
+      if (isModern) this.#legs.beginModern(asking.meta)
     }
     const cursor = member(message.params, 'cursor')
     switch (message.method) {
