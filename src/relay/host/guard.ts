@@ -118,7 +118,9 @@ export const watchByteValidator = (
 
 const mergedNameIn = ({ merge }: Configuration, name: string): Guard['mergedName'] => {
   const server = merge?.servers.find(one => one.name === name)
-  return merge && server && (tool => shownName(server, tool, { separator: merge.separator, longest: usualLongest }))
+  if (merge === undefined || server === undefined) return undefined
+  const naming = { separator: merge.separator, longest: usualLongest }
+  return tool => shownName(server, tool, naming)
 }
 
 /** Opens the guard of one server: its policy, schema checker and records. */

@@ -34,7 +34,8 @@ export class Hello {
     this.#legs.begin(frame)
     const wanted = member(message.params, 'protocolVersion')
     const isLegacy = isString(wanted) && isRevision(wanted) && !traitsOf(wanted).modern
-    this.#each((leg, done) => this.#legs.whenKnown(leg, Math.min(greetMs, this.#host.options.listMs), done), () => {
+    const waitMs = Math.min(greetMs, this.#host.options.listMs)
+    this.#each((leg, done) => this.#legs.whenKnown(leg, waitMs, done), () => {
       this.#legs.hasAnswered = true
       answer(response(message, {
         protocolVersion: isLegacy ? wanted : newestLegacy,
@@ -110,4 +111,3 @@ const instructionsOf = (legs: readonly Leg[]): string => {
 
 const cut = (text: string, longest: number): string =>
   (text.length <= longest ? text : text.slice(0, longest).replace(/[\ud800-\udbff]$/, ''))
-

@@ -50,7 +50,8 @@ export const historyOf = (seed: number, steps = 60): string | undefined => {
       ...base, 'tools/list': () => ({ tools: tools.get(leg) }),
       'server/discover': () => ({ capabilities: { tools: {}, resources: {} } }),
     }
-    return Object.fromEntries(Object.entries(answers).map(([method, answer]) => [method, (params, message) => {
+    const methods = Object.entries(answers)
+    return Object.fromEntries(methods.map(([method, answer]) => [method, (params, message) => {
       if (method === 'tools/call') {
         const { token } = (params['arguments'] ?? {}) as { token?: string }
         received.set(String(token), `${leg} ${String(params['name'])}`)
@@ -59,7 +60,8 @@ export const historyOf = (seed: number, steps = 60): string | undefined => {
       return hold(leg, message['id'], answer(params, message))
     }] satisfies [string, Answers[string]]))
   }
-  const asked = new Map<string, { readonly exchange: Exchange; readonly shown?: string; isCancelled: boolean }>()
+  interface Call { readonly exchange: Exchange; readonly shown?: string; isCancelled: boolean }
+  const asked = new Map<string, Call>()
   let last = 0
   const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} }
   const ask = (method: string, params: object, shown?: string): void => {
