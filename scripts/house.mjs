@@ -4,7 +4,7 @@ import { spawn, execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, existsSync } from 'node:fs'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { buildSync } from 'esbuild'
@@ -42,6 +42,48 @@ for (const folder of ['src', 'test']) {
   console.log(`\n${folder}`)
   console.table(measured(tracked.filter(file => file.startsWith(`${folder}/`) && isTypeScript(file))))
 }
+// ---- The drawing: arrows between files, also those of types.
+
+const sources = tracked.filter(file => file.startsWith('src/') && isTypeScript(file) && !/generated|judge\/assembly/.test(file))
+const arrows = new Map(sources.map(file => [file, [...textOf(file).matchAll(/^(?:import|export)[^'"]*?from '([.#][^']+)\.js'/gm)].map(([, from]) =>
+  (from.startsWith('#') ? `src/${from.slice(1)}` : join(dirname(file), from))).flatMap(stem => [`${stem}.ts`, `${stem}.tsx`].filter(one => sources.includes(one)))]))
+
+/** Files from which a way of imports leads back to them (Tarjan). */
+const circles = () => {
+  const [numbers, lows, stack, found] = [new Map(), new Map(), [], []]
+  const visit = file => {
+    numbers.set(file, numbers.size)
+    lows.set(file, numbers.get(file))
+    stack.push(file)
+    for (const next of arrows.get(file)) {
+      if (!numbers.has(next)) visit(next)
+      if (stack.includes(next)) lows.set(file, Math.min(lows.get(file), lows.get(next)))
+    }
+    if (lows.get(file) !== numbers.get(file)) return
+    const circle = stack.splice(stack.indexOf(file))
+    if (circle.length > 1) found.push(circle)
+  }
+  for (const file of sources) if (!numbers.has(file)) visit(file)
+  return found
+}
+
+const declared = new Map()
+for (const file of sources) {
+  for (const [, name] of textOf(file).matchAll(/^export (?:abstract )?(?:const|function\*?|class|interface|type) (\w+)/gm)) {
+    declared.set(name, (declared.get(name) ?? new Set()).add(file))
+  }
+}
+const wingOf = file => file.split('/')[1]
+console.log('\ndrawing')
+console.table({
+  'circles (files in them)': `${circles().length} (${circles().flat().length})`,
+  'imports from relay to desk': [...arrows].filter(([file]) => wingOf(file) === 'relay').flatMap(([, to]) => to).filter(file => wingOf(file) === 'desk').length,
+  // What other programs import has the names that they know.
+  'exported names declared more than once': [...declared.values()].filter(files => [...files].filter(file => wingOf(file) !== 'library').length > 1).length,
+  ...Object.fromEntries(['minRevision', 'timeoutMs', 'listMs'].map(name =>
+    [`files that name ${name}`, sources.filter(file => new RegExp(`\\b${name}\\b`).test(textOf(file))).length])),
+})
+
 console.log('\nwords')
 console.table({
   'README.md': words(['README.md']),
@@ -95,7 +137,7 @@ const start = async (parameters, file) => {
 const passed = file => {
   const scripts = JSON.parse(textOf(file)).filter(({ url }) => url.startsWith(pathToFileURL('dist').href))
   const rows = scripts.map(({ url, functions }) => ({
-    room: url.split('/dist/')[1].split('/')[0],
+    room: url.split('/dist/')[1].split('/').slice(0, /\/dist\/(?:relay|desk)\//.test(url) ? 2 : 1).join('/'),
     functions: functions.filter(({ functionName, ranges }) => functionName !== '' && ranges[0].count > 0).length,
   })).filter(({ functions }) => functions > 0)
   const rooms = {}

@@ -69,8 +69,8 @@ export const commands: readonly Command[] = [
     flags: wrapFlags,
     ...oneServer,
     run: async (given, rest) => {
-      const read = async () => [readFlags(wrapFlags, given), readTarget(rest)] as const
-      const [settings, target] = await read().catch(tellClient)
+      const read = Promise.resolve().then(() => [readFlags(wrapFlags, given), readTarget(rest)] as const)
+      const [settings, target] = await read.catch(tellClient)
       if (given.get('merge') !== true) return (await import('#relay/host/wrap.js')).wrap(settings, target)
       return (await import('#relay/host/merge/wrapped.js')).wrapMerged(settings, target)
     },

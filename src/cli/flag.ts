@@ -85,10 +85,11 @@ export const readSettings = (flags: Flags, given: Given): WrittenSettings => {
     const name = byKey.get(String(outer)) ?? byKey.get(`${outer}.${inner}`) ?? ''
     const value = given.get(name)
     const unit = flags[name]?.unit === 'seconds' ? ' milliseconds' : ''
-    const one = Array.isArray(value) ? value[Number(inner)] ?? value.join(', ') : value
+    const all = [value].flat().map(String)
+    const one = (Array.isArray(value) ? all[Number(inner)] : undefined) ?? all.join(', ')
     // A flag is repeated where a file has a list.
     const why = reason.replace(/, not a list$/, '')
-    return new CustomsError('BAD_USAGE', wrong(name, String(one), `${why}${unit}`))
+    return new CustomsError('BAD_USAGE', wrong(name, one, `${why}${unit}`))
   }
   return { written, refusal }
 }

@@ -41,7 +41,6 @@ const complete = async (words: readonly string[]): Promise<string> => {
 const fishScript = 'complete -c mcp-customs -a ' +
   '\'(mcp-customs --get-yargs-completions (commandline -opc) (commandline -ct))\'\n'
 
-
 /** Writes the script of the shell that `SHELL` names to stdout. */
 export const completion = (shell = basename(process.env['SHELL'] ?? '')): number => {
   // yargs would write bash's script for any other shell.

@@ -16,8 +16,8 @@ export interface GuardOptions extends JudgeOptions {
    */
   readonly onRecord?: (entry: Entry) => unknown
   /**
-   * `auto`: a client that begins with `initialize` also understands a server that speaks 2026-07-28 only; `both`: also
-   * the other way round. Default: `auto`.
+   * `auto`: a client that begins with `initialize` also understands a server that speaks 2026-07-28 only;
+   * `both`: also the other way round. Default: `auto`.
    */
   readonly translate?: 'auto' | 'both' | 'off'
   /** A schema checker for several guards, with its own limits; the caller closes it. Default: a new one. */
@@ -70,7 +70,10 @@ class Guarded implements GuardedTransport {
       const checker = options.checker ?? createSchemaChecker(limits)
       const audit = (entry: Entry): undefined => this.#record(options.onRecord, entry)
       const session = openSession(
-        { ...judgement, name: server, listMs, requestMs, maxTools, intent: false, checker, audit, eras: { translate, limits } },
+        {
+          ...judgement, name: server, listMs, requestMs, maxTools, intent: false, checker, audit,
+          eras: { translate, limits },
+        },
         this.#client, () => this.#server,
       )
       session.start()

@@ -24,7 +24,9 @@ const overHttp = async (t: Test): Promise<string> => {
 }
 
 const wrapped = (args: readonly string[]): Transport =>
-  new StdioClientTransport({ command: process.execPath, args: [cli, 'wrap', '--log-level', 'silent', ...args], stderr: 'inherit' })
+  new StdioClientTransport({
+    command: process.execPath, args: [cli, 'wrap', '--log-level', 'silent', ...args], stderr: 'inherit',
+  })
 
 const served = async (t: Test, args: readonly string[]): Promise<Transport> => {
   const { url } = await serve(t, args)
@@ -32,6 +34,7 @@ const served = async (t: Test, args: readonly string[]): Promise<Transport> => {
 }
 
 const command = ['--', process.execPath, server]
+const modern = fileURLToPath(new URL('../../test/fixtures/eras/modern.mjs', import.meta.url))
 
 /** The modern client's way to the server, by the transports on both sides of the relay. */
 const ways: Readonly<Record<string, (t: Test, options: readonly string[]) => Promise<Transport>>> = {
@@ -76,7 +79,8 @@ const steps: Readonly<Record<string, (peer: Peer) => Promise<unknown>>> = {
   'a structured result': async ({ t, call }) => void t.same((await call('structured')).structuredContent, { sum: 3 }),
   'prompts/list': async ({ t, client }) => void t.equal((await client.listPrompts()).prompts.length, 2),
   'prompts/get': async ({ t, client }) => {
-    t.match(await client.getPrompt({ name: 'greet', arguments: { name: 'Ann' } }), { messages: [{ content: { text: 'Hello Ann' } }] })
+    const { messages } = await client.getPrompt({ name: 'greet', arguments: { name: 'Ann' } })
+    t.match(messages, [{ content: { text: 'Hello Ann' } }])
   },
   'resources/list': async ({ t, client }) => void t.equal((await client.listResources()).resources.length, 1),
   'resources/read': async ({ t, client }) => {
@@ -110,7 +114,8 @@ const steps: Readonly<Record<string, (peer: Peer) => Promise<unknown>>> = {
   },
   'twenty calls at once': async ({ t, call }) => {
     const words = Array.from({ length: 20 }, (_, index) => `call ${index}`)
-    t.same((await Promise.all(words.map(message => call('echo', { message })))).map(textOf), words.map(word => `echo ${word}`))
+    const answers = await Promise.all(words.map(message => call('echo', { message })))
+    t.same(answers.map(textOf), words.map(word => `echo ${word}`))
   },
   'log messages': async ({ t, call, heard }) => {
     await call('log')
@@ -133,19 +138,20 @@ const steps: Readonly<Record<string, (peer: Peer) => Promise<unknown>>> = {
   },
   'a URL that is asked for by an error': async ({ t, call }) => void t.equal(textOf(await call('required')), 'visited'),
   'list_changed': async ({ t, client, call, heard }) => {
-    const { honoredFilter, close } = await client.listen({ toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true })
-    t.same(honoredFilter, { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true })
+    const all = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
+    const stream = await client.listen(all)
+    t.same(stream.honoredFilter, all)
     await call('changes')
     await until(() => ['tools', 'prompts', 'resources'].every(name => heard(name).length > 0))
-    await close()
+    await stream.close()
   },
   'resources/subscribe, an update, and the end': async ({ t, client, call, heard }) => {
-    const { honoredFilter, close } = await client.listen({ resourceSubscriptions: ['note://one'] })
-    t.same(honoredFilter, { resourceSubscriptions: ['note://one'] })
+    const stream = await client.listen({ resourceSubscriptions: ['note://one'] })
+    t.same(stream.honoredFilter, { resourceSubscriptions: ['note://one'] })
     t.equal(textOf(await call('update', { uri: 'note://one' })), 'updated')
     await until(() => heard('updated').length > 0)
     t.match(heard('updated'), [{ uri: 'note://one' }])
-    await close()
+    await stream.close()
     await until(async () => textOf(await call('update', { uri: 'note://one' })) === 'nobody')
   },
   'an unknown method': async ({ t, client, isHttp }) => {
@@ -156,22 +162,32 @@ const steps: Readonly<Record<string, (peer: Peer) => Promise<unknown>>> = {
   },
 }
 
-const peerOf = (t: Test, transport: Transport, isHttp: boolean): Peer => {
+interface Who {
+  readonly name?: string
+  readonly capabilities?: object
+}
+
+const everything = { roots: {}, sampling: {}, elicitation: { form: {}, url: {} } }
+
+const peerOf = (
+  t: Test, transport: Transport, isHttp: boolean, { name: own = 'Ann', capabilities = everything }: Who = {},
+): Peer => {
   const heard = new Map<string, Record<string, unknown>[]>()
   const hear = (name: string, params: object | undefined): void => {
     heard.set(name, [...heard.get(name) ?? [], { ...params }])
   }
   const client = new Client({ name: 'modern', version: '1' }, {
-    capabilities: { roots: {}, sampling: {}, elicitation: { form: {}, url: {} } },
-    versionNegotiation: { mode: { pin: '2026-07-28' } },
+    capabilities, versionNegotiation: { mode: { pin: '2026-07-28' } },
   })
-  client.setRequestHandler('elicitation/create', ({ params }) => {
-    hear('elicitation', params)
-    return { action: 'accept', ...(params.mode !== 'url' && { content: { name: 'Ann' } }) }
-  })
-  client.setRequestHandler('sampling/createMessage', () =>
-    ({ role: 'assistant', model: 'm', content: { type: 'text', text: 'sampled' } }))
-  client.setRequestHandler('roots/list', () => ({ roots: [{ uri: 'file:///root' }] }))
+  if (capabilities === everything) {
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      hear('elicitation', params)
+      return { action: 'accept', ...(params.mode !== 'url' && { content: { name: own } }) }
+    })
+    client.setRequestHandler('sampling/createMessage', () =>
+      ({ role: 'assistant', model: 'm', content: { type: 'text', text: 'sampled' } }))
+    client.setRequestHandler('roots/list', () => ({ roots: [{ uri: 'file:///root' }] }))
+  }
   client.setNotificationHandler('notifications/message', ({ params }) => hear('log', params))
   client.setNotificationHandler('notifications/tools/list_changed', ({ params }) => hear('tools', params))
   client.setNotificationHandler('notifications/prompts/list_changed', ({ params }) => hear('prompts', params))
@@ -179,8 +195,8 @@ const peerOf = (t: Test, transport: Transport, isHttp: boolean): Peer => {
   client.setNotificationHandler('notifications/resources/updated', ({ params }) => hear('updated', params))
   return {
     t, client, transport, isHttp, heard: name => heard.get(name) ?? [],
-    call: async (name, given = {}, options = {}, meta = undefined) =>
-      (await client.callTool({ name, arguments: { ...given }, ...(meta && { _meta: { ...meta } }) }, options)) as CallToolResult,
+    call: async (name, given = {}, options = {}, meta) =>
+      client.callTool({ name, arguments: { ...given }, ...(meta && { _meta: { ...meta } }) }, options),
   }
 }
 
@@ -188,10 +204,78 @@ for (const [way, open] of Object.entries(ways)) {
   void t.test(`a client of 2026-07-28 and a legacy server, ${way}`, async t => {
     const audit = join(scratch(t), 'audit.ndjson')
     const peer = peerOf(t, await open(t, ['--translate', 'both', '--audit', audit]), way.startsWith('HTTP'))
-    for (const [name, step] of Object.entries(steps)) await t.test(name, async t => void await step({ ...peer, t }))
+    for (const [name, step] of Object.entries(steps)) await t.test(name, async t => {
+      await step({ ...peer, t })
+    })
     await peer.client.close()
     await until(() => readFileSync(audit, 'utf8').includes('session/start'))
     const [start] = auditOf(audit)
     t.match(start, { event: 'session/start', revision: '2025-11-25', clientRevision: '2026-07-28' })
+  })
+}
+
+for (const [way, open] of Object.entries(ways)) {
+  void t.test(`a client that declares nothing is told what a tool needs, ${way}`, async t => {
+    const audit = join(scratch(t), 'audit.ndjson')
+    const transport = await open(t, ['--translate', 'both', '--audit', audit])
+    const { client, call } = peerOf(t, transport, way.startsWith('HTTP'), { capabilities: {} })
+    await client.connect(transport)
+    const error: unknown = await call('elicit').then(() => undefined, (error: unknown) => error)
+    t.match(error, { code: -32021, data: { requiredCapabilities: { elicitation: {} } } })
+    t.equal(textOf(await call('echo', { message: 'on' })), 'echo on')
+    await client.close()
+    const records = auditOf(audit).filter(({ event }) => event === 'elicitation/create')
+    t.match(records, [{ verdict: 'block', findings: [{ rule: 'server/request' }] }])
+  })
+}
+
+void t.test('clients of one gateway keep apart', async t => {
+  const url = await overHttp(t)
+  for (const target of [[url], command]) {
+    const { url: at } = await serve(t, ['--translate', 'both', '--audit', 'none', ...target])
+    const peers = await Promise.all(['Ann', 'Bob', 'Cleo'].map(async name => {
+      const transport = new StreamableHTTPClientTransport(new URL(`${at}/mcp`))
+      const peer = peerOf(t, transport, true, { name })
+      await peer.client.connect(transport)
+      return { ...peer, name }
+    }))
+    const calls = peers.flatMap(peer => Array.from({ length: 5 }, () => peer))
+    const answers = await Promise.all(calls.map(({ call }) => call('elicit').then(textOf, String)))
+    for (const [index, answer] of answers.entries()) {
+      // A process cannot say whose call asks: where several are open, nobody is asked.
+      const own = `accept ${calls[index]?.name ?? ''}`
+      t.ok(answer === own || (target === command && answer.includes('belongs to no call')), answer)
+    }
+    for (const { client, call, name } of peers) {
+      t.equal(textOf(await call('elicit')), `accept ${name}`)
+      await client.close()
+    }
+  }
+})
+
+for (const way of ['stdio to HTTP', 'HTTP to HTTP']) {
+  void t.test(`a session that the server has lost is begun anew, ${way}`, async t => {
+    const transport = await ways[way]?.(t, ['--translate', 'both', '--audit', 'none'])
+    if (transport === undefined) return
+    const { client, call } = peerOf(t, transport, way.startsWith('HTTP'))
+    await client.connect(transport)
+    await call('forget').catch(() => undefined)
+    t.equal(textOf(await call('elicit')), 'accept Ann')
+    await client.close()
+  })
+}
+
+for (const via of ['wrap', 'serve']) {
+  void t.test(`a client and a server of 2026-07-28 need no translation, ${via}`, async t => {
+    const audit = join(scratch(t), 'audit.ndjson')
+    const args = ['--translate', 'both', '--audit', audit, '--', process.execPath, modern]
+    const transport = via === 'wrap' ? wrapped(args) : await served(t, args)
+    const { client, call } = peerOf(t, transport, via === 'serve')
+    await client.connect(transport)
+    t.equal(client.getServerVersion()?.name, 'modern-only')
+    t.equal(textOf(await call('form')), 'Hello Ann')
+    await client.close()
+    await until(() => readFileSync(audit, 'utf8').includes('session/start'))
+    t.notOk(auditOf(audit).some(record => 'clientRevision' in record))
   })
 }

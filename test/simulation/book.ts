@@ -211,9 +211,10 @@ export class Book {
       if (notice.to === to || (to.startsWith('/') && notice.to.endsWith(to))) notice.isOff = true
   }
 
-  /** Another request takes log messages: nobody knows whose those are that are on their way. */
-  dismissLogs(): void {
-    for (const notice of this.notices) if (notice.kind === 'log') notice.isOff = true
+  /** Nobody knows whose those log messages are, or on which stream, that are on their way. @param of this client */
+  dismissLogs(of?: string): void {
+    for (const notice of this.notices)
+      if (notice.kind === 'log' && (of === undefined || this.asked.get(notice.to)?.client === of)) notice.isOff = true
   }
 
   /** Each notification has reached the client that it was sent to. */

@@ -60,6 +60,8 @@ const many = async (
     if (violation === undefined) continue
     const found: Found = { invariant: violation.invariant, world, seed, text: violation.text }
     process.send?.({ found })
+    // The next histories would not begin from nothing.
+    if (violation.invariant === 'nothing left') break
   }
   process.send?.({ count, cpuMs: cpuMs() })
 }

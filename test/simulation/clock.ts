@@ -1,12 +1,31 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { Turns, turns } from '#relay/protocol/turns.js'
+import type { Groups } from '#relay/transport/machine.js'
 import { realTimers } from '#relay/transport/timers.js'
 
 /** A process of the simulated machine: timers and deliveries of a process that is dead or stalled wait. */
 export class Owner {
   isDead = false
   isStalled = false
+  /** Its event loop's. */
+  readonly turns = new Turns()
+  /** What it does when it ends, unless it is killed. */
+  readonly #last = new Set<() => void>()
+  readonly groups: Groups = {
+    report: () => undefined,
+    atLast: act => {
+      this.#last.add(act)
+      return () => void this.#last.delete(act)
+    },
+  }
 
   constructor(readonly name: string) {}
+
+  /** Ends by itself. */
+  end(): void {
+    for (const act of this.#last) act()
+    this.isDead = true
+  }
 
   get isRunning(): boolean {
     return !this.isDead && !this.isStalled
@@ -121,7 +140,13 @@ export const install = (clock: VirtualClock, random: () => number): (() => void)
   Object.assign(realTimers, { now, after, every, endOfTurn })
   Object.assign(globalThis, { setImmediate: clock.immediate })
   Math.random = random
+  Object.defineProperties(turns, {
+    isOpen: { configurable: true, get: () => clock.owner.turns.isOpen },
+    later: { configurable: true, value: (...given: Parameters<Turns['later']>) => clock.owner.turns.later(...given) },
+    spend: { configurable: true, value: (...given: Parameters<Turns['spend']>) => clock.owner.turns.spend(...given) },
+  })
   return () => {
+    for (const name of ['isOpen', 'later', 'spend']) Reflect.deleteProperty(turns, name)
     Object.assign(realTimers, real.timers)
     Object.assign(globalThis, { setImmediate: real.setImmediate })
     Math.random = real.random

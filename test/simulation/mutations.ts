@@ -105,6 +105,8 @@ export const mutations: readonly Mutation[] = [
   gateway('a subscription takes the log messages (D2)', 'relay/transport/one-process/requests.ts',
     'const asking = open.filter(({ logLevel }) => logLevel !== undefined)', 'const asking: SentRequest[] = []',
     'log reaches'),
+  gateway('the list of a process that is gone judges the next one', 'relay/transport/one-process/server.ts',
+    '    for (const port of this.#ports) port.report({ type: \'renewed\' })\n', '', list),
   gateway('two clients have one number', 'relay/transport/one-process/requests.ts',
     'number: ++this.#last', 'number: (this.#last = (this.#last + 1) % 2)', 'own bytes'),
   gateway('any long frame is freed (H3)', 'relay/transport/frames.ts',

@@ -98,7 +98,11 @@ export class End extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    if (this.peer !== undefined) this.peer.#isCutComing = true
+    if (this.peer !== undefined) {
+      this.peer.#isCutComing = true
+      // What the kernel has not taken yet is lost.
+      this.peer.#held = undefined
+    }
     this.hadUnread = this.#inboxBytes > 0
     const held = this.#held
     this.#held = undefined

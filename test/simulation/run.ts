@@ -31,11 +31,16 @@ export const warmUp = async (): Promise<void> => {
   await play('session', 1)
 }
 
+/** How many listeners this process has. */
+const listeners = (): string =>
+  process.eventNames().map(name => `${String(name)} ${process.listenerCount(name)}`).join()
+
 /**
  * Plays one history.
  * @param plan the steps to take; those that are not possible are left out. Undefined: chance decides
  */
 export const play = async (name: WorldName, seed: number, plan?: readonly Step[]): Promise<History> => {
+  const before = listeners()
   const world = new worlds[name](seed)
   try {
     const failed = (error: unknown) => world.violate('no exception', error instanceof Error ? error.stack ?? '' : String(error))
@@ -53,6 +58,7 @@ export const play = async (name: WorldName, seed: number, plan?: readonly Step[]
   } finally {
     await world.close()
   }
+  if (listeners() !== before) world.violate('nothing left', `listeners of this process: ${before} before, ${listeners()} now`)
   const { steps, lines, violations } = world
   return { seed, steps, lines, violations }
 }

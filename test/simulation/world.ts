@@ -93,6 +93,9 @@ export abstract class World {
   /** Whether the program has yet to see that a connection of the client is broken. */
   isBreaking?(client: string): boolean
 
+  /** Whether a client still reads this stream. */
+  isRead?(stream: string): boolean
+
   /** @param near of this owner, @param far of that one */
   connect(
     name: string, near: readonly [Owner, Kind], far: readonly [Owner, Kind], address?: string,
@@ -118,6 +121,13 @@ export abstract class World {
 
   violate(invariant: string, text: string): void {
     this.violations.push({ invariant, text: `${text} (step ${this.steps.length}${this.isResting ? ', at rest' : ''})` })
+  }
+
+  /** When all is stopped, nothing is left. */
+  protected checkNothingLeft(): void {
+    for (const { owner, at } of this.clock.timers)
+      if (owner.isRunning) this.violate('nothing left', `a timer of ${owner.name} runs, until ${at}`)
+    if (processLedger.kept !== 0) this.violate('nothing left', `${processLedger.kept} bytes count that nobody keeps`)
   }
 
   /** Nothing of this history may reach the next one. */

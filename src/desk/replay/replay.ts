@@ -155,6 +155,7 @@ class Replay {
       case 'exchange-ended':
         return { ...event, exchange: this.#exchanges.of(event.exchange) }
       case 'shared':
+      case 'server-renewed':
       case 'server-gone':
       case 'session-ended':
         return event

@@ -48,8 +48,10 @@ export const causesOf = (summary: Summary, server: string | undefined, range: Ra
     .reduce((sum, { times }) => sum + times, 0)
   return [
     ...offers.map(row => ofOffer(summary, row, callsOf(row))),
-    ...inRange(summary.health, server, range).map(row => ofHealth(row)),
-    ...ofHeld(summary, held.filter(row => !isOfWithheld(row))),
+    ...inRange(summary.health, server, range).map(row => ofHealth(row, summary)),
+    ...ofHeld(summary, [
+      ...held.filter(row => !isOfWithheld(row)), ...inRange(summary.refused.rows, server, range),
+    ]),
   ].sort((a, b) =>
     Number(a.isResolved) - Number(b.isResolved) || Number(b.isBad) - Number(a.isBad)
     || byDanger(a.danger, b.danger) || b.last - a.last)
@@ -101,21 +103,25 @@ const accept = ({ places }: Summary): readonly string[] => [
   'If you do not know why it changed, ask its author, or remove the server',
 ]
 
-const ofHealth = (row: HealthRow & { readonly times: number }): Cause => ({
+const ofHealth = (row: HealthRow & { readonly times: number }, { places }: Summary): Cause => ({
   key: `${row.server} health`, danger: 'down', server: row.server, name: row.server,
   state: row.isDown ? 'is down' : 'failed, and answers again', times: count(row.times, 'failure'),
   why: [row.reason, ...row.stderr.slice(-1).map(line => `Its last words: ${line}`)],
   fault: row.isDown ? 'server' : undefined, changes: [], before: undefined, values: [],
-  next: stepsFor(row), report: undefined,
+  next: stepsFor(row, places.length === 0), report: undefined,
   first: row.first, last: row.last, isResolved: !row.isDown, isBad: row.isDown,
 })
 
 /** What the reader can do about a server that failed. */
-export const stepsFor = ({ health, isDown, isProcess, stderr }: HealthRow): readonly string[] => [
-  ...(!isDown ? ['Nothing, unless it happens again']
-    : !isProcess ? ['Check its address, and whether it runs: the next request tries it again']
-        : stderr.length === 0 ? ['Restart the client, which starts its servers again']
-          : ['Check what its last words name, and its settings; then restart the client, which starts it again']),
+const stepsFor = (
+  { health, isDown, isProcess, stderr }: HealthRow, isGateway: boolean,
+): readonly string[] => [
+  !isDown
+    ? 'Nothing, unless it happens again'
+    : isProcess
+      ? (stderr.length === 0 ? '' : 'Check what its last words name, and its settings. ') +
+        (isGateway ? 'The next session starts it again' : 'Restart the client, which starts its servers again')
+      : 'Check its address, and whether it runs: the next request tries it again',
   ...(health === 'exit' || health === 'refusal'
     ? [`See what it does by itself: \`mcp-customs inspect ${isProcess ? 'COMMAND' : 'URL'}\``] : []),
   ...(health === 'silence' ? ['See whether it still runs, or raise `limits.requestMs`'] : []),
@@ -137,14 +143,15 @@ const ofHeld = (
       : fault === 'client' ? 'was called wrongly'
         : rule === 'result/unchecked' ? 'could not be checked'
           : rule.startsWith('result/') ? 'did not return what it declares' : 'returned what cannot be passed on'
-    const became = verdict === 'demote' ? 'clients get an error beside the text' : 'blocked'
+    const became = verdict === 'log' ? 'strict clients refuse it'
+      : verdict === 'demote' ? 'clients get an error beside the text' : 'blocked'
     const isCall = !subject.includes('/')
     const state = isCall ? `${did}: ${became}` : 'was blocked'
-    const isWorse = before !== undefined && (before.isBlocked || verdict === 'demote')
+    const isWorse = before !== undefined && (before.isBlocked || verdict !== 'block')
     causes.set(key, {
       key, calls, server, name, fault, isResolved,
       danger: before === undefined || byDanger(row.danger, before.danger) < 0 ? row.danger : before.danger,
-      state: isWorse ? before.state : state, isBlocked: before?.isBlocked === true || verdict !== 'demote',
+      state: isWorse ? before.state : state, isBlocked: before?.isBlocked === true || verdict === 'block',
       times: `in ${count(calls, isCall ? 'call' : 'message')}`,
       why: [...new Set([...before?.why ?? [], means ?? newest.reason])],
       changes: [], before: undefined,

@@ -26,6 +26,8 @@ export interface Summary {
   readonly servers: readonly GroupSummary[]
   /** Messages that were blocked or demoted, in groups; the newest first. */
   readonly held: Rows<HeldGroup>
+  /** Results that passed as they are, and that strict clients refuse. */
+  readonly refused: Rows<HeldGroup>
   readonly sessions: Rows<SessionRow>
   /** Servers that failed; the latest first. */
   readonly health: readonly HealthRow[]
@@ -245,7 +247,7 @@ export type Parts = ReadonlyMap<string, unknown>
 
 const ofServer = 'server '
 
-const alone = ['all', 'held', 'sessions', 'health', 'offers', 'noise', 'programs', 'rules'] as const
+const alone = ['all', 'held', 'refused', 'sessions', 'health', 'offers', 'noise', 'programs', 'rules'] as const
 type Lists = Pick<Summary, (typeof alone)[number]>
 type Head = Omit<Summary, 'servers' | keyof Lists>
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { ranked } from '#relay/core/danger.js'
-import type { Entry } from '#relay/core/event.js'
+import { type Entry, noise } from '#relay/core/event.js'
 import type { Verdict } from '#relay/core/findings.js'
 import type { Finding } from '#relay/core/rule.js'
 import { visible } from '#relay/base/errors.js'
@@ -68,7 +68,7 @@ export const openLog = (
     if (levels.indexOf(severity) >= levels.indexOf(level)) (terminal ? print : log)(severity, ...rest)
   }
   return {
-    decision({ called, event, from, server, session, tool, verdict, findings }) {
+    decision({ called, event, from, server, session, tool, verdict, findings, reason }) {
       if (findings.length === 0 && !event.startsWith('session/')) return
       // Each tool of an untrusted server that has annotations has this finding: it alone is no warning.
       const all = ranked(findings)
@@ -82,9 +82,12 @@ export const openLog = (
       }
       const details = shownFindings.map(lineOf)
       if (explained) details.push(explained.means, ...explained.next.map(step => `→ ${step}`))
+      const subject = subjectOf(event, tool, server)
+      // The transport tells of noise once; nothing was blocked.
+      if (reason === noise) return say('debug', fields, `noise: ${subject}`, details)
       say(
         findings.length > 0 && firstOther === undefined ? 'info' : levelOf[verdict], fields,
-        messageFor(event, tool, verdict, server), details,
+        event.startsWith('session/') ? subject : `${words[verdict]}: ${subject}`, details,
       )
     },
     warn: message => say('warn', {}, message),
@@ -118,7 +121,5 @@ const lineOf = ({ rule, path, message, tool, prompt, resource }: Finding): strin
 const words: Readonly<Record<Verdict, string>> =
   { pass: 'passed', log: 'passed, with findings', mend: 'mended', demote: 'demoted', block: 'blocked' }
 
-const messageFor = (event: string, tool: string | undefined, verdict: Verdict, server: string): string => {
-  const subject = `${event}${tool === undefined ? '' : ` ${nameOf(quote(tool))}`} of ${server}`
-  return event.startsWith('session/') ? subject : `${words[verdict]}: ${subject}`
-}
+const subjectOf = (event: string, tool: string | undefined, server: string): string =>
+  `${event}${tool === undefined ? '' : ` ${nameOf(quote(tool))}`} of ${server}`

@@ -43,10 +43,10 @@ export const launcherFor = (
       ]
     : !stays(file)
         ? [
-        `this copy of mcp-customs (${file}) is in a place that is emptied now and then`,
+        `this copy of mcp-customs (${file}) is in a temporary folder or a cache, which is emptied`,
         'copy it to a folder that stays, and run install from there',
           ]
-        : ['the Node.js that runs this is in a place that is emptied now and then', 'run install by another']
+        : ['the Node.js that runs this is in a temporary folder or a cache, which is emptied', 'run install by another']
   if (!shared && stays(file) && node !== undefined) {
     return { words: [node, file], reason: 'Node.js and this copy of mcp-customs, where they are now' }
   }

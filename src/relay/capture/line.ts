@@ -5,52 +5,14 @@ import type { Fault, Message } from '#relay/protocol/frame.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
 import { readKey } from '#relay/protocol/message.js'
 import { isRevision, type Revision } from '#relay/protocol/revisions/index.js'
-import {
-  isArray, isObject, isString, type Json, type JsonObject, member, parseJson,
-} from '#relay/protocol/unmetered.js'
+import { misshapen, type Read, readAs, shape } from '#relay/base/own-json.js'
+import { isObject, isString, type JsonObject, member, parseJson } from '#relay/protocol/unmetered.js'
 
-/** Reads a value of a captured line. @throws Misshapen */
-type Read<Value> = (value: Json | undefined) => Value
+const { text, number, flag, object, json, oneOf, maybe, list, record, fields } = shape
 
-type Shape = Readonly<Record<string, Read<unknown>>>
-/** The members that `maybe` reads. */
-type Optional<Of extends Shape> =
-  { [Key in keyof Of]: undefined extends ReturnType<Of[Key]> ? Key : never }[keyof Of]
-type Values<Of extends Shape> =
-  & { readonly [Key in Exclude<keyof Of, Optional<Of>>]: ReturnType<Of[Key]> }
-  & { readonly [Key in Optional<Of>]?: ReturnType<Of[Key]> }
-
-class Misshapen extends Error {}
-
-const misshapen = (): never => {
-  throw new Misshapen()
-}
-
-const text: Read<string> = value => (isString(value) ? value : misshapen())
 const key: Read<IdKey> = value => readKey(text(value)) ?? misshapen()
-const number: Read<number> = value => (typeof value === 'number' ? value : misshapen())
-const flag: Read<boolean> = value => (typeof value === 'boolean' ? value : misshapen())
-const object: Read<JsonObject> = value => (value !== undefined && isObject(value) ? value : misshapen())
 const schema: Read<JsonObject | boolean> = value => (typeof value === 'boolean' ? value : object(value))
-const json: Read<Json> = value => value ?? null
 const id: Read<string | number> = value => (typeof value === 'number' ? value : text(value))
-const oneOf = <One extends string | number>(...all: readonly One[]): Read<One> =>
-  value => all.find(one => one === value) ?? misshapen()
-const maybe = <Value>(read: Read<Value>): Read<Value | undefined> =>
-  value => (value === undefined ? undefined : read(value))
-const list = <Value>(read: Read<Value>): Read<readonly Value[]> =>
-  value => (value !== undefined && isArray(value) ? value.map(read) : misshapen())
-const record = <Value>(read: Read<Value>): Read<Readonly<Record<string, Value>>> => value =>
-  Object.fromEntries(Object.entries(object(value)).map(([name, held = null]) => [name, read(held)]))
-
-/** Reads an object with these members; other members are left out. */
-const fields = <Of extends Shape>(shape: Of): Read<Values<Of>> => value => {
-  const held = object(value)
-  // The type says only what each of these readers has just checked.
-  return Object.fromEntries(
-    Object.entries(shape).map(([name, read]) => [name, read(member(held, name))]),
-  ) as Values<Of>
-}
 
 const side = oneOf<Side>('client', 'server')
 
@@ -170,6 +132,7 @@ const events = {
     type: oneOf('request-lost'), exchange: text, key, reason: text, isElsewhere: maybe(flag),
   }),
   'exchange-ended': fields({ type: oneOf('exchange-ended'), exchange: text }),
+  'server-renewed': fields({ type: oneOf('server-renewed') }),
   'server-gone': fields({ type: oneOf('server-gone'), reason: text }),
   'session-ended': fields({ type: oneOf('session-ended'), reason: text }),
 }
@@ -240,10 +203,5 @@ export const parseLine = (line: string): Line | undefined => {
   if (version !== undefined && version !== 1) {
     throw new Error(`it is a capture of version ${JSON.stringify(version)}, which this relay does not know`)
   }
-  try {
-    return version === 1 ? opening(value) : captured(value)
-  } catch (error) {
-    if (error instanceof Misshapen) return undefined
-    throw error
-  }
+  return version === 1 ? readAs(opening, value) : readAs<Line>(captured, value)
 }

@@ -98,6 +98,7 @@ export class Recorder {
       case 'shared':
         return { ...event, reply: isString(event.reply) ? event.reply : unmetered(event.reply) }
       case 'timer-fired':
+      case 'server-renewed':
         return event
     }
   }

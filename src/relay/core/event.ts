@@ -54,6 +54,8 @@ export type Event =
   | HttpEvent
   /** The frame before was the complete HTTP response, without `head` or `stream-ended`. */
   | { readonly type: 'whole'; readonly exchange: Exchange }
+  /** Another process or session of the server answers from now on. */
+  | { readonly type: 'server-renewed' }
   /** @property isFailure true when the relay failed, and not the server */
   | { readonly type: 'server-gone'; readonly reason: string; readonly isFailure?: boolean }
   /** The client is gone, or the relay is stopping: the session is over. */

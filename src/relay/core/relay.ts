@@ -147,6 +147,7 @@ export class Relay {
       case 'resumable':
       case 'timer-fired':
       case 'exchange-ended':
+      case 'server-renewed':
         return false
     }
   }
@@ -224,6 +225,8 @@ export class Relay {
         return this.#core.output.emit({ type: 'hand', exchange: event.exchange, event })
       case 'whole':
         return this.#core.output.emit({ type: 'complete', exchange: event.exchange })
+      case 'server-renewed':
+        return this.#lists.catalog.changed()
       case 'server-gone':
         return this.#requests.serverGone(event.reason, event.isFailure === true)
       case 'session-ended':

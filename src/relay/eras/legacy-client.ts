@@ -6,7 +6,7 @@ import { requestBytes, written } from '#relay/protocol/message.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import { firstModern } from '#relay/protocol/revisions/index.js'
 import { LegacySession, modernRequest } from './legacy-session.js'
-import { Outgoing } from './exchanges.js'
+import { type Asked, Outgoing } from './exchanges.js'
 import type { Requester } from './results.js'
 import { type ClientTerms, clientTerms, serverTerms, showsModernOnly } from './terms.js'
 import type { EraAction, EraEvent, EraOptions, MakeTranslator, Translator } from './translator.js'
@@ -30,6 +30,8 @@ class LegacyClient implements Translator {
   /** Undefined within one era. */
   #session: LegacySession | undefined
   #opening: Opening | undefined
+  /** `server/discover`. */
+  #asked: Asked | undefined
   /** The client's HTTP session did not begin here: it was forgotten, or is at another replica. */
   #isUnknown: boolean
   /** What goes to the client if the server is no modern one. */
@@ -59,6 +61,7 @@ class LegacyClient implements Translator {
         else if (event.event.type === 'exchange-ended') this.#heads.delete(event.event.exchange)
         return false
       case 'timer':
+        if (event.timer === timer && this.#asked !== undefined) this.#out.cancel(this.#asked)
         if (event.timer === timer) this.#giveUp()
         else this.#session?.timerFired(event.timer)
         return true
@@ -140,7 +143,7 @@ class LegacyClient implements Translator {
     this.#out.act({ type: 'start-timer', timer, ms: discoverMs })
     const origin = { exchange: opening.exchange, envelope: opening.frame.envelope }
     const request = modernRequest(requestBytes(written(id), 'server/discover'), terms, this.#options)
-    this.#out.ask(origin, id, request, {
+    this.#asked = this.#out.ask(origin, id, request, {
       answered: frame => this.#discovered(opening, terms, frame), notified: () => {},
     })
   }

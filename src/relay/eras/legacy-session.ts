@@ -82,6 +82,7 @@ export class LegacySession {
       case 'between':
       case 'stream-ended':
       case 'lost':
+      case 'renewed':
         return false
     }
   }
@@ -101,8 +102,10 @@ export class LegacySession {
         return true
       }
       case 'result':
+        // A result without a request goes nowhere.
+        this.#out.answered(exchange, frame, message.key)
+        return true
       case 'error':
-        return this.#out.answered(exchange, frame, message.key)
       case 'page':
         return this.#out.answered(exchange, frame, message.key)
       case 'unusable':
@@ -194,7 +197,7 @@ export class LegacySession {
         const uri = member(params, 'uri')
         if (!isString(uri))
           return this.#out.answer(requester, 'error', { code: errorCode.invalidParams, message: 'Invalid params: uri' })
-        return this.#subscriptions.change(requester, origin, uri, method === 'resources/subscribe')
+        return this.#subscriptions.change({ requester, uri, isWanted: method === 'resources/subscribe' }, origin)
       }
       default:
         return this.#call(frame, message, requester, origin)

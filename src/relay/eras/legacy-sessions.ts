@@ -1,4 +1,4 @@
-import type { Exchange, HttpEvent } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/event.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { errorCode } from '#relay/protocol/json-rpc.js'
@@ -16,6 +16,10 @@ interface LegacySessionsOptions {
   readonly openShared: (client: Transport, isKnown: boolean) => void
   /** Called when the last session is over. */
   readonly closed: () => void
+}
+
+interface Port extends Transport {
+  report: (event: TransportEvent) => void
 }
 
 /** Most sessions: one for each set of capabilities that clients declare. */
@@ -49,6 +53,8 @@ export class LegacySessions {
 
   #onEvent(event: TransportEvent): void {
     if (event.type === 'ended') return this.#ended(event)
+    // Of transports that face servers.
+    if (event.type === 'renewed') return
     if (this.#held !== undefined) return this.#hold(event, this.#held)
     const port = this.#exchanges.get(event.exchange)
     if (port !== undefined) port.report(event)
@@ -96,7 +102,7 @@ export class LegacySessions {
     this.#options.openAlone(port)
     const _meta = textIn(frame, ['params', '_meta'], ['progressToken']) ?? '{}'
     const params = objectOf({ _meta })
-    const asked = made(objectOf({ jsonrpc: '"2.0"', id: '"era"', method: '"server/discover"', params }))
+    const asked = made({ id: '"era"', method: '"server/discover"', params })
     port.report({ type: 'frame', exchange: probe, frame: asked })
   }
 
@@ -133,8 +139,19 @@ export class LegacySessions {
     this.#closeIfLast()
   }
 
+  /** The client's side of one session. @param probe the exchange of a request of ours @param shown gets its answer */
   #port(probe?: Exchange, shown?: (answer: Frame) => void): Port {
-    const port: Port = new Port(this.#options.client, () => this.#closed(port), probe, shown)
+    const { client } = this.#options
+    const port: Port = {
+      report: () => undefined,
+      start: onEvent => void (port.report = onEvent),
+      send: (exchange, frame) => (exchange === probe ? shown?.(frame) === undefined : client.send(exchange, frame)),
+      hand: event => event.exchange === probe || (client.hand?.(event) ?? true),
+      complete: exchange => client.complete?.(exchange),
+      pause: exchange => client.pause(exchange),
+      resume: exchange => client.resume(exchange),
+      close: () => Promise.resolve(this.#closed(port)),
+    }
     this.#ports.add(port)
     return port
   }
@@ -150,51 +167,5 @@ export class LegacySessions {
     if (!this.#isOver || this.#ports.size > 0) return
     void this.#options.client.close()
     this.#options.closed()
-  }
-}
-
-/** The client's side of one session. */
-class Port implements Transport {
-  #onEvent: (event: TransportEvent) => void = () => undefined
-
-  /** @param probe the exchange of a request of ours, and who gets its answer */
-  constructor(
-    readonly client: Transport, readonly closed: () => void, readonly probe?: Exchange,
-    readonly shown?: (answer: Frame) => void,
-  ) {}
-
-  start(onEvent: (event: TransportEvent) => void): void {
-    this.#onEvent = onEvent
-  }
-
-  report(event: TransportEvent): void {
-    this.#onEvent(event)
-  }
-
-  send(exchange: Exchange, frame: Frame): boolean {
-    if (exchange !== this.probe) return this.client.send(exchange, frame)
-    this.shown?.(frame)
-    return true
-  }
-
-  hand(event: HttpEvent): boolean {
-    return event.exchange === this.probe || (this.client.hand?.(event) ?? true)
-  }
-
-  complete(exchange: Exchange): void {
-    this.client.complete?.(exchange)
-  }
-
-  pause(exchange: Exchange): void {
-    this.client.pause(exchange)
-  }
-
-  resume(exchange: Exchange): void {
-    this.client.resume(exchange)
-  }
-
-  close(): Promise<void> {
-    this.closed()
-    return Promise.resolve()
   }
 }

@@ -102,8 +102,7 @@ export class ListenStreams {
       ...(resourceSubscriptions.length > 0 && { resourceSubscriptions }),
     }
     const params = objectOf({ notifications: JSON.stringify(agreed), _meta: metaOf(key) })
-    const method = 'notifications/subscriptions/acknowledged'
-    this.#hands.send(exchange, made(`{"jsonrpc":"2.0","method":"${method}","params":${params}}`))
+    this.#hands.send(exchange, made({ method: '"notifications/subscriptions/acknowledged"', params }))
   }
 
   /** @returns true when the notification goes to streams only */

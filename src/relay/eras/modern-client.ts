@@ -80,11 +80,6 @@ export class ModernClient implements Translator {
     })
   }
 
-  /** Whether messages are translated; undefined while the server's era is not known. */
-  get translates(): boolean | undefined {
-    return this.#phase === 'open' ? true : this.#phase === 'same era' ? false : undefined
-  }
-
   handle(event: EraEvent): readonly EraAction[] | undefined {
     if (this.#phase === 'same era') return undefined
     const actions: EraAction[] = (this.#actions = [])
@@ -99,8 +94,14 @@ export class ModernClient implements Translator {
 
   #fromClient(event: TransportEvent): void {
     if (event.type === 'frame') return this.#clientFrame(event.exchange, event.frame)
-    if (event.type === 'bare-request' && this.#phase === 'open') return this.#onlyPost(event.exchange)
-    if (event.type === 'exchange-ended') this.#left(event.exchange)
+    if (event.type === 'bare-request' && this.#phase === 'open') {
+      // 2026-07-28 has no streams of GET.
+      const head = { type: 'head', exchange: event.exchange, status: 405, headers: onlyPost } as const
+      this.#actions.push({ type: 'hand', event: head })
+      return this.#complete(event.exchange)
+    }
+    // An HTTP request is over: answered, or cancelled by its client (2026-07-28, Streamable HTTP).
+    if (event.type === 'exchange-ended') this.#givenUp(event.exchange)
     if (event.type === 'lost') for (const call of this.#calls.awaited(event.exchange, event.key))
       return this.#fail(call, errorCode.gone, `mcp-customs: ${event.reason}`)
     if (event.type === 'ended') {
@@ -113,12 +114,13 @@ export class ModernClient implements Translator {
   #clientFrame(exchange: Exchange, frame: Frame): void {
     const { message } = frame
     if (message.kind === 'request') return this.#requested({ exchange, frame, message })
-    const isOfOurs = message.kind === 'result' || message.kind === 'error' || message.kind === 'notification'
-    // The relay refuses what is no message. Modern clients send no responses: a response would answer a
-    // question that another client was asked.
-    if (!isOfOurs || this.#phase === 'unknown' || this.#phase === 'asking')
-      return this.#report({ type: 'frame', exchange, frame: asUnusable(frame) })
-    if (isCancellation(message)) this.#cancelled(exchange, keyIn(frame, 'requestId'))
+    const isEarly = this.#phase === 'unknown' || this.#phase === 'asking'
+    if (isEarly || message.kind === 'unusable') return this.#report({ type: 'frame', exchange, frame })
+    if (isCancellation(message)) this.#givenUp(exchange, keyIn(frame, 'requestId') ?? '')
+    // 2026-07-28 has no batches, and its clients send no responses: one would answer a question that another
+    // client was asked.
+    for (const key of message.kind === 'batch' ? keysOf(frame) : [])
+      this.#send(exchange, errorFrame({ id: idOf(key), key }, errorCode.invalidRequest, 'Invalid request: a batch'))
     this.#complete(exchange)
   }
 
@@ -234,7 +236,7 @@ export class ModernClient implements Translator {
     if (this.#calls.awaited(exchange, message.key).length > 0)
       return this.#send(exchange, errorFrame(message, errorCode.invalidRequest, 'mcp-customs: the id is in use'))
     const given = keyAt(frame, tokenPath)
-    const [key, token] = [this.#calls.freeKey(message.key), this.#calls.freeToken(given)]
+    const [key, token] = [this.#calls.free(message.key, 'id'), this.#calls.free(given, 'token')]
     const [declared, logLevel] = [inMeta(params, 'clientCapabilities'), inMeta(params, 'logLevel')]
     const { context } = exchange
     const call: OpenCall = {
@@ -266,14 +268,10 @@ export class ModernClient implements Translator {
     const hasLevels = member(this.#capabilities, 'logging') !== undefined
     if (!isString(level) || level === this.#level || !hasLevels) return goOn()
     this.#level = level
-    let isDone = false
-    const done = (): void => {
-      stop()
-      if (!isDone) goOn()
-      isDone = true
-    }
-    const stop = this.#after(patienceMs, done)
-    this.#ask('logging/setLevel', JSON.stringify({ level }), done)
+    const stop = this.#after(patienceMs, goOn)
+    this.#ask('logging/setLevel', JSON.stringify({ level }), () => {
+      if (stop()) goOn()
+    })
   }
 
   #fromRelay(exchange: Exchange, frame: Frame): void {
@@ -291,7 +289,7 @@ export class ModernClient implements Translator {
         this.#own.delete(key)
         own(frame)
       } else if (call !== undefined) this.#answered(call, frame)
-      // The refusal of what was no message. Other responses are late: their calls were cancelled.
+      // The refusal of what is no message. Other responses are late: their calls were cancelled.
       else if (frame.relayMade === true && !(exchange instanceof CallExchange)) this.#send(exchange, frame)
     }
   }
@@ -346,19 +344,11 @@ export class ModernClient implements Translator {
     if (first !== undefined && others.length === 0 && isWanted) this.#send(first, frame)
   }
 
-  /** A client has cancelled a request. */
-  #cancelled(exchange: Exchange, key: IdKey | undefined): void {
-    if (key === undefined) return
-    this.#held = this.#held.filter(one => one.exchange !== exchange || one.message.key !== key)
+  /** The client has given up its requests on an exchange, or one of them. */
+  #givenUp(exchange: Exchange, key?: IdKey): void {
+    this.#held = this.#held.filter(one => one.exchange !== exchange || (key !== undefined && one.message.key !== key))
     this.#streams.ended(exchange, key)
     for (const call of this.#calls.awaited(exchange, key)) this.#drop(call)
-  }
-
-  /** An HTTP request is over: answered, or cancelled by its client (2026-07-28, Streamable HTTP). */
-  #left(exchange: Exchange): void {
-    this.#held = this.#held.filter(one => one.exchange !== exchange)
-    this.#streams.ended(exchange)
-    for (const call of this.#calls.awaited(exchange)) this.#drop(call)
   }
 
   #fail(call: OpenCall, code: number, message: string, data?: JsonObject): void {
@@ -388,13 +378,6 @@ export class ModernClient implements Translator {
     if (call.exchange instanceof CallExchange) this.#report({ type: 'exchange-ended', exchange: call.exchange })
   }
 
-  /** 2026-07-28 has no streams of GET. */
-  #onlyPost(exchange: Exchange): void {
-    const head = { type: 'head', exchange, status: 405, headers: new Map([['allow', ['POST']]]) } as const
-    this.#actions.push({ type: 'hand', event: head })
-    this.#complete(exchange)
-  }
-
   /** Sends a request of ours. @param params JSON text */
   #ask(method: string, params: string, then: (answer: Frame) => void): void {
     const id = JSON.stringify(this.#options.newId())
@@ -408,17 +391,16 @@ export class ModernClient implements Translator {
 
   /** Sends a message of ours to the server. @param members JSON texts */
   #tell(exchange: Exchange, members: Readonly<Record<string, string>>): void {
-    const frame = { ...made(objectOf({ jsonrpc: '"2.0"', ...members })), envelope: { translatedFrom: firstModern } }
+    const frame = { ...made(members), envelope: { translatedFrom: firstModern } }
     this.#report({ type: 'frame', exchange, frame })
   }
 
-  #after(ms: number, act: () => void): () => void {
+  /** @returns a function that stops the timer, and tells whether it ran */
+  #after(ms: number, act: () => void): () => boolean {
     const timer = `era ${++this.#last}`
     this.#timers.set(timer, act)
     this.#actions.push({ type: 'start-timer', timer, ms })
-    return () => {
-      if (this.#timers.delete(timer)) this.#actions.push({ type: 'stop-timer', timer })
-    }
+    return () => this.#timers.delete(timer) && this.#actions.push({ type: 'stop-timer', timer }) > 0
   }
 
   #fired(timer: string): void {
@@ -444,6 +426,8 @@ export class ModernClient implements Translator {
 class CallExchange implements Exchange {
   constructor(readonly name: string, readonly context: string | undefined) {}
 }
+
+const onlyPost = new Map([['allow', ['POST']]])
 
 const tokenPath = ['params', '_meta', 'progressToken']
 
@@ -472,12 +456,4 @@ export const carried = (declared: JsonObject[string]): JsonObject => {
     return { [name]: Object.fromEntries(kept.map(part => [part, {}])) }
   }
   return { ...parts('roots'), ...parts('sampling', 'tools', 'context'), ...parts('elicitation', 'form', 'url') }
-}
-
-/** 2026-07-28 has no batches. */
-const asUnusable = (frame: Frame): Frame => {
-  const { bytes, message, faults } = frame
-  if (message.kind !== 'batch') return frame
-  const fault = { kind: 'json-rpc', path: '', message: 'a batch, in a revision that has none' } as const
-  return { bytes, message: { kind: 'unusable', keys: keysOf(frame) }, faults: [...faults, fault] }
 }

@@ -17,15 +17,20 @@ const ofRetry = ['inputResponses', 'requestState']
 
 const anySize = { messageBytes: Infinity, depth: 1000 }
 
-/** A message of ours. @param text JSON */
-export const made = (text: string): Frame => parseFrame(Buffer.from(text), anySize)
+/** JSON texts by name; those that are undefined are left out. */
+export type Texts = Readonly<Record<string, string | undefined>>
 
-export const resultOf = ({ key }: RequestId, members: Readonly<Record<string, string | undefined>>): Frame =>
-  made(`{"jsonrpc":"2.0","id":${key},"result":${objectOf(members)}}`)
+/** The JSON text of an object. */
+export const objectOf = (members: Texts): string => {
+  const texts = Object.entries(members).filter(([, text]) => text !== undefined)
+  return `{${texts.map(([name, text]) => `${JSON.stringify(name)}:${text ?? ''}`).join()}}`
+}
 
-/** The JSON text of an object. @param members the JSON texts of its members */
-export const objectOf = (members: Readonly<Record<string, string | undefined>>): string =>
-  `{${Object.entries(members).flatMap(([name, text]) => (text === undefined ? [] : [`${JSON.stringify(name)}:${text}`])).join()}}`
+/** A message of ours. */
+export const made = (members: Texts): Frame =>
+  parseFrame(Buffer.from(objectOf({ jsonrpc: '"2.0"', ...members })), anySize)
+
+export const resultOf = ({ key }: RequestId, members: Texts): Frame => made({ id: key, result: objectOf(members) })
 
 /** The JSON text of a part of a message, without some of its members. */
 export const textIn = (frame: Frame, path: readonly string[], without: readonly string[] = []): string | undefined => {

@@ -56,20 +56,11 @@ export class OpenCalls {
    * The client's own id or token, or another one where that is in use, or late messages may name it: they
    * must not reach another client that uses the same.
    */
-  freeKey(key: IdKey): IdKey {
-    return this.find(key) === undefined ? this.#unlessGivenUp(key) : this.#next()
-  }
-
-  freeToken(token: IdKey | undefined): IdKey | undefined {
-    return token && (this.withToken(token) === undefined ? this.#unlessGivenUp(token) : this.#next())
-  }
-
-  #unlessGivenUp(key: IdKey): IdKey {
-    return this.#givenUp.size >= maxGivenUp || this.#givenUp.has(meaningOf(key)) ? this.#next() : key
-  }
-
-  #next(): IdKey {
-    return String(++this.#last)
+  free<Key extends IdKey | undefined>(key: Key, of: 'id' | 'token'): Key | IdKey {
+    if (key === undefined) return key
+    const isTaken = (of === 'id' ? this.#byKey : this.#byToken).has(meaningOf(key))
+    const isLate = this.#givenUp.size >= maxGivenUp || this.#givenUp.has(meaningOf(key))
+    return isTaken || isLate ? String(++this.#last) : key
   }
 
   /** The server may still answer the call. */

@@ -1,6 +1,6 @@
 import { stdioExchange } from '#relay/core/event.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { isObject, type JsonObject, member } from '#relay/protocol/json.js'
+import { isObject, isString, type JsonObject, member } from '#relay/protocol/json.js'
 import { errorCode } from '#relay/protocol/json-rpc.js'
 import { written } from '#relay/protocol/message.js'
 import { inMeta } from '#relay/protocol/revisions/index.js'
@@ -21,6 +21,9 @@ const maxUriBytes = 256 * 1024
 const firstWaitMs = 1000
 const maxWaitMs = 60_000
 
+/** How long the server may take to acknowledge one. */
+const acknowledgeMs = 30_000
+
 export interface SubscriptionParts {
   readonly out: Outgoing
   readonly options: Pick<EraOptions, 'newId'>
@@ -30,6 +33,21 @@ export interface SubscriptionParts {
   /** To the client's stream for messages that answer no request. */
   readonly deliver: (frame: Frame) => void
 }
+
+/** A change that the client waits for: a resource that it wants from now on, or not any more. */
+interface Change {
+  readonly requester: Requester
+  readonly uri: string
+  readonly isWanted: boolean
+}
+
+interface Listen extends Asker {
+  asked: Asked
+  readonly changes: readonly Change[]
+}
+
+/** The timer of a subscription that is not acknowledged yet, or is asked for again. */
+export const timer = 'subscriptions'
 
 /**
  * The relay's own `subscriptions/listen`, for a client that hears `list_changed` unasked and sends
@@ -43,18 +61,14 @@ export class Subscriptions {
   #bytes = 0
   #current: Listen | undefined
   #next: Listen | undefined
-  /** Requests that wait for the subscription after `next`. */
-  #waiting: Requester[] = []
+  /** For the subscription after `next`. */
+  #waiting: Change[] = []
   #origin: Origin | undefined
   #waitMs = firstWaitMs
 
   constructor(parts: SubscriptionParts) {
     this.#parts = parts
-    const { capabilities } = parts
-    this.#kinds = lists.flatMap(([name, kind]) => {
-      const capability = member(capabilities, name)
-      return isObject(capability) && member(capability, 'listChanged') === true ? [kind] : []
-    })
+    this.#kinds = lists.flatMap(([name, kind]) => (this.#offers(name, 'listChanged') ? [kind] : []))
   }
 
   /** The client is ready for notifications. */
@@ -64,32 +78,46 @@ export class Subscriptions {
   }
 
   /** `resources/subscribe` or `resources/unsubscribe`. */
-  change(requester: Requester, origin: Origin, uri: string, isWanted: boolean): void {
-    const resources = member(this.#parts.capabilities, 'resources')
-    if (!isObject(resources) || member(resources, 'subscribe') !== true)
+  change(change: Change, origin: Origin): void {
+    const { requester, uri, isWanted } = change
+    if (!this.#offers('resources', 'subscribe'))
       return this.#refuse(requester, errorCode.methodNotFound, 'Method not found')
     this.#origin = origin
     if (this.#uris.has(uri) === isWanted) return this.#parts.out.answer(requester, 'result', {})
-    if (isWanted && (this.#uris.size >= maxUris || this.#bytes + uri.length > maxUriBytes))
+    const isFull = this.#uris.size >= maxUris || this.#bytes + uri.length > maxUriBytes
+    if ((isWanted && isFull) || this.#waiting.length >= maxUris)
       return this.#refuse(requester, errorCode.blocked, 'mcp-customs: there are too many subscriptions')
-    if (isWanted) this.#uris.add(uri)
-    else this.#uris.delete(uri)
-    this.#bytes += isWanted ? uri.length : -uri.length
-    if (this.#next !== undefined) this.#waiting.push(requester)
-    else this.#listen([requester])
+    this.#set(uri, isWanted)
+    if (this.#next !== undefined) this.#waiting.push(change)
+    else this.#listen([change])
   }
 
   /** A notification on stdio, where it names its subscription. @returns false when it names none */
   received(frame: Frame): boolean {
     const id = frame.message.kind === 'notification' ? inMeta(frame.message.params, 'subscriptionId') : undefined
-    if (typeof id !== 'string') return false
-    const listen = [this.#next, this.#current].find(one => one?.asked.id === id)
-    if (listen !== undefined) listen.notified(frame)
+    if (!isString(id)) return false
+    ;[this.#next, this.#current].find(one => one?.asked.id === id)?.notified(frame)
     return true
   }
 
   timerFired(): void {
-    if (this.#next === undefined && this.#current === undefined) this.#listen([], true)
+    const { out } = this.#parts
+    if (this.#next !== undefined) {
+      out.cancel(this.#next.asked)
+      this.#ended(this.#next, errorCode.late, 'mcp-customs: the server did not acknowledge the subscription')
+    } else if (this.#current === undefined) this.#listen([], true)
+  }
+
+  #offers(name: string, what: string): boolean {
+    const capability = member(this.#parts.capabilities, name)
+    return isObject(capability) && member(capability, what) === true
+  }
+
+  #set(uri: string, isWanted: boolean): void {
+    if (this.#uris.has(uri) === isWanted) return
+    if (isWanted) this.#uris.add(uri)
+    else this.#uris.delete(uri)
+    this.#bytes += isWanted ? uri.length : -uri.length
   }
 
   #refuse(requester: Requester, code: number, message: string): void {
@@ -97,18 +125,10 @@ export class Subscriptions {
   }
 
   /** @param isAgain the client may have missed changes */
-  #listen(requesters: readonly Requester[], isAgain = false): void {
-    const { out, options, requestOf, deliver } = this.#parts
-    const old = this.#current
-    const origin = this.#origin
-    if (origin === undefined) return
-    out.act({ type: 'stop-timer', timer })
-    if (this.#kinds.length === 0 && this.#uris.size === 0) {
-      this.#current = undefined
-      if (old !== undefined) out.cancel(old.asked)
-      for (const one of requesters) out.answer(one, 'result', {})
-      return
-    }
+  #listen(changes: readonly Change[], isAgain = false): void {
+    const { out, options, requestOf } = this.#parts
+    if (this.#origin === undefined) return
+    if (this.#kinds.length === 0 && this.#uris.size === 0) return this.#accepted(undefined, changes)
     const wanted = {
       ...Object.fromEntries(this.#kinds.map(kind => [kind, true])),
       ...(this.#uris.size > 0 && { resourceSubscriptions: [...this.#uris] }),
@@ -116,49 +136,61 @@ export class Subscriptions {
     const id = options.newId()
     const listen: Listen = {
       asked: { exchange: stdioExchange, id, key: written(id) },
-      notified: frame => {
-        const { message } = frame
-        if (message.kind === 'notification' && message.method === 'notifications/subscriptions/acknowledged')
-          this.#acknowledged(listen, requesters, isAgain)
-        else if (listen === this.#current)
-          deliver(forClient(frame, withoutMeta(frame, 'params', 'subscriptionId')))
-      },
-      answered: frame => this.#ended(listen, frame, requesters),
+      changes,
+      notified: frame => this.#notified(listen, frame, isAgain),
+      answered: ({ message }) => (message.kind === 'error'
+        ? this.#ended(listen, message.error.code, message.error.message)
+        : this.#ended(listen, errorCode.gone, 'mcp-customs: the server has ended the subscription')),
     }
     this.#next = listen
+    out.act({ type: 'start-timer', timer, ms: acknowledgeMs })
     const params = `{"notifications":${JSON.stringify(wanted)}}`
-    listen.asked = out.ask(origin, id, requestOf(id, 'subscriptions/listen', params), listen)
+    listen.asked = out.ask(this.#origin, id, requestOf(id, 'subscriptions/listen', params), listen)
   }
 
-  #acknowledged(listen: Listen, requesters: readonly Requester[], isAgain: boolean): void {
-    if (listen !== this.#next) return
+  #notified(listen: Listen, frame: Frame, isAgain: boolean): void {
+    const { message } = frame
+    const method = message.kind === 'notification' ? message.method : ''
+    if (method !== 'notifications/subscriptions/acknowledged') {
+      if (listen === this.#current)
+        this.#parts.deliver(forClient(frame, withoutMeta(frame, 'params', 'subscriptionId')))
+    } else if (listen === this.#next) {
+      this.#next = undefined
+      this.#accepted(listen, listen.changes)
+      if (isAgain) this.#tellChanges()
+    }
+  }
+
+  /** @param listen undefined: nothing is wanted any more */
+  #accepted(listen: Listen | undefined, changes: readonly Change[]): void {
     const { out } = this.#parts
+    out.act({ type: 'stop-timer', timer })
     if (this.#current !== undefined) out.cancel(this.#current.asked)
     this.#current = listen
-    this.#next = undefined
     this.#waitMs = firstWaitMs
-    for (const one of requesters) out.answer(one, 'result', {})
-    if (isAgain) this.#tellChanges()
-    this.#nextIfWanted()
+    for (const { requester } of changes) out.answer(requester, 'result', {})
+    this.#listenIfWanted()
   }
 
   /** The server has ended a subscription, refused it, or lost the stream. */
-  #ended(listen: Listen, { message }: Frame, requesters: readonly Requester[]): void {
-    const wasNext = listen === this.#next
-    if (wasNext) {
+  #ended(listen: Listen, code: number, reason: string): void {
+    const { out } = this.#parts
+    if (listen === this.#next) {
       this.#next = undefined
-      const { code, message: text } = message.kind === 'error'
-        ? message.error : { code: errorCode.gone, message: 'mcp-customs: the server has ended the subscription' }
-      for (const one of requesters) this.#refuse(one, code, text)
+      out.act({ type: 'stop-timer', timer })
+      for (const { requester, uri, isWanted } of listen.changes) {
+        this.#set(uri, !isWanted)
+        this.#refuse(requester, code, reason)
+      }
     } else if (listen === this.#current) this.#current = undefined
-    this.#nextIfWanted()
+    this.#listenIfWanted()
     if (this.#next !== undefined || this.#current !== undefined) return
-    this.#parts.out.act({ type: 'start-timer', timer, ms: this.#waitMs })
+    out.act({ type: 'start-timer', timer, ms: this.#waitMs })
     this.#waitMs = Math.min(2 * this.#waitMs, maxWaitMs)
   }
 
-  #nextIfWanted(): void {
-    if (this.#waiting.length > 0) this.#listen(this.#waiting.splice(0))
+  #listenIfWanted(): void {
+    if (this.#next === undefined && this.#waiting.length > 0) this.#listen(this.#waiting.splice(0))
   }
 
   /** Once after a break: what has changed meanwhile is not known. */
@@ -172,11 +204,4 @@ export class Subscriptions {
       })
     }
   }
-}
-
-/** The timer after which a subscription is asked for again. */
-export const timer = 'subscriptions'
-
-interface Listen extends Asker {
-  asked: Asked
 }

@@ -151,8 +151,15 @@ export const openGuard = (
       translate: setup.translate, limits,
       began: (client, spoken) => log.info(`${server.name}: the client speaks ${client} and the server ${spoken}: ` +
         'their messages are translated (docs/eras.md)'),
-      leftOut: tool => log.warn(`${server.name}: ${quote(tool)} runs as a task only, which the client's revision ` +
-        'does not have: it is left out of the list'),
+      leftOut: tool => {
+        const message = 'runs as a task only, which the client\'s revision does not have: it is left out'
+        log.warn(`${server.name}: ${quote(tool)} ${message}`)
+        audit.write({
+          event: 'tools/list', from: 'relay', server: server.name, session: '', client: undefined,
+          revision: undefined, tool, verdict: 'mend',
+          findings: [{ rule: 'tool/profile', path: '/result/tools', message }],
+        })
+      },
     },
     intent,
     mergedName: mergedNameIn(configuration, server.name),

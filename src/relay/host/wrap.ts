@@ -34,7 +34,7 @@ import { processOf, tlsOf } from './server/upstream.js'
 export const wrap = async (flags: RelaySettings, target: Target, watching?: Witness): Promise<number> => {
   optimizeLater()
   const { session, lifetime, server } = await prepare(flags, target, watching)
-    .catch(async reason => (await import('./not-started.js')).answerInitialize(reason))
+    .catch(async (reason: unknown) => (await import('./not-started.js')).answerInitialize(reason))
   await run(session, lifetime)
   return server === undefined ? 0 : exitOf(server)
 }
@@ -86,7 +86,8 @@ const prepare = async (flags: RelaySettings, target: Target, watching?: Witness)
 
 /** The HTTP client is loaded only for a remote server: other relays start sooner without it. */
 const remoteSession = async (
-  guard: Guard, client: () => Transport, server: RemoteServer, limits: FrameLimits, warn: (message: string) => void,
+  guard: Guard, client: () => Transport, server: RemoteServer, limits: FrameLimits,
+  warn: (message: string) => void,
 ): Promise<Session> => {
   const [{ httpSession }, authorizer] = await Promise.all([
     import('#relay/transport/upstream/session/session.js'), authorizerOf(server, warn),

@@ -39,7 +39,7 @@ const stepsPerTurn = 500_000
 const fewSteps = stepsPerTurn / 10
 
 /** Spreads readings and checks over turns of the event loop, so that together they do not hold it up. */
-class Turns {
+export class Turns {
   readonly #waiting = new FairQueue<() => void>()
   #spent = 0
   #scheduled = false
@@ -76,5 +76,5 @@ class Turns {
   }
 }
 
-/** All readers and checkers of an event loop share its turns. */
+/** All readers and checkers of an event loop share its turns. A simulation gives each of its processes others. */
 export const turns = new Turns()

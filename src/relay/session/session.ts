@@ -147,6 +147,8 @@ export class Session {
       case 'exchange-ended':
         this.#dispatch({ type: 'exchange-ended', exchange: event.exchange })
         return this.#outbox.do(() => this.#ends.server.shut?.(event.exchange))
+      case 'renewed':
+        return this.#dispatch({ type: 'server-renewed' })
       case 'drained':
         return this.#backpressure.resume(side, event.exchange)
       case 'ended':

@@ -62,7 +62,7 @@ export const measured = (operation: Operation, role: Role, place: Place): Attrib
   ...counted(operation),
   ...outcome(role === 'server' ? toClient(operation) : ofServer(operation)),
   ...where(role, place),
-  ...revisionAttributes(operation.entry.revision),
+  ...revisionAttributes(operation.entry, role),
 })
 
 /** Attributes that do not depend on the request. */
@@ -71,14 +71,19 @@ export const where = (role: Role, { server, toClient, toServer }: Place): Attrib
   ...connected(role === 'server' ? toClient : toServer),
 })
 
-export const revisionAttributes = (revision: string | undefined): Attributes =>
-  (revision === undefined ? {} : { 'mcp.protocol.version': revision })
+/** Where messages are translated, the relay speaks another revision towards the client. */
+export const revisionAttributes = (
+  { revision, clientRevision = revision }: Pick<Entry, 'revision' | 'clientRevision'>, role: Role,
+): Attributes => {
+  const spoken = role === 'server' ? clientRevision : revision
+  return spoken === undefined ? {} : { 'mcp.protocol.version': spoken }
+}
 
 /** The relay's verdict and findings. */
-export const judged = ({ verdict, findings, revision }: Entry): Attributes => ({
+export const judged = ({ verdict, findings, ...spoken }: Entry, role: Role): Attributes => ({
   'mcp_customs.verdict': verdict,
   ...(findings.length > 0 && { 'mcp_customs.rule': [...new Set(findings.map(({ rule }) => rule))] }),
-  ...revisionAttributes(revision),
+  ...revisionAttributes(spoken, role),
 })
 
 export const outcome = ({ code, failure }: Outcome): Attributes => ({

@@ -1,4 +1,4 @@
-import type { Operation } from '#relay/core/event.js'
+import type { Entry, Operation } from '#relay/core/event.js'
 import { messageOf } from '#relay/base/errors.js'
 import type { ObservedSession } from '#relay/session/open.js'
 import type { Observer } from '#relay/session/hooks.js'
@@ -64,14 +64,15 @@ export const observing = ({ metrics, tracing, failed }: ObservingOptions): Obser
 
     return session => {
       const startedAt = performance.now()
-      let revision: string | undefined
+      let spoken: Pick<Entry, 'revision' | 'clientRevision'> = { revision: undefined }
       return {
         moved: (from, bytes) => metrics.moved(server, from, bytes),
         ...(tracing && { begun: (
           request, headers,
         ) => quietly(() => tracing.begun(request, headers, place, session)) }),
         done: operation => {
-          revision = operation.entry.revision ?? revision
+          const { revision, clientRevision } = operation.entry
+          if (revision !== undefined) spoken = { revision, clientRevision }
           quietly(() => count(operation))
           quietly(() => tracing?.done(operation, session))
         },
@@ -82,7 +83,7 @@ export const observing = ({ metrics, tracing, failed }: ObservingOptions): Obser
           for (const role of roles) {
             const attributes = {
               ...where(role, place),
-              ...revisionAttributes(revision),
+              ...revisionAttributes(spoken, role),
               ...(hasFailed && { 'error.type': 'relay_failed' }),
             }
             quietly(() => metrics.session(role, attributes, seconds))

@@ -206,6 +206,6 @@ const attributesOf = (entry: Entry): Attributes => ({
   'mcp.method.name': shown(entry.event),
   'mcp_customs.server': entry.server,
   'mcp_customs.session': entry.session,
-  ...judged(entry),
+  ...judged(entry, 'client'),
   ...(entry.tool !== undefined && { 'gen_ai.tool.name': shown(entry.tool) }),
 })

@@ -28,7 +28,6 @@ export const tracingWith = (tracer: Tracer, payloads: 'none' | 'redacted' | 'ful
     const { entry } = operation
     if (!(entry.trace instanceof Followed)) return
     const attributes = {
-      ...judged(entry),
       // The session's id in the audit log. With the `Mcp-Session-Id`, anyone who reads the trace could use
       // the session (MCP, transports).
       ...(hasOwnSession(session, entry) && { 'mcp.session.id': session.id }),
@@ -38,8 +37,9 @@ export const tracingWith = (tracer: Tracer, payloads: 'none' | 'redacted' | 'ful
 })
 
 /** Stateless clients share a session, and so do all clients of a revision without sessions. */
-const hasOwnSession = ({ stateless }: ObservedSession, { revision }: Entry): boolean =>
-  !stateless && revision !== undefined && isRevision(revision) && !traitsOf(revision).modern
+const hasOwnSession = (
+  { stateless }: ObservedSession, { revision, clientRevision: spoken = revision }: Entry,
+): boolean => !stateless && spoken !== undefined && isRevision(spoken) && !traitsOf(spoken).modern
 
 /** The trace context of a record's request; the root context for a record without a request. */
 export const contextOf = ({ trace: followed }: Pick<Entry, 'trace'>): Context =>
@@ -89,11 +89,11 @@ class Followed implements Trace {
     const { entry: { ms }, atServer } = operation
     if (atServer !== undefined) {
       const client = this.#client ?? this.#toServer(atServer.afterMs)
-      client.setAttributes({ ...attributes, ...payloads })
+      client.setAttributes({ ...judged(operation.entry, 'client'), ...attributes, ...payloads })
       settle(client, ofServer(operation))
       client.end(this.#beganAt + atServer.afterMs + atServer.ms)
     }
-    this.#server.setAttributes(attributes)
+    this.#server.setAttributes({ ...judged(operation.entry, 'server'), ...attributes })
     settle(this.#server, toClient(operation))
     this.#server.end(this.#beganAt + ms)
   }

@@ -17,6 +17,8 @@ export type TransportEvent =
     readonly type: 'lost'; readonly exchange: Exchange; readonly key: IdKey; readonly reason: string
     readonly isElsewhere?: true
   }
+  /** Requests go to another process or session of the server from now on, which may list other tools. */
+  | { readonly type: 'renewed' }
   /** An exchange was answered, or abandoned by the client: its frames are dropped (client-facing). */
   | { readonly type: 'exchange-ended'; readonly exchange: Exchange }
   /** An HTTP request without a message: GET wants a stream, DELETE ends the session (client-facing HTTP). */

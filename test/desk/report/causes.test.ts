@@ -117,12 +117,26 @@ t.test('calls and lists are counted apart, and a tool is one cause', t => {
   t.end()
 })
 
+t.test('a result that passed and that strict clients refuse needs the reader as well', t => {
+  const date = { ...finding('result/format', '/result/structuredContent/at', 'is no date-time'), value: '"[text, 10 characters]"' }
+  const logged = record({ tool: 'get', verdict: 'log', findings: [date] })
+  t.match(causesIn([record(), logged]), [{
+    danger: 'passed', isBad: true, state: 'did not return what it declares: strict clients refuse it',
+    next: [/relax SERVER TOOL/],
+  }])
+  const mended = record({ time: at + 9, tool: 'get', verdict: 'mend', findings: [{ ...date, mended: 'removed' }] })
+  t.match(causesIn([logged, mended]), [{ isResolved: true }], 'after relax')
+  t.strictSame(causesIn([{ ...logged, findings: [finding('result/text')] }]), [])
+  t.end()
+})
+
 t.test('a new tool is no changed one, and a remote server is not restarted', t => {
   const added = { ...drift, message: 'the tool is not what was accepted (added)', declared: '{"/description":""}' }
   t.match(causesIn([list('s-1', 0, [], [added])]), [{ danger: 'held', state: /is a new tool that you have not/ }])
   const refused = { ...died, health: 'refusal' as const, stderr: undefined }
   t.match(causesIn([refused]), [{ next: [/Check its address/, /inspect URL`/] }])
-  t.match(causesIn([died]), [{ next: [/restart the client/, /inspect COMMAND`/] }])
+  t.match(causesIn([died]), [{ next: [/Restart the client/, /inspect COMMAND`/] }])
+  t.match(causesIn([died], []), [{ next: [/The next session starts it again/] }], 'of a gateway')
   t.end()
 })
 

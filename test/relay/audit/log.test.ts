@@ -31,6 +31,18 @@ t.test('a finding in a list names the tool', t => {
   t.end()
 })
 
+t.test('the most dangerous finding comes first, and noise is no block', t => {
+  const output = terminal()
+  const of = (rule: 'tool/name' | 'tool/drift') => ({ rule, path: '/x', message: 'm' })
+  const log = openLog('info', explained, output)
+  log.decision(entry({ event: 'tools/list', verdict: 'block', findings: [of('tool/name'), of('tool/drift')] }))
+  t.match(output.lines, [/^mcp-customs: blocked/, /tool\/drift/, /tool\/name/, /changed this after it was accepted/])
+  output.lines.length = 0
+  log.decision(entry({ event: 'wire', verdict: 'block', reason: 'noise on stdout', findings: [of('tool/name')] }))
+  t.strictSame(output.lines, [])
+  t.end()
+})
+
 t.test('messages below the level are not printed, and no text controls the terminal', t => {
   const output = terminal()
   const log = openLog('warn', explained, output)

@@ -48,6 +48,25 @@ t.test('a record has the shape of the contract, key by key', t => {
   t.end()
 })
 
+t.test('what a server says of itself is kept as text, without credentials; values of a call are redacted', t => {
+  const texts = { '/description': 'Reads notes. password=hunter2hunter2', '/inputSchema/properties/a/title': 'An A' }
+  const changed = { rule: 'tool/drift' as const, path: '/result/tools/0', message: 'm', value: texts, declared: {} }
+  const wrong = { rule: 'result/schema' as const, path: '/result', message: 'm', value: 'Two words', declared: null }
+  const serverInfo = { name: 'shop-server', version: '1.2.0' }
+  for (const payloads of ['none', 'digest'] as const) {
+    const record = lineOf(entry({ event: 'tools/list', serverInfo, findings: [changed, wrong] }), payloads)
+    const [of, other] = record['findings'] as readonly { value: string; declared: string }[]
+    t.match(JSON.parse(of?.value ?? ''), {
+      '/description': /^Reads notes\. password=(?!hunter)/, '/inputSchema/properties/a/title': 'An A',
+    })
+    t.equal(of?.declared, '{}')
+    t.equal(other?.value, payloads === 'none' ? undefined : '"[text, 9 characters]"')
+    t.strictSame(record['serverInfo'], serverInfo)
+    t.strictSame(Object.keys(record), Object.keys(record).sort(), 'in canonical order')
+  }
+  t.end()
+})
+
 t.test('findings about elements of lists have names, and the health of a server its last words', t => {
   const about = [{ tool: 'add' }, { prompt: 'greet' }, { resource: 'file:///a' }]
   const findings = about.map(one => ({ rule: 'tool/drift' as const, path: '/result', message: 'm', ...one }))

@@ -127,6 +127,16 @@ t.test('a result that breaks its list is judged by a new one where the list has 
   t.end()
 })
 
+t.test('where another process or session of the server answers, its list is asked for anew', t => {
+  const script = new Script({ checkNow: checkAtOnce }).begin([strings])
+  script.client(call(1, 'weather'))
+  script.happens({ type: 'server-renewed' })
+  t.match(script.server(answer(1, { t: 5 })).at(-1), ['to server', { method: 'tools/list' }])
+  const did = script.server(result(script.ownId, { tools: [integers] }))
+  t.match(did.at(-1), ['to client', { result: { structuredContent: { t: 5 } } }])
+  t.end()
+})
+
 t.test('each list_changed reaches each client that it was sent to', t => {
   const script = new Script({ stateless: true })
   const listen = (id: number) => ({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params: modern() })

@@ -68,6 +68,7 @@ t.test('a server that does not answer server/discover leaves the client its refu
   t.same(play.got(), [])
   play.fire('discover')
   t.match(play.got(), [{ id: 0, error: { code: -32601 } }])
+  t.match(play.taken().at(-1), { method: 'notifications/cancelled' })
   t.end()
 })
 
@@ -256,6 +257,14 @@ t.test('a refused subscription is refused to the client', t => {
   play.client({ id: 1, method: 'resources/subscribe', params: { uri: 'a:1' } })
   play.server({ id: last(play.taken())?.id, error: { code: -32603, message: 'Subscription limit reached' } })
   t.match(play.got(), [{ id: 1, error: { code: -32603, message: 'Subscription limit reached' } }])
+  play.client({ id: 2, method: 'resources/subscribe', params: { uri: 'a:2' } })
+  t.match(play.taken(), [{ params: { notifications: { resourceSubscriptions: ['a:2'] } } }], 'and forgotten')
+  play.client({ id: 3, method: 'resources/unsubscribe', params: { uri: 'a:2' } })
+  play.fire('subscriptions')
+  t.match(play.got(), [{ id: 2, error: { code: -31002 } }], 'as is one that the server never acknowledges')
+  t.match(play.taken(), [
+    { method: 'notifications/cancelled' }, { params: { notifications: { toolsListChanged: true } } },
+  ])
   t.end()
 })
 

@@ -87,6 +87,11 @@ export class Bench {
     return this
   }
 
+  /** Everything passes, whatever it is. */
+  get isSameEra(): boolean {
+    return this.translator.handle({ from: 'timer', timer: 'none' }) === undefined
+  }
+
   get timers(): number {
     return this.#timers.size
   }

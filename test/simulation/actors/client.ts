@@ -69,6 +69,8 @@ export class ClientActor implements Actor {
     // Whoever leaves at once may not be heard, and whoever has no valid token is not.
     const end = this.#ended.get(begun ?? '')
     if (end?.hasLeft === true || end?.status === 401) return true
+    // Its token was revoked before the end of its session was at its server.
+    if (end?.isCut === true && this.world.operator?.isRevoked(this.kind.authorization) === true) return true
     // What is written after it left counts as sent, until the program sees that the connection is broken.
     return this.#left.some(({ asked, http: { near, headers } }) =>
       asked?.marker === begun
@@ -263,6 +265,7 @@ export class ClientActor implements Actor {
     this.book.dismissQuestions(this.name)
     // What was sent to a connection that breaks is lost.
     this.book.dismiss(`/${this.name}`)
+    this.book.dismissLogs(this.name)
     this.#broken.push(one.http)
     if (one.asked) {
       one.asked.isLoose = true

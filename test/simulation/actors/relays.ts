@@ -1,3 +1,4 @@
+import { endingSignals } from '#relay/base/platform/programs.js'
 import type { RelayChild } from '#relay/transport/process/relay.js'
 import { serveAsRelay } from '#relay/host/serve/relay-process.js'
 import { Owner } from '../clock.js'
@@ -50,20 +51,30 @@ export class RelayProcesses implements Actor {
     }
   }
 
+  /** The end of a process takes its listeners away. */
+  close(): void {
+    for (const signal of endingSignals)
+      for (const listener of process.listeners(signal).slice(-this.#last)) if (this.#last > 0) process.off(signal, listener)
+  }
+
   #over(relay: Relay, code: number | null, signal: NodeJS.Signals | null): void {
     if (relay.isOver) return
     relay.isOver = true
+    if (signal === null) relay.owner.end()
     relay.owner.isDead = true
     if (signal !== null) {
       this.hasFailed = true
-      for (const process of this.#world.processes.running)
-        if (process.child.stdin.owner === relay.owner) process.exit(null, 'SIGKILL')
       for (const upstream of this.#world.upstreams.values()) upstream.cut(relay.owner)
       for (const asked of this.#world.book.asked.values()) if (!asked.isAnswered) asked.isLoose = true
     }
+    const how = signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`
+    const tell = () => this.#world.clock.as(this.#world.main, () => relay.told.forEach(gone => gone(how)))
+    // What it has written is read before its end is known.
+    if (relay.near.destroyed) tell()
+    else relay.near.once('close', tell)
+    relay.near.peer?.destroy()
     this.#world.clock.as(this.#world.main, () => {
-      relay.near.destroy()
-      for (const gone of relay.told) gone(signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`)
+      while (relay.near.isDue) relay.near.deliver()
     })
   }
 

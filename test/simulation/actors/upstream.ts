@@ -169,7 +169,8 @@ export class HttpActor extends ServerActor {
       else exchange.end()
       const later = () => {
         if (!other.isOver) this.#event(other, text)
-        else if (to.asked) to.asked.isLoose = true
+        // The program may not have seen yet that its client has left it.
+        if (to.asked && (other.isOver || this.world.isRead?.(other.stream) === false)) to.asked.isLoose = true
       }
       return this.world.soon(`${this.name} answers ${one.name} elsewhere`, exchange.owner, later)
     }

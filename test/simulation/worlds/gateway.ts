@@ -109,6 +109,7 @@ export class Gateway extends World {
       spawnGroup: ({ command }: { command: readonly string[] }) =>
         this.processes.start(command[1] ?? '').process,
       signalGroup: (pid: number, signal: NodeJS.Signals | 0) => this.processes.signal(pid, signal),
+      groups: () => this.clock.owner.groups,
       spawnRelay: () => this.relays.start(),
       httpServer: (url: URL) => this.upstreamOf(url.hostname.split('.')[0] ?? '').upstream(url),
     })
@@ -180,7 +181,8 @@ export class Gateway extends World {
     if (this.settings.servers.get(server) === 'http') {
       if (authorization.endsWith('forged')) return
       asked.tools = this.upstreamOf(server).tools
-      asked.session = client.session?.id ?? `${isModern ? 'modern' : 'legacy'} ${authorization}`
+      // The server's own id, without what binds it to its client.
+      asked.session = client.session?.id.replace(/\.[^.]*$/, '') ?? `${isModern ? 'modern' : 'legacy'} ${authorization}`
       return
     }
     const begun = isModern ? undefined : client.session?.begun
@@ -198,6 +200,10 @@ export class Gateway extends World {
   override isBreaking(client: string): boolean {
     return this.clients.some(one =>
       one.name === client && (one.isBreaking || (one.hasLeft && this.relays.isBehind)))
+  }
+
+  override isRead(stream: string): boolean {
+    return this.clients.some(({ open }) => open.some(({ name }) => name === stream))
   }
 
   sessionsLast(client: ClientActor): boolean {
@@ -241,6 +247,7 @@ export class Gateway extends World {
     await this.rest(20_000)
     if (this.processes.running.length > 0)
       this.violate('zero', `${this.processes.running.length} processes run when all is stopped`)
+    if (!this.relays.hasFailed) this.checkNothingLeft()
   }
 
   #checkAnswers(): void {
@@ -324,6 +331,6 @@ export class Gateway extends World {
   override async close(): Promise<void> {
     await super.close()
     for (const name of Object.keys(machine)) Reflect.deleteProperty(machine, name)
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.removeAllListeners(signal)
+    this.relays.close()
   }
 }

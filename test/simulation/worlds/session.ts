@@ -174,6 +174,6 @@ export class SessionWorld extends World {
     // A call may wait for a list that never comes.
     await this.rest(listMs + 100)
     if (!this.serverSide.isClosed) this.violate('zero', 'the server is not closed when its client has gone')
-    if (this.clock.timers.size > 0) this.violate('zero', `${this.clock.timers.size} timers run when the session is over`)
+    this.checkNothingLeft()
   }
 }

@@ -27,7 +27,7 @@ export const problemsOf = ({ server }: ServerEntry, surroundings: Surroundings):
   return [
     ...starts.filter(isGone).map(path => `${path} is not there any more: run install again`),
     ...starts.filter(path => !isGone(path) && isPassing(path, surroundings.temporary)).map(path =>
-      `${path} is in a place that is emptied now and then: uninstall it, copy it to a folder that stays, ` +
+      `${path} is in a temporary folder or a cache, which is emptied: uninstall it, copy it to a folder that stays, ` +
         'and run install from there'),
     ...(own.inner ? ['wrapped twice: uninstall takes off both'] : []),
     ...['config', 'policy', 'trust-list'].flatMap(name => missingFile(server, name, isGone)),

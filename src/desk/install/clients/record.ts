@@ -2,7 +2,8 @@ import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { CustomsError } from '#relay/base/errors.js'
 import { isSamePath, pathsOf, stateFolder, type Machine } from '#relay/base/platform/machine.js'
-import { isArray, isObject, isString, member, parseJson, type Json } from '#relay/protocol/unmetered.js'
+import { readAs, shape } from '#relay/base/own-json.js'
+import { isArray, isObject, member, parseJson, type Json } from '#relay/protocol/unmetered.js'
 import { readText, replace } from './save.js'
 
 /** What `install` wrote into an entry, and what stood there before: with its secrets, so the mode is 600. */
@@ -23,25 +24,21 @@ export const recordFile = (machine: Machine): string => pathsOf(machine).join(st
 /** The notes, or none if they cannot be read: uninstall needs little that is not in the entry itself. */
 export const readRecord = async (file: string): Promise<readonly Note[]> => {
   const text = (await readText(file).catch(() => undefined)) ?? ''
-  const notes = member(objectOf(parseJson(text)), 'entries')
+  const record = parseJson(text)
+  const notes = isObject(record) ? member(record, 'entries') : undefined
   return isArray(notes) ? notes.flatMap(noteOf) : []
 }
 
-const objectOf = (value: Json | undefined) => (isObject(value) ? value : undefined)
+const { fields, list, text } = shape
+const place = fields({ file: text, path: list(text) })
+const start = fields({ words: list(text) })
+const texts = fields({ before: text, after: text })
 
+/** A note without the texts of its entry serves as well: one that is wrong costs no other. */
 const noteOf = (value: Json): readonly Note[] => {
-  const note = objectOf(value)
-  const [file, path] = [member(note, 'file'), textsOf(member(note, 'path'))]
-  const [before, after] = [member(note, 'before'), member(note, 'after')]
-  if (!isString(file) || path === undefined) return []
-  return [{
-    file, path, words: textsOf(member(note, 'words')) ?? [],
-    ...(isString(before) && isString(after) && { before, after }),
-  }]
+  const at = readAs(place, value)
+  return at ? [{ ...at, words: readAs(start, value)?.words ?? [], ...readAs(texts, value) }] : []
 }
-
-const textsOf = (value: Json | undefined): readonly string[] | undefined =>
-  (isArray(value) && value.every(isString) ? value : undefined)
 
 /** Adds notes; they replace those about the same entries. */
 export const addNotes = (file: string, added: readonly Note[]): Promise<void> => rewrite(file, added, added)

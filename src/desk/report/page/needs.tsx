@@ -78,6 +78,9 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
   )
 }
 
+const labels: ReadonlyMap<string, string> =
+  new Map([['changed', 'Changed by the server'], ['down', 'The server, or something it needs']])
+
 interface WholeProps {
   readonly cause: Cause
   readonly isNew: boolean
@@ -95,7 +98,7 @@ const Whole = ({ cause, isNew, isNamed }: WholeProps) => {
     <>
       <p>
         {fault !== undefined && (
-          <strong class={`fault ${fault}`}>{danger === 'changed' ? 'Changed by the server' : faults[fault]}</strong>
+          <strong class={`fault ${fault}`}>{labels.get(danger) ?? faults[fault]}</strong>
         )}{' '}
         {isNamed && <><b><bdi>{name}</bdi></b> {state} </>}<small>{times}, last <When time={last} /></small>
         {isNew && <span class="new">new</span>}

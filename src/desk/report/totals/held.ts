@@ -113,7 +113,7 @@ export const heldSummary = (
     // What happens now and then is not over when it has not happened for as long as before.
     const calmMs = lastGood === undefined ? -1 : lastGood.time - time
     const isCalm = calmMs > 0 && calmMs > (2 * (time - one.first)) / Math.max(1, one.count - 1)
-    const danger = reason === undefined ? 'held' : dangerOf(reason)
+    const danger = verdict === 'log' ? 'passed' : reason === undefined ? 'held' : dangerOf(reason)
     return [{
       server, subject, verdict, rule, path,
       fault: faults.find(known => known === fault),

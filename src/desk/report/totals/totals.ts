@@ -26,7 +26,7 @@ const noises = new TableOf(maxServers, sum, lines => lines)
 /** The totals of all records of logs, in bounded memory. Records may come in any order. */
 export const totals = together({
   records: sum, from: earliest, to: latest,
-  servers: groups, held, sessions, health: failures, offers, programs, noise: noises,
+  servers: groups, held, refused: held, sessions, health: failures, offers, programs, noise: noises,
 })
 export type Totals = Counted<typeof totals>
 
@@ -49,6 +49,10 @@ export const take = (into: Totals, record: LogRecord): void => {
     && (relevant === record || relevant.findings.length > 0)
   takeIn(groups.at(into.servers, name), relevant, isHeld)
   if (isHeld) takeHeld(into.held, relevant, verdict, decisive(relevant.findings))
+  else if (verdict === 'log') {
+    const refused = relevant.findings.find(isRefused)
+    if (refused !== undefined) takeHeld(into.refused, relevant, verdict, refused)
+  }
   if (session !== '') takeSession(into.sessions, relevant, isHeld)
   if (record.serverMs !== undefined || record.health !== undefined) {
     takeHealth(failures.at(into.health, name), record)
@@ -67,11 +71,12 @@ export const summaryOf = (of: Totals, made: number, places: readonly string[] = 
   for (const [, one] of servers) group.merge(all, one)
   if (of.servers.others) group.merge(all, of.servers.others)
   const periods = periodsOf(of.from, of.to)
-  const heldRows = heldSummary(
-    of.held, periods, places, (server, tool) => goodResults(of.servers.rows.get(server), server, tool))
+  const good = (server: string, tool: string) => goodResults(of.servers.rows.get(server), server, tool)
+  const heldRows = heldSummary(of.held, periods, places, good)
+  const refused = heldSummary(of.refused, periods, places, good)
   const total = groupSummary(all, undefined, periods)
   const offered = offerRows(of.offers, periods)
-  const named = new Set([...heldRows.rows, ...total.rules.rows, ...offered.rows].map(({ rule }) => rule))
+  const named = new Set([...heldRows.rows, ...refused.rows, ...total.rules.rows, ...offered.rows].map(({ rule }) => rule))
   const isEmpty = of.records === 0
   return {
     made, from: isEmpty ? undefined : of.from, to: isEmpty ? undefined : of.to,
@@ -80,7 +85,7 @@ export const summaryOf = (of: Totals, made: number, places: readonly string[] = 
     rules: wordsOf(named),
     all: total,
     servers: servers.map(([server, one]) => groupSummary(one, server, periods)),
-    held: heldRows,
+    held: heldRows, refused,
     health: failures.sorted(of.health).flatMap(([server, row]) => healthRows(row, server, periods)),
     sessions: sessionRows(of.sessions),
     offers: offered,
@@ -90,6 +95,10 @@ export const summaryOf = (of: Totals, made: number, places: readonly string[] = 
     logs: undefined,
   }
 }
+
+/** Strict clients refuse such a result when it passes as it is. */
+const isRefused = ({ rule, mended }: LoggedFinding): boolean =>
+  rule.startsWith('result/') && mended === undefined && ruleNamed(rule)?.relaxed === true
 
 /** Leaves out the findings about removed annotations, which are not worth reporting for each tool. */
 const withoutRemovedAnnotations = (record: LogRecord): LogRecord =>

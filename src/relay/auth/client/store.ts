@@ -7,9 +7,8 @@ import type { JWK } from 'jose'
 import { attemptMs, Contest, type Claim } from '#relay/base/claim.js'
 import { codeOf } from '#relay/base/errors.js'
 import { isHeldOpen, namesIn, replaceFile } from '#relay/base/platform/files.js'
-import {
-  isArray, isObject, isString, member, parseJson, type Json, type JsonObject,
-} from '#relay/protocol/unmetered.js'
+import { readAs, shape } from '#relay/base/own-json.js'
+import { isString, member, parseJson, type Json } from '#relay/protocol/unmetered.js'
 import { HttpFailure } from '#relay/transport/upstream/pool.js'
 import { serverMetadata, type AuthorizationServer } from './discovery.js'
 import type { Client, Method } from './registration.js'
@@ -200,68 +199,41 @@ export class LoginFolder {
   }
 }
 
-const textIn = (object: JsonObject | undefined, name: string): string | undefined => {
-  const value = member(object, name)
-  return isString(value) ? value : undefined
-}
-
-const numberIn = (object: JsonObject | undefined, name: string): number | undefined => {
-  const value = member(object, name)
-  return typeof value === 'number' ? value : undefined
-}
-
-const objectIn = (object: JsonObject, name: string): JsonObject | undefined => {
-  const value = member(object, name)
-  return isObject(value) ? value : undefined
-}
-
-const textsIn = (object: JsonObject | undefined, name: string): readonly string[] | undefined => {
-  const value = member(object, name)
-  return isArray(value) ? value.filter(isString) : undefined
-}
-
 /** @returns undefined for a file that this program has not written */
+
+const { fields, flag, list, maybe, number, object, oneOf, text } = shape
+
+const login = fields({
+  url: text, resource: text, server: object,
+  client: fields({
+    id: text, secret: maybe(text), redirectUri: maybe(text), secretExpiresAt: maybe(number),
+    method: maybe(oneOf<Method>('none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt')),
+  }),
+  requested: maybe(list(text)),
+  tokens: maybe(fields({
+    access: text, type: maybe(oneOf<Tokens['type']>('dpop', 'bearer')), refresh: maybe(text),
+    expiresAt: maybe(number), lifetimeMs: maybe(number), scopes: maybe(list(text)),
+  })),
+  sentAt: maybe(number),
+  dpop: maybe(object),
+  pending: maybe(fields({
+    url: text, state: text, verifier: text, redirectUri: text, startedAt: number, path: maybe(text),
+    isReused: maybe(flag), isLate: maybe(flag),
+  })),
+  holder: maybe(fields({ issuer: text, name: text })),
+})
+
+/** What an issuer may leave out of its tokens. */
+const nothing = { expiresAt: undefined, lifetimeMs: undefined, refresh: undefined, scopes: undefined }
+
 const storedIn = (value: Json | undefined): Stored | undefined => {
-  if (!isObject(value)) return undefined
-  const [server, client] = [objectIn(value, 'server'), objectIn(value, 'client')]
-  const [url, resource] = [textIn(value, 'url'), textIn(value, 'resource')]
-  const [issuer, id] = [textIn(server, 'issuer'), textIn(client, 'id')]
-  if (server === undefined || issuer === undefined || id === undefined) return undefined
-  if (url === undefined || resource === undefined) return undefined
-  const [dpop, holder] = [objectIn(value, 'dpop'), objectIn(value, 'holder')]
+  const read = readAs(login, value)
+  const issuer = read && member(read.server, 'issuer')
+  if (read === undefined || !isString(issuer)) return undefined
+  const { server, client, requested = [], tokens, dpop, ...others } = read
   return {
-    url, resource, server: serverMetadata(server, issuer),
-    client: {
-      issuer, id, secret: textIn(client, 'secret'), redirectUri: textIn(client, 'redirectUri'),
-      method: textIn(client, 'method') as Method | undefined,
-      secretExpiresAt: numberIn(client, 'secretExpiresAt'),
-    },
-    requested: textsIn(value, 'requested') ?? [],
-    tokens: tokensIn(objectIn(value, 'tokens')),
-    sentAt: numberIn(value, 'sentAt'),
+    ...others, requested, server: serverMetadata(server, issuer), client: { ...client, issuer },
+    tokens: tokens && { ...nothing, ...tokens, type: tokens.type ?? 'bearer' },
     dpop: dpop as JWK | undefined,
-    pending: pendingIn(objectIn(value, 'pending')),
-    holder: holder && { issuer: textIn(holder, 'issuer') ?? '', name: textIn(holder, 'name') ?? '' },
   }
-}
-
-const tokensIn = (value: JsonObject | undefined): Tokens | undefined => {
-  const access = textIn(value, 'access')
-  return access === undefined ? undefined : {
-    access, type: textIn(value, 'type') === 'dpop' ? 'dpop' : 'bearer', refresh: textIn(value, 'refresh'),
-    expiresAt: numberIn(value, 'expiresAt'), lifetimeMs: numberIn(value, 'lifetimeMs'),
-    scopes: textsIn(value, 'scopes'),
-  }
-}
-
-const pendingIn = (value: JsonObject | undefined): Pending | undefined => {
-  const [url, state, verifier, redirectUri] =
-    ['url', 'state', 'verifier', 'redirectUri'].map(name => textIn(value, name))
-  const startedAt = numberIn(value, 'startedAt')
-  if (url === undefined || state === undefined || verifier === undefined) return undefined
-  return redirectUri === undefined || startedAt === undefined
-    ? undefined : {
-      url, state, verifier, redirectUri, startedAt, path: textIn(value, 'path'),
-      isReused: member(value, 'isReused') === true, isLate: member(value, 'isLate') === true,
-    }
 }

@@ -71,7 +71,8 @@ export class MergeSession {
         return this.#flow()
       case 'ended': return this.#clientEnded(event.graceMs)
       // Of server-facing transports, or of HTTP servers.
-      case 'lost': case 'bare-request': case 'head': case 'between': case 'stream-ended': return undefined
+      case 'lost': case 'renewed': case 'bare-request': case 'head': case 'between': case 'stream-ended':
+        return undefined
       default: return event satisfies never
     }
   }
@@ -86,7 +87,8 @@ export class MergeSession {
       case 'drained':
         this.#fullLegs.delete(leg)
         return this.#flow()
-      case 'exchange-ended': case 'bare-request': case 'head': case 'between': case 'stream-ended':
+      // A leg reaches its server through the server's relay, which lists anew for itself.
+      case 'renewed': case 'exchange-ended': case 'bare-request': case 'head': case 'between': case 'stream-ended':
         return undefined
       default: return event satisfies never
     }

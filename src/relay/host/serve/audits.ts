@@ -92,7 +92,7 @@ const maxKinds = 1000
 export class Refusals {
   readonly #report: (refusal: ToldRefusal) => void
   readonly #timers: Timers
-  readonly #kinds = new Map<string, { times: number; last: Refused }>()
+  readonly #kinds = new Map<string, { times: number; last: Refused; readonly stop: () => void }>()
 
   constructor(report: (refusal: ToldRefusal) => void, timers: Timers = realTimers) {
     this.#report = report
@@ -113,9 +113,9 @@ export class Refusals {
       kind.last = { ...refused, address }
       return
     }
-    this.#kinds.set(key, { times: 0, last: { ...refused, address } })
+    const stop = this.#timers.after(everyMs, () => this.#again(key))
+    this.#kinds.set(key, { times: 0, last: { ...refused, address }, stop })
     this.#report({ ...refused, address, times: 1 })
-    this.#timers.after(everyMs, () => this.#again(key))
   }
 
   /** Reports pending counts. */
@@ -126,6 +126,7 @@ export class Refusals {
   #again(key: string): void {
     const kind = this.#kinds.get(key)
     this.#kinds.delete(key)
+    kind?.stop()
     if (kind === undefined || kind.times === 0) return
     this.#report({ ...kind.last, times: kind.times })
   }

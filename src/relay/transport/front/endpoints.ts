@@ -228,6 +228,7 @@ export class Endpoints implements Backend {
   /** Refuses a request whose token lacks a scope of the endpoint or of a called tool. */
   #lacking(router: SessionRouter, arrival: Arrival, frame?: Frame): Refusal | undefined {
     const granted = this.#scopesOf(arrival)
+    if (granted === undefined) return undefined
     const tools = router.toolScopes(frame).filter(({ scopes }) => !grants(granted, scopes))
     if (tools.length === 0 && grants(granted, router.scopes)) return undefined
     const more = tools.flatMap(({ scopes }) => scopes)

@@ -49,6 +49,8 @@ export class Gate {
   readonly authority: Authority | undefined
   readonly #scopes: ReadonlyMap<string, EndpointScopes>
   readonly #anyAddress: boolean
+  /** A Host header that was known: nearly every client sends the same. */
+  #knownHost: string | undefined
   readonly #loopbackOnly: boolean
 
   constructor({ host, allowHosts, allowOrigins, tokens, authority, scopes = new Map() }: GateOptions) {
@@ -129,11 +131,14 @@ export class Gate {
     return origin !== undefined && this.#origins.has(origin.toLowerCase())
   }
 
-  #knowsHost(header: string | undefined): boolean {
-    const name = hostName(header ?? '')
+  #knowsHost(header = ''): boolean {
+    if (header === this.#knownHost) return true
+    const name = hostName(header)
     if (name === undefined) return false
     // DNS rebinding needs a name. Any IP address is ours when we listen on all addresses.
-    return this.#hosts.has(name) || isLoopback(name) || (this.#anyAddress && isAddress(name))
+    const isKnown = this.#hosts.has(name) || isLoopback(name) || (this.#anyAddress && isAddress(name))
+    if (isKnown) this.#knownHost = header
+    return isKnown
   }
 
   #knowsOrigin(origin: string): boolean {
@@ -161,7 +166,8 @@ export const checkFraming = ({ headers, httpVersion }: IncomingMessage): Refusal
   const { connection = '', 'transfer-encoding': coding } = headers
   const isChunked = httpVersion !== '1.0' && coding?.trim().toLowerCase() === 'chunked'
   if (coding !== undefined && !isChunked) return refusals.misframed
-  const isMisnamed = connection.split(',').some(name => endToEnd.test(name.trim().toLowerCase()))
+  const isMisnamed = connection !== 'keep-alive' && connection !== '' &&
+    connection.split(',').some(name => endToEnd.test(name.trim().toLowerCase()))
   return isMisnamed ? refusals.misnamed : undefined
 }
 

@@ -50,7 +50,7 @@ export const calledTools = (frame: Frame): readonly string[] =>
 
 /** The message with the headers of its HTTP request, and with a fault where they contradict its body. */
 export const received = (
-  { bytes, message, faults, otherKeys }: Frame,
+  { bytes, message, faults, facts, otherKeys }: Frame,
   headers: ReadonlyMap<string, string>,
   modern: boolean,
   scopes: readonly string[] | undefined,
@@ -62,7 +62,7 @@ export const received = (
     : { kind: 'http', path: '', message: disagreement }
   // No spread: V8 gives each object made by a spread a shape of its own, which makes its readers slow.
   return {
-    bytes, message, faults: fault ? [...faults, fault] : faults, otherKeys,
+    bytes, message, faults: fault ? [...faults, fault] : faults, facts, otherKeys,
     envelope: { headers, scopes, client },
   }
 }

@@ -148,9 +148,10 @@ const without = <Value>(
   headers: ReadonlyMap<string, Value>, connection: string, own: ReadonlySet<string>,
 ): Map<string, Value> => {
   const kept = new Map<string, Value>()
-  const named = connection.split(',').map(name => name.trim().toLowerCase())
+  const isUsual = connection === '' || connection === 'keep-alive'
+  const named = isUsual ? undefined : connection.split(',').map(name => name.trim().toLowerCase())
   for (const [name, value] of headers) {
-    if (!hopByHop.has(name) && !own.has(name) && !named.includes(name)) kept.set(name, value)
+    if (!hopByHop.has(name) && !own.has(name) && named?.includes(name) !== true) kept.set(name, value)
   }
   return kept
 }

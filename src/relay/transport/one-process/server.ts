@@ -155,6 +155,7 @@ export class SharedServer implements Hub {
       case 'ended':
         return this.#ended(event.reason)
       // Events of HTTP transports.
+      case 'renewed':
       case 'head':
       case 'between':
       case 'stream-ended':
@@ -182,6 +183,7 @@ export class SharedServer implements Hub {
   #ended(reason: string): void {
     this.#requests.forget()
     for (const sentRequest of this.#requests.all()) this.#dispatcher.lose(sentRequest, reason)
+    for (const port of this.#ports) port.report({ type: 'renewed' })
     this.#drained()
   }
 }

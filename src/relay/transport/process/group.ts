@@ -2,7 +2,7 @@ import { spawnSync, type ChildProcess } from 'node:child_process'
 import { codeOf } from '#relay/base/errors.js'
 import { isWindows } from '#relay/base/platform/machine.js'
 import { endingSignals, killTreeCommand } from '#relay/base/platform/programs.js'
-import { machine } from '../machine.js'
+import { type Groups, machine } from '../machine.js'
 import { realTimers } from '../timers.js'
 
 const windows = isWindows()
@@ -14,12 +14,9 @@ const pollMs = 20
 /** Longest wait after SIGKILL: processes that are never reaped stay in their group for ever. */
 const reapMs = 1000
 
-/** Called when a group begins and when it ends. */
-let report: (pid: number, isAlive: boolean) => void = () => undefined
-
 /** Reports the groups of this process to another process, which can end them if this one is killed. */
-export const reportGroups = (to: typeof report): void => {
-  report = to
+export const reportGroups = (to: Groups['report']): void => {
+  groups().report = to
 }
 
 /** @throws ESRCH when no process of the group is left */
@@ -56,6 +53,7 @@ export const killGroup = async (pid: number): Promise<void> => {
 export class Stopper {
   readonly #child: ChildProcess
   readonly #stopMs: number
+  readonly #groups = groups()
   #taken = 0
   /** Windows: its tree of processes was ended. */
   #isTreeEnded = false
@@ -68,8 +66,8 @@ export class Stopper {
   constructor(child: ChildProcess, stopMs: number) {
     this.#child = child
     this.#stopMs = stopMs
-    this.#forget = atLast(() => this.#signal('SIGKILL'))
-    if (child.pid !== undefined) report(child.pid, true)
+    this.#forget = this.#groups.atLast(() => this.#signal('SIGKILL'))
+    if (child.pid !== undefined) this.#groups.report(child.pid, true)
   }
 
   /**
@@ -133,7 +131,7 @@ export class Stopper {
     this.#stopPoll?.()
     this.#taken = steps.length
     this.#forget()
-    if (this.#child.pid !== undefined) report(this.#child.pid, false)
+    if (this.#child.pid !== undefined) this.#groups.report(this.#child.pid, false)
     this.#gone()
   }
 }
@@ -145,12 +143,7 @@ const deadly = [
 
 const acts = new Set<() => void>()
 
-/**
- * Runs `act` when this process ends by an exit, an uncaught error or a signal without another listener, but
- * not by SIGKILL. Signals to this process do not reach the process groups that it has started.
- * @returns a function that cancels it
- */
-const atLast = (act: () => void): (() => void) => {
+const atLast: Groups['atLast'] = act => {
   if (acts.size === 0) listen()
   acts.add(act)
   return () => {
@@ -181,3 +174,7 @@ const die = (signal: NodeJS.Signals): void => {
   if (windows) process.exit(1)
   process.kill(process.pid, signal)
 }
+
+const own: Groups = { report: () => undefined, atLast }
+
+const groups = (): Groups => machine.groups?.() ?? own

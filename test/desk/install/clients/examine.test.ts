@@ -38,7 +38,7 @@ t.test('the problems of an entry are named', async t => {
     }, [/gone.*run install again/]],
     ['a program that will be gone', {
       command: '/usr/bin/node', args: ['/tmp/x/mcp-customs/dist/cli.js', 'wrap', '--', 'a'],
-    }, [/emptied now and then/]],
+    }, [/which is emptied/]],
     ['wrapped twice', wrapped('--', 'mcp-customs', 'wrap', '--', 'a'), [/^wrapped twice/]],
     ['a policy that is there', wrapped('--policy', '/home/a/policy.yaml', '--', 'a'), []],
     [

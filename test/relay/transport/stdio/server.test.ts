@@ -42,7 +42,11 @@ t.test('any bytes come back from an echo as they went, and in order', async t =>
 
 t.test('before a response is read, the transport asks for its schema by its id', async t => {
   const { transport, line, asked } = behaving(t, ['echo'])
-  transport.send(stdioExchange, raw('{"jsonrpc":"2.0","id":"a","result":{"content":[],"structuredContent":{}}}'))
+  // A short message is parsed without one.
+  const structuredContent = { text: 'x'.repeat(1024) }
+  transport.send(stdioExchange, raw(
+    JSON.stringify({ jsonrpc: '2.0', id: 'a', result: { content: [], structuredContent } }),
+  ))
   await line(0)
   t.strictSame(asked, [[stdioExchange.name, '"a"']])
 })

@@ -24,7 +24,8 @@ const connect = (t: Test, url: URL, options: Partial<HttpServerOptions> = {}) =>
 for (const kind of ['json', 'sse'] as const) {
   t.test(`before a response is read, the transport asks for its schema by exchange and id (${kind})`, async t => {
     const server = await serve(t, ({ message }, response) => {
-      const text = answer(message.id ?? 0, { content: [], structuredContent: { a: 1 } })
+      // A short message is parsed without one.
+      const text = answer(message.id ?? 0, { content: [], structuredContent: { a: 'x'.repeat(1024) } })
       if (kind === 'json') return json(response, text)
       stream(response).event(text)
       response.end()

@@ -264,6 +264,7 @@ class UpstreamSession extends HttpSide {
       onMessage: frame => this.#onMessage(stdioExchange, frame),
     }).catch(() => false).then(renewed => {
       this.#renewal = undefined
+      if (renewed) this.#report({ type: 'renewed' })
       if (renewed && lost.initialized) this.#accepted(lost.initialized)
       return renewed
     })
