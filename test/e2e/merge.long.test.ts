@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from '@modelcontextprotocol/client'
@@ -86,6 +86,40 @@ t.test('a modern client, over stdio and HTTP, and a server that never answers', 
     t.match(textOf(await client.callTool({ name: 'never__x', arguments: {} })), /The server "never" is not available/)
     t.match(await client.readResource({ uri: 'x://1' }), { contents: [{ text: 'b' }] })
   }
+})
+
+for (const translate of ['auto', 'both', 'off']) {
+  t.test(`a legacy and a modern server behind one endpoint, with translate: ${translate}`, async t => {
+    const servers = { old: server('old', { legacyOnly: true }), new: server('new', { modernOnly: true }) }
+    const configuration = { servers, translate, limits: { listMs: 3000 } }
+    const legacy = await connect(t, new Client(info), 'stdio', configuration)
+    const modern = new ModernClient(info, { versionNegotiation: { mode: 'auto' } })
+    await modern.connect(new ModernStdio(stdio(written(t, configuration))))
+    t.teardown(() => modern.close())
+    for (const [era, client] of [['legacy', legacy], ['modern', modern]] as const) {
+      const list = () => client.listTools()
+      if (translate !== 'off') await until(async () => (await list())._meta?.['mcp-customs/missing'] === undefined)
+      const { tools, _meta } = await list()
+      const names = tools.map(({ name }) => name)
+      if (translate === 'off') {
+        t.match(_meta?.['mcp-customs/missing'], [{ server: era === 'legacy' ? 'new' : 'old' }], era)
+      } else {
+        t.ok(names.includes('old__echo') && names.includes('new__echo'), `${era}: ${names.join()}`)
+        t.equal(textOf(await client.callTool({ name: 'new__echo', arguments: { text: 'x' } })), 'new: echo x')
+        t.equal(textOf(await client.callTool({ name: 'old__echo', arguments: { text: 'x' } })), 'old: echo x')
+      }
+    }
+  })
+}
+
+t.test('the record of a call has the shown name beside the server and its own name', async t => {
+  const file = join(scratch(t), 'audit.ndjson')
+  const client = await connect(t, new Client(info), 'stdio', { ...two, audit: { file } })
+  await whole(client)
+  await client.callTool({ name: 'b_c__echo' })
+  await client.close()
+  const records = readFileSync(file, 'utf8').trim().split('\n').map(line => JSON.parse(line) as Record<string, unknown>)
+  t.match(records.filter(({ event }) => event === 'tools/call'), [{ server: 'b.c', tool: 'echo', shown: 'b_c__echo' }])
 })
 
 /** A client of a gateway with a token. */

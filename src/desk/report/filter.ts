@@ -28,7 +28,7 @@ export const filterFor = (wanted: Wanted): ((record: LogRecord) => boolean) => {
     && record.time < until
     && (verdicts.length === 0 || (verdicts.some(verdict => verdict === record.verdict) && !isNoise(record)))
     && (server === undefined || server(record.server))
-    && (tool === undefined || (record.tool !== undefined && tool(record.tool)))
+    && (tool === undefined || [record.tool, record.shown].some(name => name !== undefined && tool(name)))
     && (session === undefined || session(record.session))
     && (rule === undefined || record.findings.some(finding => rule(finding.rule)))
 }

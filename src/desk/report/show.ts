@@ -80,7 +80,7 @@ const details = (record: LogRecord, file: string, number: number | undefined): r
   const { health, server, stderr, request, response } = record
   const facts: readonly (readonly [string, string | number | undefined])[] = [
     ['event', record.tool === undefined ? undefined : record.event],
-    ['asked by', record.from === 'client' ? undefined : record.from],
+    ['shown as', record.shown], ['asked by', record.from === 'client' ? undefined : record.from],
     ['session', record.session || undefined], ['client', client], ['revision', revision], ['id', id],
     ['phase', phase], ['health', health], ['from', peer], ['error', error], ['reason', reason],
     ['server', serverMs === undefined ? undefined : duration(serverMs)],

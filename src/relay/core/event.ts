@@ -190,6 +190,8 @@ export interface Entry {
   /** The client's revision, where the relay translates between it and `revision`. */
   readonly clientRevision?: string | undefined
   readonly tool?: string | undefined
+  /** The name of the called tool at the merged endpoint, where there is one. */
+  readonly shown?: string | undefined
   /** The tools that the client gets, of `tools/list`. */
   readonly tools?: readonly string[] | undefined
   /** Name and version that the server gives itself, of `tools/list`. */

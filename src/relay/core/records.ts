@@ -62,6 +62,7 @@ export class Records {
     this.write(
       {
         event: request.method, from: 'client', phase: 'sent', tool: called?.name, id: clientId,
+        shown: called && this.#options.mergedName?.(called.shown),
         bytes: { request: bytes }, arguments: request.arguments, called: called?.tool, trace,
       },
       findings,
@@ -98,6 +99,7 @@ export class Records {
       revision: terms.revision,
       clientRevision: terms.clientRevision,
       tool: called?.name,
+      shown: called && this.#options.mergedName?.(called.shown),
       tools: sent?.message.kind === 'result' ? request.tools : undefined,
       serverInfo: method === 'tools/list' ? this.#serverInfo : undefined,
       id: request.clientId,

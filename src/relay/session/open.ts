@@ -20,7 +20,7 @@ import { Session } from './session.js'
 export interface Guard extends Pick<
   RelayOptions,
   'policy' | 'trusted' | 'accepted' | 'tools' | 'names' | 'shapes' | 'rates' | 'minRevision' | 'listMs'
-  | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
+  | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent' | 'mergedName'
 > {
   /** Which sessions are translated between eras of MCP; undefined: none. */
   readonly eras?: Eras | undefined
@@ -68,14 +68,14 @@ export const openSession = (
 ): Session => {
   const {
     name, checker, audit, prepare, failed, health, observe, record, trusted, accepted, listMs, requestMs,
-    maxTools, maxFindings, intent, rates, minRevision, count, eras,
+    maxTools, maxFindings, intent, rates, minRevision, count, eras, mergedName,
   } = guard
   const session = randomUUID()
   const checks = new RunningChecks(checker, session)
   const observer = observe?.({ id: session, peer, stateless })
   const options: RelayOptions = {
     server: name, session, nonce: randomUUID(), stateless, rules, trusted, accepted, listMs, requestMs,
-    maxTools, maxFindings, intent, rates, minRevision, sharedCounts: count !== undefined,
+    maxTools, maxFindings, intent, rates, minRevision, mergedName, sharedCounts: count !== undefined,
     observed: observer !== undefined,
     ...(joined && { joined }),
     ...(shared && { shared: { agreed, digestOf } }),

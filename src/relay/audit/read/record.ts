@@ -20,6 +20,8 @@ export interface LogRecord {
   readonly serverInfo: string | undefined
   readonly revision: string | undefined
   readonly tool: string | undefined
+  /** The tool's name at the merged endpoint. */
+  readonly shown?: string | undefined
   /** The tools that the client got, of `tools/list`; undefined in logs of earlier versions. */
   readonly tools: readonly string[] | undefined
   /** How many tools it got besides. */
@@ -70,7 +72,7 @@ export const recordOf = (members: JsonObject): LogRecord | undefined => {
   // No object inherits members of these names; `member` would look for each of them twice.
   const { event, from, server, session, client, revision, tool, id, phase, verdict, findings, more } = members
   const { seq, ms, serverInfo, serverMs, bytes, digest, error, reason, peer, health, stderr } = members
-  const { tools, toolsMore } = members
+  const { shown, tools, toolsMore } = members
   const time = Date.parse(text(members['time']) ?? '')
   if (Number.isNaN(time) || !isString(event)) return undefined
   return {
@@ -84,6 +86,7 @@ export const recordOf = (members: JsonObject): LogRecord | undefined => {
     serverInfo: named(serverInfo),
     revision: text(revision),
     tool: text(tool),
+    ...(isString(shown) && { shown }),
     tools: isArray(tools) ? tools.filter(isString) : undefined,
     moreTools: number(toolsMore) ?? 0,
     id: isString(id) ? id : number(id),

@@ -17,11 +17,11 @@ import { MergeSession, type MergeSessionOptions } from './session.js'
 
 /** The settings of a session by the configuration. */
 export const mergerOptions = (
-  { separator, servers }: MergeConfiguration, { limits }: Configuration,
+  { separator, servers }: MergeConfiguration, { limits, translate }: Configuration,
 ): Omit<MergerOptions, 'isStateless' | 'hasExchanges'> => ({
   servers, naming: { separator, longest: usualLongest },
   listMs: limits.listMs, maxItems: limits.tools, maxBytes: limits.messageBytes / 2,
-  serverInfo: { name: 'mcp-customs', version: version() }, nonce: randomUUID(), translates: true,
+  serverInfo: { name: 'mcp-customs', version: version() }, nonce: randomUUID(), translates: translate !== 'off',
 })
 
 /** Logs what is missing or claimed twice, once for each. */

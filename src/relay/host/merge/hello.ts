@@ -3,12 +3,13 @@ import type { Frame } from '#relay/protocol/frame.js'
 import { isString, member } from '#relay/protocol/json.js'
 import { errorCode } from '#relay/protocol/json-rpc.js'
 import { isRevision, metaPrefix, modernRevisions, newestLegacy, traitsOf } from '#relay/protocol/revisions/index.js'
-import { at, changedRequest, response, type RequestFrame } from './frames.js'
+import { at, response, type RequestFrame } from './frames.js'
 import type { Leg, Legs } from './legs.js'
 import type { Host } from './machine.js'
 
 /** How long the answer to the client's first request waits for the servers, in milliseconds. */
 const greetMs = 1000
+const discoverMs = 5000
 
 /** Most characters of the instructions of one server, and of all. */
 const longestInstructions = 8 * 1024
@@ -24,10 +25,6 @@ export class Hello {
     this.#legs = legs
   }
 
-  get #waitMs(): number {
-    return Math.min(greetMs, this.#host.options.listMs)
-  }
-
   /** A server that has not answered in time is reported by `list_changed` when it comes. */
   initialize(frame: RequestFrame, answer: (frame: Frame) => void): void {
     const { message } = frame
@@ -37,7 +34,8 @@ export class Hello {
     this.#legs.begin(frame)
     const wanted = member(message.params, 'protocolVersion')
     const isLegacy = isString(wanted) && isRevision(wanted) && !traitsOf(wanted).modern
-    this.#each((leg, done) => this.#legs.whenKnown(leg, this.#waitMs, done), () => {
+    const waitMs = Math.min(greetMs, this.#host.options.listMs)
+    this.#each((leg, done) => this.#legs.whenKnown(leg, waitMs, done), () => {
       this.#legs.hasAnswered = true
       answer(response(message, {
         protocolVersion: isLegacy ? wanted : newestLegacy,
@@ -53,14 +51,12 @@ export class Hello {
    */
   discover(frame: RequestFrame, answer: (frame: Frame) => void): void {
     const { message } = frame
-    const refusing: string[] = []
-    let isDone = false
-    const finish = () => {
-      if (isDone) return
-      isDone = true
-      stop()
-      const { translates, serverInfo } = this.#host.options
-      if (refusing.length > 0 && (translates || refusing.length === this.#legs.all().length)) {
+    const { translates, serverInfo, listMs } = this.#host.options
+    // The client stays in the era that it finds here, so this may take longer than `initialize`.
+    this.#each((leg, done) => this.#legs.whenKnown(leg, Math.min(discoverMs, listMs), done), () => {
+      const legs = this.#legs.all()
+      const refusing = legs.filter(({ isOfOtherEra }) => isOfOtherEra).map(({ name }) => name)
+      if (refusing.length > 0 && (translates || refusing.length === legs.length)) {
         return answer(errorFrame(message, errorCode.methodNotFound,
           `Method not found: ${refusing.join(', ')} speak no revision without a handshake`))
       }
@@ -68,18 +64,7 @@ export class Hello {
         resultType: 'complete', supportedVersions: modernRevisions, ...this.#abilities(),
         ttlMs: 0, cacheScope: 'private', _meta: { [`${metaPrefix}serverInfo`]: serverInfo },
       }))
-    }
-    const stop = this.#host.after(this.#waitMs, finish)
-    this.#each((leg, done) => {
-      if (leg.state !== 'ready') return done()
-      this.#legs.ask(leg, number => changedRequest(frame, number, []), { answered: found => {
-        const answer = isString(found) ? undefined : found.message
-        if (answer?.kind === 'result') this.#legs.learn(leg, answer.result)
-        // An error of its relay proves nothing of the server.
-        if (answer?.kind === 'error' && !ours.has(answer.error.code)) refusing.push(leg.name)
-        done()
-      } })
-    }, finish)
+    })
   }
 
   #each(act: (leg: Leg, done: () => void) => void, finish: () => void): void {
@@ -114,8 +99,6 @@ export class Hello {
   }
 }
 
-const ours: ReadonlySet<number> = new Set([errorCode.blocked, errorCode.gone, errorCode.late])
-
 const instructionsOf = (legs: readonly Leg[]): string => {
   let text = ''
   for (const { name, instructions } of legs) {
@@ -128,4 +111,3 @@ const instructionsOf = (legs: readonly Leg[]): string => {
 
 const cut = (text: string, longest: number): string =>
   (text.length <= longest ? text : text.slice(0, longest).replace(/[\ud800-\udbff]$/, ''))
-

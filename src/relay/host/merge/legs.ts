@@ -5,7 +5,7 @@ import { isObject, isString, member, type JsonObject } from '#relay/protocol/jso
 import { errorCode, type ErrorResponse, type IdKey } from '#relay/protocol/json-rpc.js'
 import { clip, quote } from '#relay/protocol/quote.js'
 import { firstModern } from '#relay/protocol/revisions/index.js'
-import { changedRequest, type RequestFrame, type ResponseFrame } from './frames.js'
+import { changedRequest, request, type RequestFrame, type ResponseFrame } from './frames.js'
 import type { MergedServer } from './names.js'
 import type { Host } from './machine.js'
 
@@ -23,6 +23,10 @@ export class Leg {
   /** Failures in a row. */
   failures = 0
   isTold = false
+  /** It refused the client's era. */
+  isOfOtherEra = false
+  /** The number of the last request that asks what it can do. */
+  greeting = 0
   /** Called once when it is no longer opening. */
   readonly waiting = new Set<() => void>()
 
@@ -69,6 +73,8 @@ export class Legs {
   #last = 0
   /** The legacy client's; undefined for a modern client. */
   #initialize: RequestFrame | undefined
+  /** JSON text of the first `_meta` of a modern client. */
+  #meta: string | undefined
   #initialized: Frame | undefined
   /** The client knows what the servers can do: changes from now on are reported. */
   hasAnswered = false
@@ -113,8 +119,17 @@ export class Legs {
   /** Opens all legs with the client's `initialize`, side by side. */
   begin(initialize: RequestFrame): void {
     this.#initialize = initialize
-    // A client of both eras may have asked something else before, on the same connection.
-    for (const leg of this.all()) if (leg.state === 'ready') this.#greet(leg, initialize)
+    // A client of both eras has asked for server/discover before, on the same connection.
+    for (const leg of this.all()) {
+      if (leg.state === 'ready' || leg.state === 'opening' || leg.isOfOtherEra) this.#greet(leg)
+    }
+    this.openAll()
+  }
+
+  /** Opens all legs for a modern client. @param meta the `_meta` of its request */
+  beginModern(meta: string | undefined): void {
+    if (this.#meta === undefined) this.#host.after(firstPauseMs, () => (this.hasAnswered = true))
+    this.#meta ??= meta
     this.openAll()
   }
 
@@ -131,39 +146,43 @@ export class Legs {
     leg.openedAt = this.#host.now()
     leg.isTold = false
     this.#host.emit({ type: 'open', leg: leg.name })
-    const initialize = this.#initialize
-    if (initialize === undefined) {
-      leg.state = 'ready'
-      return this.#ready(leg)
-    }
-    this.#greet(leg, initialize)
+    this.#greet(leg)
   }
 
-  #greet(leg: Leg, initialize: RequestFrame): void {
+  /** Asks what the server can do, and so whether it speaks the client's era. */
+  #greet(leg: Leg): void {
+    const [initialize, meta] = [this.#initialize, this.#meta]
     leg.state = 'opening'
-    this.ask(leg, number => changedRequest(initialize, number, []), {
-      answered: answer => this.#opened(leg, answer),
+    leg.isOfOtherEra = false
+    const params = meta === undefined ? undefined : `{"_meta":${meta}}`
+    const greeting = this.ask(leg, number => initialize === undefined
+      ? request(number, 'server/discover', params)
+      : changedRequest(initialize, number, []), {
+      answered: answer => {
+        if (leg.state === 'opening' && leg.greeting === greeting) this.#opened(leg, answer)
+      },
     })
+    leg.greeting = greeting
   }
 
   #opened(leg: Leg, answer: Answer): void {
-    if (leg.state !== 'opening') return
     if (isString(answer)) return this.#fail(leg, answer)
     const { message } = answer
     if (message.kind === 'error') {
       const { code, message: text } = message.error
-      const isOfOtherEra = code === errorCode.unsupportedVersion
-      return this.#fail(leg, `it refuses the session: ${quote(text)}${isOfOtherEra ? otherEra : ''}`)
+      // An error of its relay says nothing of its era.
+      leg.isOfOtherEra = this.isLegacy ? code === errorCode.unsupportedVersion : !ours.has(code)
+      return this.#fail(leg, `it refuses the session: ${quote(text)}${leg.isOfOtherEra ? otherEra : ''}`)
     }
-    this.learn(leg, message.result)
+    this.#learn(leg, message.result)
     const version = member(message.result, 'protocolVersion')
-    leg.version = isString(version) ? version : firstModern
+    if (isString(version)) leg.version = version
     leg.state = 'ready'
     this.#tell(leg)
     this.#ready(leg)
   }
 
-  learn(leg: Leg, result: JsonObject): void {
+  #learn(leg: Leg, result: JsonObject): void {
     const [capabilities, instructions] = [member(result, 'capabilities'), member(result, 'instructions')]
     leg.capabilities = isObject(capabilities) ? capabilities : {}
     leg.instructions = isString(instructions) ? instructions : undefined
@@ -278,6 +297,7 @@ export class Legs {
   }
 }
 
+const ours: ReadonlySet<number> = new Set([errorCode.blocked, errorCode.gone, errorCode.late])
 const otherEra = ' (it speaks revisions of another era, and translate does not cover that)'
 
 /** The pause before a failed server is tried again. */

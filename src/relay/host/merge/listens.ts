@@ -143,4 +143,3 @@ const urisIn = (list: Json | undefined): readonly string[] | undefined => {
   for (const [, uri] of each(list, new Meter())) if (isString(uri)) uris.push(uri)
   return uris
 }
-

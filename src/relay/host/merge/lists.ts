@@ -308,7 +308,7 @@ export class Lists {
       // A list that differs between users is for its asker alone (2026-07-28, caching).
       ...(asking.isModern
         ? ['"resultType":"complete"', `"ttlMs":${missing.length > 0 || ttlMs === Infinity ? 0 : ttlMs}`,
-          '"cacheScope":"private"']
+            '"cacheScope":"private"']
         : []),
       ...meta,
     ]

@@ -35,6 +35,9 @@ interface ServerRequest {
 /** How often a client is told that lists of a kind have changed, in milliseconds. */
 const changedMs = 1000
 
+/** Most open requests of servers, and subscriptions that are made again when their server comes back. */
+const maxOpen = 10_000
+
 /**
  * Several servers as one, for one client session: frames in, frames out. Each server is spoken to in a
  * session of its own, with ids, progress tokens and names of its own.
@@ -170,8 +173,7 @@ export class Merger implements Host {
       if (!isModern && !this.#legs.isLegacy && message.method !== 'ping') {
         return this.#refuse(asked, errorCode.invalidRequest, 'The session has not begun: send initialize first')
       }
-      this.#legs.openAll()
-      this.#legs.hasAnswered ||= isModern
+      if (isModern) this.#legs.beginModern(asking.meta)
     }
     const cursor = member(message.params, 'cursor')
     switch (message.method) {
@@ -294,7 +296,8 @@ export class Merger implements Host {
     } else {
       this.#note(leg, answer, message.result)
       const uri = member(params, 'uri')
-      if (isString(uri) && method === 'resources/subscribe') this.#subscribed.set(uri, leg.name)
+      const isKept = this.#subscribed.size < maxOpen
+      if (isString(uri) && isKept && method === 'resources/subscribe') this.#subscribed.set(uri, leg.name)
       if (isString(uri) && method === 'resources/unsubscribe') this.#subscribed.delete(uri)
     }
     this.#finish(asked, restoredResponse(answer, message, names, number))
@@ -396,6 +399,9 @@ export class Merger implements Host {
     const id = slice(frame, ['id']) ?? Buffer.from(message.key)
     if (message.method === 'ping') {
       return this.#legs.notify(leg, response(message, {}))
+    }
+    if (this.#serverRequests.size >= maxOpen) {
+      return this.#legs.notify(leg, errorFrame(message, errorCode.blocked, 'Too many requests of servers are open'))
     }
     const number = (this.#lastServerRequest += 1)
     const token = slice(frame, ['params', ...tokenPath])

@@ -55,9 +55,10 @@ const prepare = async (flags: RelaySettings, { command, url }: Target): Promise<
   if (flags.config === undefined || (command ?? url ?? flags.server) !== undefined) {
     return badUsage('--merge takes all servers of a file: give --config FILE alone')
   }
-  const { configuration, servers } = await setUp(flags, { command, url }, 'relay', true)
-  const merge = configuration.merge ?? readMerge(true, [...configuration.servers.keys()])
+  const { configuration: written, servers } = await setUp(flags, { command, url }, 'relay', true)
+  const merge = written.merge ?? readMerge(true, [...written.servers.keys()])
   if (merge === undefined) return badUsage(`${flags.config}: merge is false`)
+  const configuration = { ...written, merge }
   const { limits, sessions: { graceMs } } = configuration
   const log = openLog(flags.logLevel, explained)
   const lifetime = new Lifetime()

@@ -97,15 +97,15 @@ export const openRelays = async (
   }
   const mergedOf = ({ configuration: { merge, workers: count } }: Setup): readonly RelayedServer[] => (merge
     ? [{
-      name: merge.path, path: merge.path, kind: 'merged', workers: count, reachable: () => Promise.resolve(true),
-      setup: number => ({
-        configuration: {
-          ...shareOf(configuration, { server: merge.path, number, count, isOnly: false }), merge,
-        },
-        isMerged: true, servers: [], isOnly: false, number: count === 1 ? undefined : number,
-        flags: { logLevel: flags.logLevel, capture: undefined },
-      } satisfies RelaySetup),
-    }]
+        name: merge.path, path: merge.path, kind: 'merged', workers: count, reachable: () => Promise.resolve(true),
+        setup: number => ({
+          configuration: {
+            ...shareOf(configuration, { server: merge.path, number, count, isOnly: false }), merge,
+          },
+          isMerged: true, servers: [], isOnly: false, number: count === 1 ? undefined : number,
+          flags: { logLevel: flags.logLevel, capture: undefined },
+        } satisfies RelaySetup),
+      }]
     : [])
   const serversOf = (from: Setup) => [...from.servers.map(one => serverOf(one, from)), ...mergedOf(from)]
   const relays = new Relays({

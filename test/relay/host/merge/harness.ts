@@ -20,17 +20,19 @@ export const tool = (name: string, more: object = {}) =>
 export const serverWith = (name: string, lists: {
   readonly tools?: readonly object[]; readonly prompts?: readonly object[]
   readonly resources?: readonly object[]; readonly templates?: readonly object[]
-  readonly capabilities?: object; readonly instructions?: string
+  readonly capabilities?: object; readonly instructions?: string; readonly isModern?: boolean
 } = {}): Answers => {
-  const { tools = [], prompts, resources, templates, capabilities, instructions } = lists
+  const { tools = [], prompts, resources, templates, capabilities, instructions, isModern = false } = lists
+  const has = {
+    tools: {}, ...(prompts && { prompts: {} }),
+    ...((resources ?? templates) && { resources: {} }), ...capabilities,
+  }
   return {
     initialize: ({ protocolVersion }) => ({
       protocolVersion, serverInfo: { name, version: '1' }, ...(instructions !== undefined && { instructions }),
-      capabilities: {
-        tools: {}, ...(prompts && { prompts: {} }),
-        ...((resources ?? templates) && { resources: {} }), ...capabilities,
-      },
+      capabilities: has,
     }),
+    ...(isModern && { 'server/discover': () => ({ supportedVersions: ['2026-07-28'], capabilities: has }) }),
     'tools/list': () => ({ tools }),
     'prompts/list': () => ({ prompts: prompts ?? [] }),
     'resources/list': () => ({ resources: resources ?? [] }),
@@ -72,7 +74,7 @@ export class Merged {
   constructor(servers: Readonly<Record<string, Answers>>, options: Partial<MergerOptions> = {}) {
     for (const [name, answers] of Object.entries(servers)) this.servers.set(name, answers)
     this.merger = new Merger({
-      servers: Object.keys(servers).map(name => ({ name, prefix: name })),
+      servers: Object.keys(servers).map(name => ({ name, prefix: name.replace(/[^\w-]/g, '_') })),
       naming: { separator: '__', longest: 64 }, listMs: 1000, maxItems: 1000, maxBytes: 1024 * 1024,
       serverInfo: { name: 'mcp-customs', version: '1' }, nonce: 'nonce', isStateless: false, hasExchanges: false,
       translates: true, ...options,

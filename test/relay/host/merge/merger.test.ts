@@ -367,7 +367,7 @@ t.test('a modern client: each request has an exchange of its own, and its _meta 
 })
 
 t.test('a modern client that leaves cancels its request', t => {
-  const merged = new Merged({ a: { ...serverWith('a', { tools: [tool('x')] }), 'tools/call': () => undefined } }, { isStateless: true, hasExchanges: true })
+  const merged = new Merged({ a: { ...serverWith('a', { tools: [tool('x')], isModern: true }), 'tools/call': () => undefined } }, { isStateless: true, hasExchanges: true })
   const exchange = exchangeNamed('http-1')
   const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' }
   merged.fromClient({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { _meta, name: 'a__x' } }, exchange)
@@ -391,7 +391,7 @@ t.test('a client of both eras is sent to the handshake where a server has no oth
 
 t.test('streams of changes are merged: one acknowledgement, and everything under the client\'s id', t => {
   const acknowledge = (merged: () => Merged, leg: string): Answers => ({
-    ...serverWith(leg, { resources: [{ uri: `${leg}://1` }] }),
+    ...serverWith(leg, { resources: [{ uri: `${leg}://1` }], isModern: true }),
     'subscriptions/listen': ({ notifications }, { id }) => {
       merged().fromServer(leg, {
         jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged',
