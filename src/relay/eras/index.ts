@@ -18,8 +18,8 @@ export interface Eras extends Partial<Told> {
 }
 
 /**
- * The client's transport as a relay sees it that speaks the server's era. Modern clients that share a session are
- * translated before it (`LegacySessions`): a legacy server needs sessions.
+ * The client's transport as a relay sees it that speaks the server's era. Modern clients that share a session
+ * are translated before it (`LegacySessions`): a legacy server needs sessions.
  */
 export const translate = (
   client: Transport, { translate, limits, began = () => {}, leftOut = () => {} }: Eras,
@@ -29,5 +29,6 @@ export const translate = (
   const all: EraOptions = { ...options, limits, newId: randomUUID }
   const told = { began, leftOut }
   const isBoth = translate === 'both' && !options.isShared
-  return translated(isBoth ? translated(client, new ModernClient(all), told) : client, legacyClient(all), told)
+  const inner = isBoth ? translated(client, new ModernClient(all), told) : client
+  return translated(inner, legacyClient(all), told)
 }
