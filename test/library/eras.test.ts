@@ -1,7 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import t from 'tap'
 import { guard } from '#library/guard.js'
@@ -12,7 +11,7 @@ const connected = async (translate?: 'off'): Promise<Client> => {
   const client = new Client({ name: 'legacy', version: '1' }, { capabilities: { elicitation: {} } })
   client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { name: 'Ann' } }))
   const transport = new StdioClientTransport({ command: process.execPath, args: [server] })
-  await client.connect(guard(transport, translate && { translate }) as Transport)
+  await client.connect(guard(transport, translate && { translate }))
   return client
 }
 

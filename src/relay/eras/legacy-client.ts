@@ -128,7 +128,9 @@ class LegacyClient implements Translator {
 
   #completed(exchange: Exchange): boolean {
     if (this.#session?.completed(exchange) === true) return true
-    return exchange === this.#opening?.exchange && this.#refusal !== undefined
+    if (exchange === this.#opening?.exchange && this.#refusal !== undefined) return true
+    for (const action of this.#headOf(exchange)) this.#out.act(action)
+    return false
   }
 
   #headOf(exchange: Exchange): readonly EraAction[] {
