@@ -211,7 +211,7 @@ export class Book {
       if (notice.to === to || (to.startsWith('/') && notice.to.endsWith(to))) notice.isOff = true
   }
 
-  /** Nobody knows whose those log messages are, or on which stream, that are on their way. @param of this client */
+  /** Nobody knows whose log messages are on their way, or on which stream. @param of this client */
   dismissLogs(of?: string): void {
     for (const notice of this.notices)
       if (notice.kind === 'log' && (of === undefined || this.asked.get(notice.to)?.client === of)) notice.isOff = true

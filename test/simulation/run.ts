@@ -5,8 +5,9 @@ import { WrapWorld } from './worlds/wrap.js'
 import type { Step, Violation, World } from './world.js'
 
 /** The worlds by name. */
-export const worlds =
-  { gateway: Gateway, session: SessionWorld, wrap: WrapWorld } satisfies Record<string, new (seed: number) => World>
+export const worlds = {
+  gateway: Gateway, session: SessionWorld, wrap: WrapWorld,
+} satisfies Record<string, new (seed: number) => World>
 export type WorldName = keyof typeof worlds
 
 export const isWorld = (name: string): name is WorldName => Object.hasOwn(worlds, name)

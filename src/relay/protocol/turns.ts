@@ -76,5 +76,5 @@ export class Turns {
   }
 }
 
-/** All readers and checkers of an event loop share its turns. A simulation gives each of its processes others. */
+/** All readers and checkers of an event loop share its turns; in a simulation, those of a process. */
 export const turns = new Turns()

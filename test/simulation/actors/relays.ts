@@ -53,8 +53,9 @@ export class RelayProcesses implements Actor {
 
   /** The end of a process takes its listeners away. */
   close(): void {
+    if (this.#last === 0) return
     for (const signal of endingSignals)
-      for (const listener of process.listeners(signal).slice(-this.#last)) if (this.#last > 0) process.off(signal, listener)
+      for (const listener of process.listeners(signal).slice(-this.#last)) process.off(signal, listener)
   }
 
   #over(relay: Relay, code: number | null, signal: NodeJS.Signals | null): void {

@@ -90,10 +90,10 @@ export class HttpActor extends ServerActor {
   hasForgotten = false
   readonly #interrupted = new Set<Exchange>()
 
-  /** @param only one relay uses all of its sessions, one after the other @param forgets it forgets sessions */
+  /** @param only one relay uses all of its sessions @param forgets it forgets them */
   constructor(
-    name: string, world: World, book: Book, manners: Manners, readonly isPrivate: boolean, readonly only?: string,
-    readonly forgets = false,
+    name: string, world: World, book: Book, manners: Manners, readonly isPrivate: boolean,
+    readonly only?: string, readonly forgets = false,
   ) {
     super(name, world, book, new Tools(['t0', 't1']), manners)
   }
@@ -228,7 +228,8 @@ export class HttpActor extends ServerActor {
     this.book.dismiss('')
     // What comes on other streams is lost with them.
     if (this.manners.wanders || this.manners.eventIds)
-      for (const asked of this.book.asked.values()) if (!asked.isAnswered && asked.arrivedAt !== undefined) asked.isLoose = true
+      for (const asked of this.book.asked.values())
+        if (!asked.isAnswered && asked.arrivedAt !== undefined) asked.isLoose = true
     for (const exchange of this.exchanges) if (exchange.method === 'GET') exchange.end()
   }
 
@@ -327,7 +328,8 @@ export class HttpActor extends ServerActor {
     // A call goes on in a new session once.
     if (this.forgets && !this.hasForgotten && this.sessions.size > 0)
       actions.push({ label: `${this.name} forgets its sessions`, weight: 0.5, act: () => this.#forgetSessions() })
-    if (this.manners.eventIds && this.only !== undefined) for (const { exchange, message, name } of this.open as HttpReceived[]) {
+    const mayInterrupt = this.manners.eventIds && this.only !== undefined
+    for (const { exchange, message, name } of mayInterrupt ? this.open as HttpReceived[] : []) {
       if (message.method !== 'tools/call' || exchange.isOver) continue
       // A stream begins with an id, and no data (2025-11-25, sending messages to the server).
       if (exchange.body === undefined) actions.push({ label: `${this.name} begins the stream of ${name}`, weight: 1, act: () => {

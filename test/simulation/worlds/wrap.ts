@@ -24,7 +24,8 @@ export class WrapWorld extends World {
   constructor(seed: number) {
     super(seed)
     const chance = this.setting
-    const manners = { ...mannersBy(chance), changes: chance.is(0.7), dies: false, isLong: false, isNoisy: false }
+    const manners =
+      { ...mannersBy(chance), changes: chance.is(0.7), dies: false, isLong: false, isNoisy: false }
     // What the client's requests need may be forgotten with their session.
     this.book.isForgetful = () => this.server.hasForgotten
     this.server = new HttpActor('s', this, this.book, manners, false, 'session', chance.is(0.6))
