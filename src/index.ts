@@ -6,8 +6,8 @@ export {
 export type { GuardedTransport, SdkTransport } from '#library/sdk-transport.js'
 export type { JudgeOptions, ToolOptions } from '#library/options.js'
 
-export type { Checked, SchemaChecker, SchemaProblem, Subject } from '#relay/core/check.js'
-export type { Entry } from '#relay/core/event.js'
-export type { Action, Verdict } from '#relay/core/findings.js'
-export type { Finding, RuleName } from '#relay/core/rule.js'
+export type { Checked, SchemaChecker, SchemaProblem, Subject } from '#relay/core/vocabulary.js'
+export type { Entry } from '#relay/core/vocabulary.js'
+export type { Action, Verdict } from '#relay/core/vocabulary.js'
+export type { Finding, RuleName } from '#relay/core/vocabulary.js'
 export type { Frame } from '#relay/protocol/frame.js'

@@ -1,4 +1,5 @@
-import { exchangeNamed, stdioExchange, type Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { exchangeNamed, stdioExchange } from '#relay/core/event.js'
 
 const exchanges = new Map([[stdioExchange.name, stdioExchange]])
 

@@ -1,5 +1,4 @@
-import type { SchemaChecker } from '#relay/core/check.js'
-import type { Entry } from '#relay/core/event.js'
+import type { Entry, SchemaChecker } from '#relay/core/vocabulary.js'
 import { asError, CustomsError } from '#relay/base/errors.js'
 import { openSession } from '#relay/session/open.js'
 import { createSchemaChecker } from '#relay/schema/index.js'

@@ -3,7 +3,7 @@ import { defaultLimits, limitBounds, type Limits } from '#relay/config/configura
 import { notFor } from '#relay/config/policy.js'
 import type { Rules } from '#relay/config/generated/types.js'
 import type { ToolSetting } from '#relay/core/options.js'
-import { actions, type Policy } from '#relay/core/findings.js'
+import { actions, type Policy } from '#relay/core/vocabulary.js'
 import {
   actionsOf, isRuleName, type Preset, presetPolicy, presets, ruleNames,
 } from '#relay/rules/index.js'

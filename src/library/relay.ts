@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Limits } from '#relay/config/configuration.js'
-import type { Checked, SchemaChecker, Subject } from '#relay/core/check.js'
-import {
-  type DecidedEvent, type Effect as CoreEffect, type Named, NamedExchanges,
-} from '#relay/core/event.js'
+import type {
+  Checked, DecidedEvent, Effect as CoreEffect, Named, SchemaChecker, Subject,
+} from '#relay/core/vocabulary.js'
+import { NamedExchanges } from '#relay/core/event.js'
 import { Relay as Core } from '#relay/core/relay.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { parseFrame as parse } from '#relay/protocol/parse.js'

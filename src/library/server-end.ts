@@ -1,4 +1,5 @@
-import { stdioExchange, type Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { stdioExchange } from '#relay/core/event.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { isObject } from '#relay/protocol/unmetered.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'

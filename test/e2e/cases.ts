@@ -1,4 +1,4 @@
-import type { Verdict } from '#relay/core/findings.js'
+import type { Verdict } from '#relay/core/vocabulary.js'
 import type { RuleName } from '#relay/rules/index.js'
 import type { Revision } from '#relay/protocol/revisions/index.js'
 

@@ -4,7 +4,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { type CallToolResult, Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client'
+import {
+  type CallToolResult, Client, StreamableHTTPClientTransport, type Transport,
+} from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { EmptyResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'

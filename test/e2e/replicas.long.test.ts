@@ -7,7 +7,9 @@ import {
 import { createClient } from '@redis/client'
 import t, { type Test } from 'tap'
 import { auditOf } from './bridge.js'
-import { engine, freePort, hasNginx, startEngine, startEverything, startNginx, startReplicas } from './replicas.js'
+import {
+  engine, freePort, hasNginx, startEngine, startEverything, startNginx, startReplicas,
+} from './replicas.js'
 
 const key = 'known-to-all-replicas'
 const skip = engine === undefined && 'neither valkey-server nor redis-server is installed'

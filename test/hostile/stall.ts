@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { Checked, Subject } from '#relay/core/check.js'
+import type { Checked, Subject } from '#relay/core/vocabulary.js'
 import { member, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { textOf } from '#relay/protocol/read-fast.js'

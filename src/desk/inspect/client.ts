@@ -1,7 +1,10 @@
-import { type Exchange, stdioExchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { stdioExchange } from '#relay/core/event.js'
 import { exactResult } from '#relay/lock/digits.js'
 import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
-import { errorCode, type ErrorResponse, type Id, type Request, type Result } from '#relay/protocol/json-rpc.js'
+import {
+  errorCode, type ErrorResponse, type Id, type Request, type Result,
+} from '#relay/protocol/json-rpc.js'
 import { written } from '#relay/protocol/message.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { type JsonObject, unmetered } from '#relay/protocol/unmetered.js'

@@ -1,6 +1,8 @@
 import { withDigits } from '#relay/lock/digits.js'
 import { targetOf } from '#relay/protocol/json-schema.js'
-import { isArray, isObject, isString, type Json, type JsonObject, member, unmetered } from '#relay/protocol/unmetered.js'
+import {
+  isArray, isObject, isString, type Json, type JsonObject, member, unmetered,
+} from '#relay/protocol/unmetered.js'
 import { plain } from '#relay/base/plain.js'
 
 /** An argument of a tool, summarised in one line. */

@@ -3,7 +3,9 @@ import type { Change } from '#relay/lock/compare.js'
 import { type ChangeClass, changeClasses } from '#relay/lock/comparison.js'
 import { withDigits } from '#relay/lock/digits.js'
 import { plainJson } from '#relay/protocol/quote.js'
-import { isArray, isObject, isString, type Json, member, pointer, unmetered } from '#relay/protocol/unmetered.js'
+import {
+  isArray, isObject, isString, type Json, member, pointer, unmetered,
+} from '#relay/protocol/unmetered.js'
 import { argumentPhrases } from './definition.js'
 import { plain, reveal, revealAll } from '#relay/base/plain.js'
 import { count, fill, type Style, wrap } from '#desk/terminal/style.js'

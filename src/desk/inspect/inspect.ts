@@ -1,5 +1,5 @@
-import type { Entry } from '#relay/core/event.js'
-import { actionOf, type Policy } from '#relay/core/findings.js'
+import type { Entry, Policy } from '#relay/core/vocabulary.js'
+import { actionOf } from '#relay/core/findings.js'
 import { settingOf } from '#relay/core/options.js'
 import { badUsage, CustomsError } from '#relay/base/errors.js'
 import { Meter } from '#relay/protocol/json.js'

@@ -1,5 +1,5 @@
-import { type Action, severer, type Verdict } from '#relay/core/findings.js'
-import type { Finding } from '#relay/core/rule.js'
+import { severer } from '#relay/core/findings.js'
+import type { Action, Finding, Verdict } from '#relay/core/vocabulary.js'
 import { withDigits } from '#relay/lock/digits.js'
 import { plainJson } from '#relay/protocol/quote.js'
 import { type JsonObject, member } from '#relay/protocol/unmetered.js'

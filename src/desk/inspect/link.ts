@@ -1,6 +1,5 @@
-import type { SchemaChecker } from '#relay/core/check.js'
-import type { Entry } from '#relay/core/event.js'
-import { type Action, actionOf, maxKept, type Policy } from '#relay/core/findings.js'
+import type { Action, Entry, Policy, SchemaChecker } from '#relay/core/vocabulary.js'
+import { actionOf, maxKept } from '#relay/core/findings.js'
 import type { ToolSetting } from '#relay/core/options.js'
 import type { CustomsError } from '#relay/base/errors.js'
 import { type OpenServer, openSession } from '#relay/session/open.js'

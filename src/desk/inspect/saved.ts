@@ -1,4 +1,5 @@
-import { type Exchange, stdioExchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { stdioExchange } from '#relay/core/event.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import { asError, CustomsError } from '#relay/base/errors.js'
 import { exactResult, markLongNumbers, withDigits } from '#relay/lock/digits.js'

@@ -12,7 +12,9 @@ import { planUninstall, usualPolicy } from './clients/plan.js'
 import { addNotes, type Note, readRecord, recordFile, removeNotes } from './clients/record.js'
 import { replace, save } from './clients/save.js'
 import { readEntries, type Source } from './clients/steps.js'
-import { type Document, isTable, type Member, memberAt, memberOf, regionOf, slice, splice } from './clients/tree.js'
+import {
+  type Document, isTable, type Member, memberAt, memberOf, regionOf, slice, splice,
+} from './clients/tree.js'
 import { startingLauncher } from './launcher.js'
 import { recognizerOf } from './recognizer.js'
 import { chooseFiles, type ClientFile } from './sources.js'

@@ -2,7 +2,9 @@ import type { Configuration } from '#relay/config/configuration.js'
 import { badUsage, CustomsError, pathText } from '#relay/base/errors.js'
 import type { Comparison } from '#desk/inspect/diff.js'
 import { plain } from '#relay/base/plain.js'
-import { acceptAll, acceptTools, compareServers, digestsOf, type Listed, type Locked } from '#relay/lock/lock.js'
+import {
+  acceptAll, acceptTools, compareServers, digestsOf, type Listed, type Locked,
+} from '#relay/lock/lock.js'
 import { equal } from '#relay/protocol/unmetered.js'
 import type { Context } from '#desk/terminal/context.js'
 import type { RelaySettings } from '#relay/host/settings.js'

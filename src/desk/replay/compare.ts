@@ -1,5 +1,5 @@
 import type { Frame } from '#relay/protocol/frame.js'
-import type { Verdict } from '#relay/core/findings.js'
+import type { Verdict } from '#relay/core/vocabulary.js'
 import type { Decision } from '#relay/capture/line.js'
 import { type Course, type Message, textOfMessage } from './replay.js'
 

@@ -1,4 +1,4 @@
-import type { Verdict } from '#relay/core/findings.js'
+import type { Verdict } from '#relay/core/vocabulary.js'
 import { isNoise, type LogRecord } from '#relay/audit/read/record.js'
 
 /** Selects records: of each list, one entry has to match; an empty list matches all. */

@@ -1,5 +1,5 @@
 import { reveal } from '#relay/base/plain.js'
-import type { About } from '#relay/core/rule.js'
+import type { About } from '#relay/core/vocabulary.js'
 import { ranked } from '#relay/core/danger.js'
 import { isObject, isString, parseJson } from '#relay/protocol/unmetered.js'
 import { isFrom, type LoggedFinding, type LogRecord } from '#relay/audit/read/record.js'

@@ -1,5 +1,5 @@
 import { ranked } from '#relay/core/danger.js'
-import type { Verdict } from '#relay/core/findings.js'
+import type { Verdict } from '#relay/core/vocabulary.js'
 import { type Style, wrap } from '#desk/terminal/style.js'
 import { explained } from '#relay/rules/index.js'
 import type { ReadRecord } from './merge.js'

@@ -1,5 +1,5 @@
 import type { Environment } from '#relay/base/platform/machine.js'
-import type { Entry } from '#relay/core/event.js'
+import type { Entry } from '#relay/core/vocabulary.js'
 import type { Log } from './log.js'
 import type { Rotation } from './log-file.js'
 import type { Usage } from './output.js'

@@ -1,4 +1,4 @@
-import type { Entry } from '#relay/core/event.js'
+import type { Entry } from '#relay/core/vocabulary.js'
 import type { Line, Position } from './record.js'
 
 /** A record that was written, or is about to be. */

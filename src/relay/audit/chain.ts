@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { Entry } from '#relay/core/event.js'
+import type { Entry } from '#relay/core/vocabulary.js'
 import { messageOf } from '#relay/base/errors.js'
 import { Batch, type Recorded } from './batch.js'
 import { type Checkpoint, checkpointLine, lossLine } from './checkpoint.js'

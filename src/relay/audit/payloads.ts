@@ -1,5 +1,4 @@
-import type { Schema } from '#relay/core/catalog.js'
-import type { Entry } from '#relay/core/event.js'
+import type { Entry, Schema } from '#relay/core/vocabulary.js'
 import { isArray, isObject, isString, parseJson, type Json } from '#relay/protocol/unmetered.js'
 import { declaredIn, redacted } from './redaction.js'
 import { wellFormed } from '#relay/base/secrets.js'

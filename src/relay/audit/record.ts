@@ -1,7 +1,6 @@
 import { hash as hashOf, webcrypto } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Entry } from '#relay/core/event.js'
-import type { Finding } from '#relay/core/rule.js'
+import type { Entry, Finding } from '#relay/core/vocabulary.js'
 import { canonical } from '#relay/base/canonical.js'
 import type { Json } from '#relay/protocol/json.js'
 import { isObject, isString, unmetered } from '#relay/protocol/unmetered.js'

@@ -1,6 +1,5 @@
 import { withoutCredentials } from '#relay/base/secrets.js'
-import type { Schema } from '#relay/core/catalog.js'
-import type { Entry } from '#relay/core/event.js'
+import type { Entry, Schema } from '#relay/core/vocabulary.js'
 import { isRevision, methodOf } from '#relay/protocol/revisions/index.js'
 import {
   isArray, isObject, isString, type Json, type JsonObject, unmetered,

@@ -1,5 +1,5 @@
 import { membersOf } from '#relay/protocol/message.js'
-import type { Side } from '#relay/core/event.js'
+import type { Side } from '#relay/core/vocabulary.js'
 import { CustomsError } from '#relay/base/errors.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import {

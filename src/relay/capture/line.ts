@@ -1,5 +1,4 @@
-import type { Side } from '#relay/core/event.js'
-import type { Verdict } from '#relay/core/findings.js'
+import type { Side, Verdict } from '#relay/core/vocabulary.js'
 import type { ToolSetting } from '#relay/core/options.js'
 import type { Fault, Message } from '#relay/protocol/frame.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'

@@ -1,5 +1,4 @@
-import type { DecidedEvent, Effect, Entry, Event } from '#relay/core/event.js'
-import type { Accepted } from '#relay/core/accepted.js'
+import type { Accepted, DecidedEvent, Effect, Entry, Event } from '#relay/core/vocabulary.js'
 import type { RelayOptions } from '#relay/core/options.js'
 import { isString, unmetered } from '#relay/protocol/unmetered.js'
 import type {

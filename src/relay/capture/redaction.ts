@@ -1,6 +1,8 @@
-import { type Declared, declaredIn, mapMembers, redacted, redactedMessage, redactedPath, redactedText } from '#relay/audit/redaction.js'
+import {
+  type Declared, declaredIn, mapMembers, redacted, redactedMessage, redactedPath, redactedText,
+} from '#relay/audit/redaction.js'
 import { isSecretName, nameOf, withoutCredentials } from '#relay/base/secrets.js'
-import type { Finding } from '#relay/core/rule.js'
+import type { Finding } from '#relay/core/vocabulary.js'
 import type { Envelope, Frame } from '#relay/protocol/frame.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
 import { idOf } from '#relay/protocol/message.js'

@@ -1,4 +1,4 @@
-import { type Action, actions } from '#relay/core/findings.js'
+import { type Action, actions } from '#relay/core/vocabulary.js'
 import { CustomsError } from '#relay/base/errors.js'
 import type { Environment } from '#relay/base/platform/machine.js'
 import { actionsOf, isRuleName, presets, ruleNames } from '#relay/rules/index.js'

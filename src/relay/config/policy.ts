@@ -1,4 +1,4 @@
-import type { Action, Policy } from '#relay/core/findings.js'
+import type { Action, Policy } from '#relay/core/vocabulary.js'
 import { type Circumstances, type Preset, presetPolicy, type RuleName } from '#relay/rules/index.js'
 
 export { presets, type Circumstances, type Preset } from '#relay/rules/index.js'

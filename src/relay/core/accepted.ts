@@ -2,31 +2,20 @@ import type { Edit } from '#relay/protocol/edit.js'
 import type { Path } from '#relay/protocol/scan.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import {
-  each, isArray, isObject, isString, type Json, type JsonObject, member, type Meter, pointer,
+  each, isArray, isObject, isString, type Json, type JsonObject, member, pointer,
 } from '#relay/protocol/json.js'
 import { traitsOf } from '#relay/protocol/revisions/index.js'
 import type { Core } from './core.js'
-import type { Exchange } from './event.js'
+import type { About, AcceptedOffer, AcceptedPart, Exchange } from './vocabulary.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
-import type { About, Problem } from './rule.js'
 import type { Terms } from './terms.js'
 
-/** How something differs from what was accepted. */
-export interface Drift {
-  /** The classes of its changes, in words for people. */
-  readonly classes: string
-  /** True when no class among them can stop it. */
-  readonly isMinor: boolean
-  /** The texts among its changes. */
-  readonly texts?: Pick<Problem, 'declared' | 'value'>
-}
-
 /** The parts of a server's offer, with the name of one element of each in findings. */
-const kinds = {
+const kinds: Readonly<Record<AcceptedPart, string>> = {
   serverInfo: 'server info', instructions: 'instructions', tools: 'tool', prompts: 'prompt',
   resources: 'resource', resourceTemplates: 'resource template',
-} as const
+}
 
 /** The element that a finding is about, so that the finding names it even when the list lacks it. */
 const aboutOf = (part: AcceptedPart, name: string | undefined): About => {
@@ -34,38 +23,6 @@ const aboutOf = (part: AcceptedPart, name: string | undefined): About => {
   if (part === 'tools') return { tool: name }
   if (part === 'prompts') return { prompt: name }
   return part === 'resources' || part === 'resourceTemplates' ? { resource: name } : {}
-}
-
-export type AcceptedPart = keyof typeof kinds
-
-/** The accepted definitions for clients of one era. `serverInfo` and `instructions` have the name ''. */
-export interface AcceptedOffer {
-  /** By name, with numbers as doubles. */
-  readonly definitions: Readonly<Record<AcceptedPart, ReadonlyMap<string, Json>>>
-  /** The JSON text of a definition, with all digits of its numbers. */
-  readonly textOf: (part: AcceptedPart, name: string) => string | undefined
-  /** @param sent parsed by `exactResult` @returns undefined when nothing differs */
-  readonly drift: (
-    part: AcceptedPart, name: string, sent: Json | undefined, meter: Meter,
-  ) => Drift | undefined
-}
-
-/** The lock of a server, which its messages are compared with (docs/lock.md). */
-export interface Accepted {
-  readonly legacy: AcceptedOffer
-  readonly modern: AcceptedOffer
-  /** Keeps the annotations of unchanged tools, because the operator has read them. */
-  readonly isTrusted: boolean
-  /** How the server's program differs from the accepted one, where it may run all the same. */
-  readonly program?: Drift | undefined
-  /** Judges calls by the lock alone, without asking the server for its tools. */
-  readonly isFrozen: boolean
-  /** The result of a message with all digits of its numbers; undefined when doubles hold all of them. */
-  readonly exactResult: (bytes: Buffer) => JsonObject | undefined
-  /** The action for each class of change. */
-  readonly actions: Readonly<Record<string, string>>
-  /** The text of the lock file. */
-  readonly written: () => string
 }
 
 /** The accepted definitions for a client of these terms; undefined without a lock. */

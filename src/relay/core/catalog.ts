@@ -1,19 +1,8 @@
+import type { Tool } from './vocabulary.js'
 import { equal, type JsonObject, weigh } from '#relay/protocol/json.js'
 import type { NextPage } from '#relay/protocol/pages.js'
 import type { Ledger } from './memory.js'
 import { Variants } from './variants.js'
-
-export type Schema = JsonObject | boolean
-
-/** A tool as the client may call it: the server's definition with the operator's schemas in it. */
-export interface Tool {
-  readonly name: string
-  /** As the server sent it. */
-  readonly definition: JsonObject
-  /** Schemas of all variants (see `Variant`), the newest first. */
-  readonly inputSchemas: readonly Schema[]
-  readonly outputSchemas: readonly Schema[]
-}
 
 /** One series of `tools/list` pages, from a first page or a cursor on. */
 export interface Listing {

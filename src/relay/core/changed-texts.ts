@@ -1,5 +1,5 @@
 import { isObject, isString, type Json, type JsonObject, member } from '#relay/protocol/json.js'
-import type { Problem } from './rule.js'
+import type { Problem } from './vocabulary.js'
 
 /** A place in a definition, as a JSON Pointer, with what stood there and what stands there now. */
 export type ChangedPlace = readonly [path: string, before: Json | undefined, after: Json | undefined]

@@ -3,17 +3,18 @@ import { Meter, OverBudget, Turn } from '#relay/protocol/json.js'
 import type { Places } from '#relay/protocol/places.js'
 import { Checks } from './check.js'
 import { Driver, type Flow } from './flow.js'
-import type { Effect, Exchange, Side } from './event.js'
-import { actionOf, Findings, type Policy } from './findings.js'
+import type {
+  Exchange, Policy, Power, Powers, Problem, Rule, RuleName, Side, Subjects,
+} from './vocabulary.js'
+import { actionOf, Findings } from './findings.js'
 import { type Ledger, processLedger } from './memory.js'
 import { accessRules, type RelayOptions, settingOf } from './options.js'
 import { type Mending, mendingFor, type Mends, relaxed } from './mend.js'
 import { Order, Replies } from './order.js'
 import { Records } from './records.js'
-import type { Power, Powers, Problem, Rule, RuleName, Subjects } from './rule.js'
+import { Output } from './output.js'
 import { Shared, termsOf } from './shared.js'
 import { Handshake, type Spoken } from './terms.js'
-import type { Frame } from '#relay/protocol/frame.js'
 
 /** Most bytes of memory for a session. */
 const sessionBytes = 192 * 1024 * 1024
@@ -186,38 +187,3 @@ const ask = <Asked extends Power>(
   }
 }
 
-/** The effects of the current event, in order, and the time when it happened. */
-export class Output {
-  #effects: Effect[] = []
-  now = 0
-
-  emit(effect: Effect): void {
-    this.#effects.push(effect)
-  }
-
-  /** Completes an exchange, unless the event that is being handled sent the client a message on it. */
-  complete(exchange: Exchange): void {
-    const sent = this.#effects.flatMap(effect => {
-      if (effect.type === 'complete') return effect.exchange === exchange ? 'client' : []
-      return effect.type === 'send' && effect.exchange === exchange ? effect.to : []
-    })
-    if (sent.includes('client')) return
-    this.emit({ type: 'complete', exchange, ...(sent.includes('server') && { isAtServer: true }) })
-  }
-
-  take(): readonly Effect[] {
-    const effects = this.#effects
-    this.#effects = []
-    return effects
-  }
-
-  /** @param cause `server` for responses to the server's own requests */
-  toServer(exchange: Exchange, frame: Frame, cause: Side = 'client'): void {
-    this.#effects.push({ type: 'send', to: 'server', exchange, frame, cause })
-  }
-
-  /** @param cause `client` for refusals of requests that the server never saw */
-  toClient(exchange: Exchange, frame: Frame, cause: Side = 'server'): void {
-    this.#effects.push({ type: 'send', to: 'client', exchange, frame, cause })
-  }
-}

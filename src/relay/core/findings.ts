@@ -1,5 +1,7 @@
 import { OverBudget, type Meter } from '#relay/protocol/json.js'
-import type { Finding, Problem, RuleName } from './rule.js'
+import {
+  type Action, type Finding, type Policy, type Problem, type RuleName, type Verdict,
+} from './vocabulary.js'
 
 /** Default number of findings kept for one frame (docs/promises.md). */
 export const maxKept = 100
@@ -185,14 +187,6 @@ export class Findings {
     })
   }
 }
-
-export const actions = ['off', 'log', 'demote', 'mend', 'block'] as const
-
-export type Action = (typeof actions)[number]
-
-export type Verdict = 'pass' | 'log' | 'mend' | 'demote' | 'block'
-
-export type Policy = ReadonlyMap<RuleName, Action>
 
 /** A policy names every rule. A rule that is missing blocks. */
 export const actionOf = (policy: Policy, rule: RuleName): Action => policy.get(rule) ?? 'block'

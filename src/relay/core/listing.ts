@@ -3,11 +3,10 @@ import { type JsonObject, member, pointer } from '#relay/protocol/json.js'
 import { nextPage } from '#relay/protocol/pages.js'
 import type { Path } from '#relay/protocol/scan.js'
 import type { Core } from './core.js'
-import type { Exchange } from './event.js'
+import type { Exchange, List, Subjects } from './vocabulary.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { type Judged, mended } from './mend.js'
-import type { List, Subjects } from './rule.js'
 import type { Terms } from './terms.js'
 
 /** Asks the rules about a value, and mends it if the policy says so. @returns edits of the frame */

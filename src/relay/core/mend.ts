@@ -1,9 +1,9 @@
 import { difference, type Edit, type Spelling } from '#relay/protocol/edit.js'
 import { OverBudget, type JsonObject, type Meter } from '#relay/protocol/json.js'
 import { wirePath } from '#relay/protocol/quote.js'
-import { actionOf, type Findings, type Policy } from './findings.js'
+import { actionOf, type Findings } from './findings.js'
 import type { Flow } from './flow.js'
-import type { Mend, MendPower, Rule, RuleName, Subjects } from './rule.js'
+import type { Mend, MendPower, Policy, Rule, RuleName, Subjects } from './vocabulary.js'
 
 /** The rules whose findings are mended, in the order in which they are tried. */
 export type Mends = ReadonlyMap<RuleName, Mend>

@@ -1,5 +1,7 @@
-import { isObject, type Json, type JsonObject, member, type Meter, withMembers } from '#relay/protocol/json.js'
-import type { Schema, Tool } from './catalog.js'
+import {
+  isObject, type Json, type JsonObject, member, type Meter, withMembers,
+} from '#relay/protocol/json.js'
+import type { Schema, Tool } from './vocabulary.js'
 import type { ToolSetting } from './options.js'
 
 /** The tool with the operator's words about the arguments that the server declares. */

@@ -1,15 +1,11 @@
 import type { Json, JsonObject } from '#relay/protocol/json.js'
 import type { Revision } from '#relay/protocol/revisions/index.js'
-import type { Accepted } from './accepted.js'
+import type {
+  Accepted, Checked, Entry, Identity, Policy, Rule, RuleName, Shapes, SharedOptions, Subject,
+} from './vocabulary.js'
 import type { CallRates } from './call-rates.js'
-import type { Checked, Subject } from './check.js'
-import type { Entry, Identity } from './event.js'
 import type { Ledger } from './memory.js'
-import type { Policy } from './findings.js'
-import type { Rule, RuleName } from './rule.js'
-import type { Shapes } from './shape.js'
 import type { Implementation } from './terms.js'
-import type { SharedOptions } from './shared.js'
 
 /** The operator's settings for one tool. */
 export interface ToolSetting {

@@ -1,4 +1,4 @@
-import type { Event, Exchange } from './event.js'
+import type { Event, Exchange } from './vocabulary.js'
 import { type Driver, type Flow, Slot } from './flow.js'
 import { ChurnMap, type Ledger } from './memory.js'
 import { parsedWeight } from './request.js'

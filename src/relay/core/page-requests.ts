@@ -5,7 +5,7 @@ import type { ErrorResponse, Id, IdKey, Result } from '#relay/protocol/json-rpc.
 import { written } from '#relay/protocol/message.js'
 import { metaPrefix } from '#relay/protocol/revisions/index.js'
 import type { Core } from './core.js'
-import type { Exchange } from './event.js'
+import type { Exchange } from './vocabulary.js'
 import type { Findings } from './findings.js'
 import { type Flow, Slot } from './flow.js'
 import { RelayIds } from './relay-ids.js'

@@ -1,7 +1,8 @@
+import type { Exchange } from './vocabulary.js'
 import { meaningOf } from '#relay/protocol/message.js'
 import type { Id, IdKey } from '#relay/protocol/json-rpc.js'
 import { ChurnGroups, ChurnMap, type Ledger } from './memory.js'
-import { type Exchange, stdioExchange } from './event.js'
+import { stdioExchange } from './event.js'
 
 /** A request in flight. */
 export interface Pending {

@@ -1,6 +1,6 @@
 import { isObject, isString, type Json, type JsonObject, member } from '#relay/protocol/json.js'
 import type { Core } from './core.js'
-import type { Exchange } from './event.js'
+import type { Exchange } from './vocabulary.js'
 import { type Ledger, weights } from './memory.js'
 
 /** Tokens that are remembered, also after the response: progress may come late, and a task goes on. */

@@ -1,4 +1,6 @@
-import { isArray, isObject, isString, lengthOf, member, type Json, type JsonObject } from '#relay/protocol/json.js'
+import {
+  isArray, isObject, isString, lengthOf, member, type Json, type JsonObject,
+} from '#relay/protocol/json.js'
 import { edit, type Edit } from '#relay/protocol/edit.js'
 import type { Path } from '#relay/protocol/scan.js'
 import type { Frame } from '#relay/protocol/frame.js'

@@ -1,11 +1,14 @@
+import type { Exchange } from './vocabulary.js'
 import {
   answeredKeys, isResponseShaped, keysOf, lenientResponse, meaningOf, membersOf, namesMethod,
 } from '#relay/protocol/message.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { errorCode, type ErrorResponse, type HttpPage, type IdKey, type Result } from '#relay/protocol/json-rpc.js'
+import {
+  errorCode, type ErrorResponse, type HttpPage, type IdKey, type Result,
+} from '#relay/protocol/json-rpc.js'
 import type { ClientRequests } from './client-requests.js'
 import type { Core } from './core.js'
-import { type Exchange, stdioExchange } from './event.js'
+import { stdioExchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import type { PageRequests } from './page-requests.js'

@@ -1,9 +1,11 @@
 import type { Frame } from '#relay/protocol/frame.js'
 import { isObject, isString, type JsonObject, member } from '#relay/protocol/json.js'
-import { errorCode, type ErrorResponse, type IdKey, type Request, type Result } from '#relay/protocol/json-rpc.js'
+import {
+  errorCode, type ErrorResponse, type IdKey, type Request, type Result,
+} from '#relay/protocol/json-rpc.js'
 import { clip } from '#relay/protocol/quote.js'
 import type { Core } from './core.js'
-import type { Exchange } from './event.js'
+import type { Exchange } from './vocabulary.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { weights } from './memory.js'

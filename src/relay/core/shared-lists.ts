@@ -1,7 +1,7 @@
 import { isString, type JsonObject, member, type Meter, withMembers } from '#relay/protocol/json.js'
 import type { Catalog } from './catalog.js'
 import type { Core } from './core.js'
-import type { Exchange } from './event.js'
+import type { Exchange } from './vocabulary.js'
 import type { Flow } from './flow.js'
 
 /** A call that nothing refuses asks for another replica's newer list once in this time, in milliseconds. */

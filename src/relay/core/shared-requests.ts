@@ -1,7 +1,7 @@
 import { isString, type JsonObject, member } from '#relay/protocol/json.js'
 import type { ErrorResponse, Id, IdKey, Result } from '#relay/protocol/json-rpc.js'
 import type { Core } from './core.js'
-import type { Exchange } from './event.js'
+import type { Exchange } from './vocabulary.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { type Ledger, weights } from './memory.js'

@@ -1,58 +1,10 @@
 import { isObject, isString, type JsonObject, member } from '#relay/protocol/json.js'
 import { nearest } from '#relay/protocol/revisions/index.js'
-import type { Output } from './core.js'
-import type { Exchange } from './event.js'
+import type { Output } from './output.js'
+import type { CountAsk, Exchange, SharedAsk, SharedOptions, SharedPart, SharedReply } from './vocabulary.js'
 import type { Flow } from './flow.js'
 import type { Replies } from './order.js'
 import { implementation, type Terms } from './terms.js'
-
-/**
- * What replicas keep of a session for one another: what its handshake agreed; the server's open requests;
- * requests whose response may come at another replica; tasks; the digests of the first definitions, and of
- * the newest list. Never arguments or results.
- */
-export type SharedPart = 'session' | 'asked' | 'request' | 'task' | 'tools' | 'list'
-
-/**
- * `take`: find and forget, at once; `age`: forget soon.
- * @property name within its session and part; it may be an id from the wire
- */
-export type SharedAsk =
-  | { readonly kind: 'keep'; readonly part: SharedPart; readonly name: string; readonly value: JsonObject }
-  | { readonly kind: 'find' | 'take' | 'age' | 'forget'; readonly part: SharedPart; readonly name: string }
-
-/** Counts a call of a tool by a client, over all replicas. The reply's `waitMs` is 0 where it may be made. */
-export interface CountAsk {
-  readonly kind: 'count'
-  readonly part: 'calls'
-  /** The tool's. */
-  readonly name: string
-  readonly client: string
-  readonly perMinute: number
-  /** A call over the limit is not made, and so does not count. */
-  readonly isHeld: boolean
-}
-
-/** `none`: nothing is kept, or it is done; `used`: it was taken before; `unreachable`: it is not known. */
-export type SharedReply = JsonObject | 'none' | 'used' | 'unreachable'
-
-/** The shared state of one session. */
-export interface SharedSession {
-  /** The server has chosen the session's id. Nothing is kept before. */
-  named(id: string): void
-  /** Never rejects. */
-  ask(ask: SharedAsk): Promise<SharedReply>
-  /** The session is in use: its state is kept longer. */
-  touch(): void
-}
-
-/** How the core uses the shared state of its session. */
-export interface SharedOptions {
-  /** What the handshake agreed at another replica (`termsData`), for a session that began there. */
-  readonly agreed?: JsonObject | undefined
-  /** Tells definitions apart. */
-  readonly digestOf: (definition: JsonObject) => string
-}
 
 interface SharingOptions {
   readonly shared?: SharedOptions | undefined

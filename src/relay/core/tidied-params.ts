@@ -1,6 +1,8 @@
 import { edit, type Edit } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { isArray, isObject, isString, type Json, lengthOf, member, parseJson, pointer } from '#relay/protocol/json.js'
+import {
+  isArray, isObject, isString, type Json, lengthOf, member, parseJson, pointer,
+} from '#relay/protocol/json.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 
 const limits = { messageBytes: Infinity, depth: 128 }

@@ -3,19 +3,16 @@ import {
   isArray, isObject, isString, type Json, type JsonObject, member, omit, pointer,
 } from '#relay/protocol/json.js'
 import { quote } from '#relay/protocol/quote.js'
-import { type AcceptedOffer, judgeDrift } from './accepted.js'
+import { judgeDrift } from './accepted.js'
 import type { Catalog } from './catalog.js'
-import type { Checked, Subject } from './check.js'
+import type { AcceptedOffer, Checked, ClientShape, Exchange, ListedTool, Subject } from './vocabulary.js'
 import type { Core } from './core.js'
-import type { Exchange } from './event.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { type Judged, mended, type Mending } from './mend.js'
 import { summary } from './refusal.js'
 import { operatorWords, withOwn, withWords } from './operator-words.js'
 import { grants, isDenied, type ToolSetting, settingOf } from './options.js'
-import type { ListedTool } from './rule.js'
-import type { ClientShape } from './shape.js'
 import type { Terms } from './terms.js'
 
 /** One element of `result.tools`. */

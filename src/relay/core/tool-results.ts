@@ -2,22 +2,19 @@ import { difference, edited, type Spelling } from '#relay/protocol/edit.js'
 import { onOneLine, type Path, slice } from '#relay/protocol/scan.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import {
-  isArray, isObject, type Json, type JsonObject, member, type Meter, parseJson, pointer, withMembers,
+  isArray, isObject, type JsonObject, member, type Meter, parseJson, pointer, withMembers,
 } from '#relay/protocol/json.js'
 import { type Collected, Places, textsOf } from '#relay/protocol/places.js'
 import { traitsOf } from '#relay/protocol/revisions/index.js'
-import type { Checked, Subject } from './check.js'
+import type { CallResult, Checked, Exchange, Promotion, Rule, RuleName, Subject, Tool } from './vocabulary.js'
 import type { Core } from './core.js'
-import type { Exchange } from './event.js'
 import { actionOf, type Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { toolOf } from './operator-words.js'
 import { type Judged, mended } from './mend.js'
-import type { Tool } from './catalog.js'
 import type { Called } from './request.js'
 import type { Terms } from './terms.js'
 import { settingOf } from './options.js'
-import type { CallResult, Rule, RuleName } from './rule.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import type { ToolLists } from './tool-lists.js'
 
@@ -265,12 +262,6 @@ const promoted = (sent: JsonObject, promotion: FindPromotion, meter: Meter): Jso
   if (member(sent, 'structuredContent') !== undefined || member(sent, 'isError') === true) return sent
   const value = promotion()?.value
   return isObject(value) ? withMembers(sent, { structuredContent: value }, meter) : sent
-}
-
-/** Structured content made from text: the value and its JSON text. */
-export interface Promotion {
-  readonly value: Json
-  readonly text: string
 }
 
 const before = '{"jsonrpc":"2.0","id":0,"result":{"structuredContent":'

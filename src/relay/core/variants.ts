@@ -1,5 +1,5 @@
 import { equal, type JsonObject } from '#relay/protocol/json.js'
-import type { Schema, Tool } from './catalog.js'
+import type { Schema, Tool } from './vocabulary.js'
 
 /** A definition of a tool that was listed, and the number of `list_changed` notifications before it. */
 interface Variant {

@@ -1,8 +1,10 @@
-import type { HttpEvent } from '#relay/core/event.js'
+import type { HttpEvent } from '#relay/core/vocabulary.js'
 import { edit, type Edit } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { isObject, isString, member, parseJson } from '#relay/protocol/json.js'
-import { errorCode, type ErrorResponse, type IdKey, type Request, type Result } from '#relay/protocol/json-rpc.js'
+import {
+  errorCode, type ErrorResponse, type IdKey, type Request, type Result,
+} from '#relay/protocol/json-rpc.js'
 import { requestBytes } from '#relay/protocol/message.js'
 import { quote } from '#relay/protocol/quote.js'
 import { byte, eachChild, slice, sliceOf } from '#relay/protocol/scan.js'

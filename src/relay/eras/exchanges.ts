@@ -1,5 +1,6 @@
+import type { Exchange, HttpEvent } from '#relay/core/vocabulary.js'
 import { ChurnMap } from '#relay/core/memory.js'
-import { type Exchange, type HttpEvent, stdioExchange } from '#relay/core/event.js'
+import { stdioExchange } from '#relay/core/event.js'
 import { edit, type Edit } from '#relay/protocol/edit.js'
 import type { Envelope, Frame, FrameLimits } from '#relay/protocol/frame.js'
 import type { Id, IdKey } from '#relay/protocol/json-rpc.js'

@@ -1,4 +1,4 @@
-import { type Exchange, type HttpEvent } from '#relay/core/event.js'
+import type { Exchange, HttpEvent } from '#relay/core/vocabulary.js'
 import { ChurnMap } from '#relay/core/memory.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import type { ErrorResponse } from '#relay/protocol/json-rpc.js'

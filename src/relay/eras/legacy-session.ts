@@ -1,5 +1,5 @@
 import { ChurnMap } from '#relay/core/memory.js'
-import type { Exchange, HttpEvent } from '#relay/core/event.js'
+import type { Exchange, HttpEvent } from '#relay/core/vocabulary.js'
 import { edit } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { isString, member } from '#relay/protocol/json.js'

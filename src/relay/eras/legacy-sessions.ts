@@ -1,4 +1,4 @@
-import type { Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { errorCode } from '#relay/protocol/json-rpc.js'

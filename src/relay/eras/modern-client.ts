@@ -1,4 +1,5 @@
-import { type Exchange, stdioExchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { stdioExchange } from '#relay/core/event.js'
 import { ChurnMap } from '#relay/core/memory.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import { edited } from '#relay/protocol/edit.js'
@@ -10,7 +11,9 @@ import { firstModern, inMeta, metaPrefix, newestLegacy } from '#relay/protocol/r
 import { modernErrors } from '#relay/transport/http/headers.js'
 import type { TransportEvent } from '#relay/transport/transport.js'
 import { ListenStreams } from './listen-streams.js'
-import { discovered, legacyRequest, made, modernResult, objectOf, renamed, textIn, type Texts } from './modern-frames.js'
+import {
+  discovered, legacyRequest, made, modernResult, objectOf, renamed, textIn, type Texts,
+} from './modern-frames.js'
 import { type OpenCall, OpenCalls } from './open-calls.js'
 import { ParkedCalls, subjectOf } from './parked-calls.js'
 import type { EraAction, EraEvent, EraOptions, Translator } from './translator.js'

@@ -1,7 +1,9 @@
 import type { RequestId } from '#relay/core/refusal.js'
 import { edit, type Edit, edited } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { each, isArray, isObject, isString, member, Meter, type Json, type JsonObject } from '#relay/protocol/json.js'
+import {
+  each, isArray, isObject, isString, member, Meter, type Json, type JsonObject,
+} from '#relay/protocol/json.js'
 import type { IdKey, Request, Result } from '#relay/protocol/json-rpc.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { firstModern, metaPrefix } from '#relay/protocol/revisions/index.js'

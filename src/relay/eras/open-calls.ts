@@ -1,4 +1,4 @@
-import type { Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
 import { ChurnGroups, ChurnMap } from '#relay/core/memory.js'
 import type { RequestId } from '#relay/core/refusal.js'
 import type { Frame } from '#relay/protocol/frame.js'

@@ -1,8 +1,11 @@
+import type { Exchange } from '#relay/core/vocabulary.js'
 import { hash } from 'node:crypto'
-import { type Exchange, stdioExchange } from '#relay/core/event.js'
+import { stdioExchange } from '#relay/core/event.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { each, isArray, isObject, isString, lengthOf, member, Meter, type JsonObject } from '#relay/protocol/json.js'
+import {
+  each, isArray, isObject, isString, lengthOf, member, Meter, type JsonObject,
+} from '#relay/protocol/json.js'
 import { errorCode, type ErrorResponse, type IdKey, type Request } from '#relay/protocol/json-rpc.js'
 import { byte, slice } from '#relay/protocol/scan.js'
 import { inputRequest, objectOf, resultOf } from './modern-frames.js'

@@ -1,7 +1,9 @@
-import type { Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
 import { edit, type Edit } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { isObject, type Json, type JsonObject, keysOf, member, Meter, parseJson } from '#relay/protocol/json.js'
+import {
+  isObject, type Json, type JsonObject, keysOf, member, Meter, parseJson,
+} from '#relay/protocol/json.js'
 import type { Id, IdKey } from '#relay/protocol/json-rpc.js'
 import { metaPrefix } from '#relay/protocol/revisions/index.js'
 import { byte, slice } from '#relay/protocol/scan.js'

@@ -1,6 +1,8 @@
 import { edit, type Edit } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { each, isArray, isObject, isString, type Json, type JsonObject, member, Meter } from '#relay/protocol/json.js'
+import {
+  each, isArray, isObject, isString, type Json, type JsonObject, member, Meter,
+} from '#relay/protocol/json.js'
 import { schemasIn } from '#relay/protocol/json-schema.js'
 import { eachChild, type Path, slice, sliceOf } from '#relay/protocol/scan.js'
 

@@ -1,5 +1,5 @@
 import { asError } from '#relay/base/errors.js'
-import type { Exchange, HttpEvent } from '#relay/core/event.js'
+import type { Exchange, HttpEvent } from '#relay/core/vocabulary.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import type { Request } from '#relay/protocol/json-rpc.js'
 import { realTimers } from '#relay/transport/timers.js'

@@ -1,4 +1,5 @@
-import { type Exchange, stdioExchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { stdioExchange } from '#relay/core/event.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import type { TransportEvent } from '#relay/transport/transport.js'
 import type { Outgoing } from './exchanges.js'

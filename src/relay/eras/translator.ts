@@ -1,4 +1,4 @@
-import type { Exchange, HttpEvent } from '#relay/core/event.js'
+import type { Exchange, HttpEvent } from '#relay/core/vocabulary.js'
 import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
 import type { JsonObject } from '#relay/protocol/json.js'
 import type { Request } from '#relay/protocol/json-rpc.js'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Configuration, LockSetting, ServerConfiguration } from '#relay/config/configuration.js'
-import type { Accepted, AcceptedOffer, AcceptedPart, Drift } from '#relay/core/accepted.js'
+import type { Accepted, AcceptedOffer, AcceptedPart, Drift } from '#relay/core/vocabulary.js'
 import { changedTexts } from '#relay/core/changed-texts.js'
 import { CustomsError, wordsText } from '#relay/base/errors.js'
 import { plain } from '#relay/base/plain.js'

@@ -1,6 +1,8 @@
 import { canonical, sha256 } from '#relay/base/canonical.js'
 import { CustomsError } from '#relay/base/errors.js'
-import { equal, isObject, isString, member, parseJson, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import {
+  equal, isObject, isString, member, parseJson, type Json, type JsonObject,
+} from '#relay/protocol/unmetered.js'
 import { plainJson } from '#relay/protocol/quote.js'
 import { compareIdentities, compareOffers, type Change } from './compare.js'
 import { withDigits } from './digits.js'

@@ -1,4 +1,6 @@
-import { isArray, isObject, isString, mapped, member, type Json, type JsonObject, type Meter } from '#relay/protocol/json.js'
+import {
+  isArray, isObject, isString, mapped, member, type Json, type JsonObject, type Meter,
+} from '#relay/protocol/json.js'
 import { targetOf } from '#relay/protocol/json-schema.js'
 import { wirePath } from '#relay/protocol/quote.js'
 import { propertiesOf, requiredOf } from './merge.js'

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { processLedger } from '#relay/core/memory.js'
-import type { Problem } from '#relay/core/rule.js'
-import type { ClientShape, Shapes } from '#relay/core/shape.js'
+import type { ClientShape, Problem, Shapes } from '#relay/core/vocabulary.js'
 import { type JsonObject, type Meter, OverBudget, weigh } from '#relay/protocol/json.js'
 import { fit } from './fit.js'
 import { automatic, combinedOf, profileFor, profileNamed } from './index.js'

@@ -1,7 +1,7 @@
 import {
   each, isArray, isObject, isString, lengthOf, member, type Json, type Meter,
 } from '#relay/protocol/json.js'
-import type { Powers } from '#relay/core/rule.js'
+import type { Powers } from '#relay/core/vocabulary.js'
 import { traitsOf } from '#relay/protocol/revisions/index.js'
 import { textsOf } from '#relay/protocol/places.js'
 import { agreeing, jsonTextsOf } from './result.js'

@@ -1,6 +1,6 @@
 import { isArray, isObject, isString, type Json, member, type Meter, weigh } from '#relay/protocol/json.js'
 import { targetOf } from '#relay/protocol/json-schema.js'
-import type { CallResult, Problem } from '#relay/core/rule.js'
+import type { CallResult, Problem } from '#relay/core/vocabulary.js'
 import { stepsAlong } from './problem.js'
 
 /** Longest value that is kept, in bytes of memory. */

@@ -1,4 +1,4 @@
-import type { Call, Powers } from '#relay/core/rule.js'
+import type { Call, Powers } from '#relay/core/vocabulary.js'
 import { each, isObject, member } from '#relay/protocol/json.js'
 import { jsonSchemaKeywords } from '#relay/protocol/json-schema.js'
 import { quote } from '#relay/protocol/quote.js'

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { excerpt } from '#relay/core/changed-texts.js'
-import type { Powers, Problem } from '#relay/core/rule.js'
+import type { Powers, Problem } from '#relay/core/vocabulary.js'
 import { findHidden, nameOf, type Hidden } from '#relay/protocol/text/hidden.js'
 import { isMediaType } from '#relay/protocol/headers.js'
 import {

@@ -1,6 +1,8 @@
-import { type Action, actions, pages, type Policy } from '#relay/core/findings.js'
+import { pages } from '#relay/core/findings.js'
 import { inCommand, relaxCommand } from '#relay/core/refusal.js'
-import type { Powers, Rule, RuleName } from '#relay/core/rule.js'
+import {
+  type Action, actions, type Policy, type Powers, type Rule, type RuleName,
+} from '#relay/core/vocabulary.js'
 import * as advice from './advice.js'
 import * as call from './call.js'
 import * as content from './content.js'
@@ -429,7 +431,7 @@ export const rules: readonly Row[] = [
     'Return a tree, or the folders with what is in them.', advice.flatList),
 ]
 
-export type { RuleName } from '#relay/core/rule.js'
+export type { RuleName } from '#relay/core/vocabulary.js'
 
 export const ruleNames: readonly RuleName[] = rules.map(({ name }) => name)
 

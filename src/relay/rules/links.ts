@@ -3,7 +3,7 @@ import {
 } from '#relay/protocol/json.js'
 import { Places, type Link } from '#relay/protocol/places.js'
 import { traitsOf } from '#relay/protocol/revisions/index.js'
-import type { ListedTool, Mend, Powers, Reading } from '#relay/core/rule.js'
+import type { ListedTool, Mend, Powers, Reading } from '#relay/core/vocabulary.js'
 import { linkRule, maxProblems, nothing, one } from './problem.js'
 import { quote } from '#relay/protocol/quote.js'
 

@@ -1,6 +1,5 @@
 import { step, wirePath } from '#relay/protocol/quote.js'
-import type { SchemaProblem } from '#relay/core/check.js'
-import type { Powers, Problem, Reading } from '#relay/core/rule.js'
+import type { Powers, Problem, Reading, SchemaProblem } from '#relay/core/vocabulary.js'
 import type { Misfit } from '#relay/protocol/revisions/shape.js'
 import { isArray, isObject, keysOf, member, type Json, type Meter } from '#relay/protocol/json.js'
 import { stepsOf } from '#relay/protocol/json-schema.js'

@@ -5,7 +5,7 @@ import {
 import { hasString } from '#relay/protocol/unread.js'
 import { textsOf, type Part, type Text } from '#relay/protocol/places.js'
 import { listShape, methodOf, traitsOf } from '#relay/protocol/revisions/index.js'
-import type { CallResult, Mend, Powers, Problem, Reading } from '#relay/core/rule.js'
+import type { CallResult, Mend, Powers, Problem, Reading } from '#relay/core/vocabulary.js'
 import { beside } from './beside.js'
 import { tidied } from './nulls.js'
 import { isFormat, isMismatch, isNoVerdict, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'

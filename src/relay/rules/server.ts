@@ -1,6 +1,6 @@
 import { isObject, isString, member, type JsonObject } from '#relay/protocol/json.js'
 import { quote } from '#relay/protocol/quote.js'
-import type { Powers, ServerRequest } from '#relay/core/rule.js'
+import type { Powers, ServerRequest } from '#relay/core/vocabulary.js'
 import { nothing, one } from './problem.js'
 
 const sampling = 'sampling/createMessage'

@@ -1,6 +1,6 @@
 import type { Fault } from '#relay/protocol/frame.js'
 import { methodOf, traitsOf } from '#relay/protocol/revisions/index.js'
-import type { Arrival, IdUse, Powers, Problem } from '#relay/core/rule.js'
+import type { Arrival, IdUse, Powers, Problem } from '#relay/core/vocabulary.js'
 import { nothing, one } from './problem.js'
 
 /** Faults found by the strict parser and the transports. */

@@ -1,4 +1,4 @@
-import type { SchemaProblem } from '#relay/core/check.js'
+import type { SchemaProblem } from '#relay/core/vocabulary.js'
 import { isArray, isObject, type Json } from '#relay/protocol/unmetered.js'
 import { wirePath } from '#relay/protocol/quote.js'
 import type { Budget } from './budget.js'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type {
   Checked, SchemaChecker, SchemaLimits, SchemaProblem, Source, Subject, ValueSubject,
-} from '#relay/core/check.js'
+} from '#relay/core/vocabulary.js'
 import { isArray, isObject, unmetered, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
 import { byteValidator, checkedOf, parsedOf, stepsOfReading, textOf } from '#relay/protocol/read-fast.js'
 import { turns } from '#relay/protocol/turns.js'

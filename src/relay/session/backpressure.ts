@@ -1,4 +1,5 @@
-import { type Exchange, type Side, stdioExchange } from '#relay/core/event.js'
+import type { Exchange, Side } from '#relay/core/vocabulary.js'
+import { stdioExchange } from '#relay/core/event.js'
 import type { Transport } from '#relay/transport/transport.js'
 
 /** A peer that does not read, or the full queue of the relay. */

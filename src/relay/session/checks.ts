@@ -1,4 +1,4 @@
-import type { Checked, SchemaChecker, SchemaLimits, Subject } from '#relay/core/check.js'
+import type { Checked, SchemaChecker, SchemaLimits, Subject } from '#relay/core/vocabulary.js'
 import { ChurnMap } from '#relay/core/memory.js'
 import type { JsonObject } from '#relay/protocol/json.js'
 

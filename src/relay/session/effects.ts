@@ -1,7 +1,8 @@
-import type { Effect, Entry, Event, Exchange, Side, Timer } from '#relay/core/event.js'
+import type {
+  CountAsk, Effect, Entry, Event, Exchange, SharedReply, SharedSession, Side, Timer,
+} from '#relay/core/vocabulary.js'
 import { ChurnMap } from '#relay/core/memory.js'
 import { errorFrame } from '#relay/core/refusal.js'
-import type { CountAsk, SharedReply, SharedSession } from '#relay/core/shared.js'
 import { errorCode } from '#relay/protocol/json-rpc.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { realTimers } from '#relay/transport/timers.js'

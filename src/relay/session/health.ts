@@ -1,4 +1,4 @@
-import type { Health } from '#relay/core/event.js'
+import type { Health } from '#relay/core/vocabulary.js'
 
 /** Why a server does not work. */
 export interface Problem {

@@ -1,5 +1,5 @@
 import type { Flush } from '#relay/audit/audit.js'
-import type { Effect, Entry, Event, Operation, Side } from '#relay/core/event.js'
+import type { Effect, Entry, Event, Operation, Side } from '#relay/core/vocabulary.js'
 import type { Frame, Trace } from '#relay/protocol/frame.js'
 import type { Request } from '#relay/protocol/json-rpc.js'
 import type { ServerHealth } from './health.js'

@@ -1,6 +1,6 @@
-import { type Event, type Exchange, type HttpEvent, type Side, stdioExchange } from '#relay/core/event.js'
+import { stdioExchange } from '#relay/core/event.js'
 import type { Relay } from '#relay/core/relay.js'
-import type { SharedSession } from '#relay/core/shared.js'
+import type { Event, Exchange, HttpEvent, SharedSession, Side } from '#relay/core/vocabulary.js'
 import { asError } from '#relay/base/errors.js'
 import { frameCame } from '#relay/base/tier-up.js'
 import type { Frame } from '#relay/protocol/frame.js'

@@ -1,4 +1,4 @@
-import type { Entry, Operation } from '#relay/core/event.js'
+import type { Entry, Operation } from '#relay/core/vocabulary.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { isString, member } from '#relay/protocol/json.js'
 import { errorCode, type Request } from '#relay/protocol/json-rpc.js'

@@ -1,7 +1,5 @@
 import type { Usage } from '#relay/audit/output.js'
-import type { Health } from '#relay/core/event.js'
-import type { Action, Verdict } from '#relay/core/findings.js'
-import type { RuleName } from '#relay/core/rule.js'
+import type { Action, Health, RuleName, Verdict } from '#relay/core/vocabulary.js'
 import type { Attributes, Role } from './attributes.js'
 import { Registry, type Metric } from './registry.js'
 

@@ -1,4 +1,4 @@
-import type { Entry, Operation } from '#relay/core/event.js'
+import type { Entry, Operation } from '#relay/core/vocabulary.js'
 import { messageOf } from '#relay/base/errors.js'
 import type { ObservedSession } from '#relay/session/open.js'
 import type { Observer } from '#relay/session/hooks.js'

@@ -17,7 +17,7 @@ import { BasicTracerProvider, BatchSpanProcessor, type ReadableSpan } from '@ope
 import { Delivery } from '#relay/audit/delivery.js'
 import { shown } from '#relay/base/secrets.js'
 import type { Follower } from '#relay/audit/audit.js'
-import type { Entry } from '#relay/core/event.js'
+import type { Entry } from '#relay/core/vocabulary.js'
 import { type Attributes, judged } from './attributes.js'
 import type { Tracing } from './observing.js'
 import { collectorOf } from './otlp-metrics.js'

@@ -3,7 +3,7 @@ import {
 } from '@opentelemetry/api'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { payloadsOf } from '#relay/audit/payloads.js'
-import type { Entry, Operation } from '#relay/core/event.js'
+import type { Entry, Operation } from '#relay/core/vocabulary.js'
 import type { ObservedSession } from '#relay/session/open.js'
 import type { Trace } from '#relay/protocol/frame.js'
 import { isObject, isString, member } from '#relay/protocol/json.js'

@@ -1,4 +1,4 @@
-import type { Exchange, HttpEvent } from '#relay/core/event.js'
+import type { Exchange, HttpEvent } from '#relay/core/vocabulary.js'
 import type { Frame, ResponseHead } from '#relay/protocol/frame.js'
 import type { IdKey, Request } from '#relay/protocol/json-rpc.js'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import type { Entry } from '#relay/core/event.js'
+import type { Entry } from '#relay/core/vocabulary.js'
 import { entry } from '../../relay/audit/entries.js'
 import { open } from '../../relay/audit/logs.js'
 import { start } from '../../e2e/harness.js'

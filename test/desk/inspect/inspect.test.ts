@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Policy } from '#relay/core/findings.js'
+import type { Policy } from '#relay/core/vocabulary.js'
 import { isFine } from '#desk/inspect/inspection.js'
 import { watching } from '#desk/inspect/link.js'
 import { ruleNames } from '#relay/rules/index.js'

@@ -1,4 +1,5 @@
-import { stdioExchange, type Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { stdioExchange } from '#relay/core/event.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { defaultLimits } from '#relay/config/configuration.js'
 import type { Frame } from '#relay/protocol/frame.js'

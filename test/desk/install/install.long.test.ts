@@ -1,4 +1,6 @@
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import { takesValue } from '#cli/context.js'
 import type { AddressInfo } from 'node:net'

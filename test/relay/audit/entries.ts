@@ -1,4 +1,4 @@
-import type { Entry } from '#relay/core/event.js'
+import type { Entry } from '#relay/core/vocabulary.js'
 
 /** An entry as the core makes it, with what the test says of it. */
 export const entry = (more: Partial<Entry> = {}): Entry => ({

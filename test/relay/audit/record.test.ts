@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { readLine } from '#relay/audit/read/line.js'
 import { beginning, digestLarge, nextLine } from '#relay/audit/record.js'
-import type { Entry } from '#relay/core/event.js'
+import type { Entry } from '#relay/core/vocabulary.js'
 import { recordOfLine } from '#relay/audit/read/record.js'
 import { called, ended, entry } from './entries.js'
 

@@ -6,7 +6,7 @@ import { judgeSchema } from '#relay/host/server/setup.js'
 import { readConfiguration } from '#relay/config/read.js'
 import { parseYaml } from '#relay/config/text.js'
 import { presets } from '#relay/config/policy.js'
-import { actions } from '#relay/core/findings.js'
+import { actions } from '#relay/core/vocabulary.js'
 import { revisions } from '#relay/protocol/revisions/index.js'
 import { ruleNames } from '#relay/rules/index.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Accepted, Drift } from '#relay/core/accepted.js'
+import type { Accepted, Drift } from '#relay/core/vocabulary.js'
 import { equal, isObject, member, type Json, type JsonObject } from '#relay/protocol/json.js'
 import { accepting } from './locked.js'
 import { answer, call, initialize, result, Script, weather, type Setting } from './script.js'

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
-import type { Verdict } from '#relay/core/findings.js'
+import type { Verdict } from '#relay/core/vocabulary.js'
 import { type Preset, presetPolicy } from '#relay/rules/index.js'
 import { checkAtOnce } from './engine.js'
 import { initialize, Script } from './script.js'

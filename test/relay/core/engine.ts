@@ -1,4 +1,4 @@
-import type { Checked, Subject } from '#relay/core/check.js'
+import type { Checked, Subject } from '#relay/core/vocabulary.js'
 import { unmetered } from '#relay/protocol/unmetered.js'
 import { Budget } from '#relay/schema/budget.js'
 import { mainThreadDepth, verdict } from '#relay/schema/evaluate.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { ToolSetting } from '#relay/core/options.js'
-import type { SharedReply } from '#relay/core/shared.js'
+import type { SharedReply } from '#relay/core/vocabulary.js'
 import { call, initialize, result, Script, weather } from './script.js'
 
 const setting = (more: Partial<ToolSetting>): ToolSetting =>

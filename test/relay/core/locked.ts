@@ -1,4 +1,4 @@
-import type { Accepted, AcceptedOffer, Drift } from '#relay/core/accepted.js'
+import type { Accepted, AcceptedOffer, Drift } from '#relay/core/vocabulary.js'
 import type { Json } from '#relay/protocol/json.js'
 
 type Definitions = AcceptedOffer['definitions']

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Ledger } from '#relay/core/memory.js'
 import { parseFrame } from '#relay/protocol/parse.js'
-import type { Action } from '#relay/core/findings.js'
+import type { Action } from '#relay/core/vocabulary.js'
 import type { ToolSetting } from '#relay/core/options.js'
 import { shapesOf } from '#relay/profiles/shape.js'
 import { exchange } from '../../exchange.js'

@@ -1,9 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Checked, Subject } from '#relay/core/check.js'
-import {
-  type Effect, type Entry, type Exchange, exchangeNamed, type Side, stdioExchange,
-} from '#relay/core/event.js'
+import type { Checked, Effect, Entry, Exchange, Side, Subject } from '#relay/core/vocabulary.js'
+import { exchangeNamed, stdioExchange } from '#relay/core/event.js'
 import { Relay } from '#relay/core/relay.js'
 import { traced } from '#relay/session/hooks.js'
 import type { Trace } from '#relay/protocol/frame.js'

@@ -1,6 +1,7 @@
+import type { Exchange } from '#relay/core/vocabulary.js'
 import { Ledger } from '#relay/core/memory.js'
 import t from 'tap'
-import { exchangeNamed, type Exchange } from '#relay/core/event.js'
+import { exchangeNamed } from '#relay/core/event.js'
 import { Findings } from '#relay/core/findings.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { Meter } from '#relay/protocol/json.js'

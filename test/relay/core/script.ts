@@ -1,8 +1,8 @@
-import type { Checked, Subject } from '#relay/core/check.js'
-import type { Effect, Entry, Event, Exchange, Named, Operation, Side } from '#relay/core/event.js'
+import type {
+  Action, Checked, CountAsk, Effect, Entry, Event, Exchange, Named, Operation, SharedAsk, SharedReply, Side,
+  Subject,
+} from '#relay/core/vocabulary.js'
 import type { RelayOptions } from '#relay/core/options.js'
-import type { CountAsk, SharedAsk, SharedReply } from '#relay/core/shared.js'
-import type { Action } from '#relay/core/findings.js'
 import { Relay } from '#relay/core/relay.js'
 import type { FrameLimits } from '#relay/protocol/frame.js'
 import { parseFrame } from '#relay/protocol/parse.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { SharedAsk, SharedReply } from '#relay/core/shared.js'
+import type { SharedAsk, SharedReply } from '#relay/core/vocabulary.js'
 import type { JsonObject } from '#relay/protocol/json.js'
 import { checkAtOnce } from './engine.js'
 import { answer, call, type Did, Script, type Setting, weather } from './script.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Action } from '#relay/core/findings.js'
+import type { Action } from '#relay/core/vocabulary.js'
 import { presetPolicy } from '#relay/rules/index.js'
 import { call, findingsOf, initialize, modern, result, Script, weather } from './script.js'
 

@@ -1,5 +1,6 @@
+import type { Exchange, HttpEvent } from '#relay/core/vocabulary.js'
 import t from 'tap'
-import { exchangeNamed, type Exchange, type HttpEvent } from '#relay/core/event.js'
+import { exchangeNamed } from '#relay/core/event.js'
 import type { EraAction } from '#relay/eras/translator.js'
 import { discovered, frameOf, initialize, Play, refused } from './play.js'
 

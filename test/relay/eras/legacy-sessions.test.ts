@@ -1,5 +1,6 @@
+import type { Exchange } from '#relay/core/vocabulary.js'
 import t from 'tap'
-import { type Exchange, stdioExchange } from '#relay/core/event.js'
+import { stdioExchange } from '#relay/core/event.js'
 import { LegacySessions } from '#relay/eras/legacy-sessions.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'

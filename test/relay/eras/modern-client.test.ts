@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
 import { asks, Bench, initialized, type Message, terms } from './modern.js'
 
 const prefix = 'io.modelcontextprotocol/'

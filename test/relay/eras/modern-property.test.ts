@@ -1,8 +1,9 @@
+import type { Exchange } from '#relay/core/vocabulary.js'
 import { existsSync, readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import t from 'tap'
-import { type Exchange, stdioExchange } from '#relay/core/event.js'
+import { stdioExchange } from '#relay/core/event.js'
 import { asks, Bench, type Message, type Sent } from './modern.js'
 
 // Any sequence of messages of a modern client and of a legacy server that is valid in their revisions comes

@@ -1,4 +1,5 @@
-import { type Exchange, stdioExchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { stdioExchange } from '#relay/core/event.js'
 import { ModernClient } from '#relay/eras/modern-client.js'
 import type { EraEvent } from '#relay/eras/translator.js'
 import type { Frame } from '#relay/protocol/frame.js'

@@ -1,4 +1,5 @@
-import { type Exchange, stdioExchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { stdioExchange } from '#relay/core/event.js'
 import { legacyClient } from '#relay/eras/legacy-client.js'
 import type { EraAction, EraEvent, EraOptions, Translator } from '#relay/eras/translator.js'
 import { parseFrame } from '#relay/protocol/parse.js'

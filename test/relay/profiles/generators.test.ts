@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Checked, Subject } from '#relay/core/check.js'
+import type { Checked, Subject } from '#relay/core/vocabulary.js'
 import { combinedOf, profiles } from '#relay/profiles/index.js'
 import { fit } from '#relay/profiles/fit.js'
 import { shapesOf } from '#relay/profiles/shape.js'

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import type { Tool } from '#relay/core/catalog.js'
 import type {
   Arrival, Call, CallResult, CheckedArguments, Finding, List, ListedTool, Mend, Power, Powers, Problem,
-  Reading, Rule, ServerRequest, Subjects,
-} from '#relay/core/rule.js'
+  Reading, Rule, ServerRequest, Subjects, Tool,
+} from '#relay/core/vocabulary.js'
 import { promotionOf } from '#relay/core/tool-results.js'
 import { member, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
 import { textOf } from '#relay/protocol/read-fast.js'

@@ -1,6 +1,5 @@
 import t from 'tap'
-import type { Call } from '#relay/core/rule.js'
-import type { Checked } from '#relay/core/check.js'
+import type { Call, Checked } from '#relay/core/vocabulary.js'
 import type { JsonObject } from '#relay/protocol/unmetered.js'
 import { all, call, tool } from './ask.js'
 

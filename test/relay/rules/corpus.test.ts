@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import type { Finding } from '#relay/core/rule.js'
+import type { Finding } from '#relay/core/vocabulary.js'
 import {
   isArray, isObject, isString, member, type Json, type JsonObject,
 } from '#relay/protocol/unmetered.js'

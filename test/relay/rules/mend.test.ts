@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { CallResult, ListedTool } from '#relay/core/rule.js'
+import type { CallResult, ListedTool } from '#relay/core/vocabulary.js'
 import type { JsonObject } from '#relay/protocol/unmetered.js'
 import type { RuleName } from '#relay/rules/index.js'
 import { answer, listed, paths, ruleNamed, text, tool } from './ask.js'

@@ -1,6 +1,5 @@
 import t from 'tap'
-import type { Checked } from '#relay/core/check.js'
-import type { CallResult } from '#relay/core/rule.js'
+import type { CallResult, Checked } from '#relay/core/vocabulary.js'
 import { parseJson, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
 import type { Revision } from '#relay/protocol/revisions/index.js'
 import { answer, paths, ruleNamed, text, tool, type Case } from './ask.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ServerRequest } from '#relay/core/rule.js'
+import type { ServerRequest } from '#relay/core/vocabulary.js'
 import { asked, paths, ruleNamed, type Case } from './ask.js'
 
 const sampling = 'sampling/createMessage'

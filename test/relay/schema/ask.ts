@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { createSchemaChecker, type WarmableChecker } from '#relay/schema/index.js'
-import type { Checked, SchemaLimits } from '#relay/core/check.js'
+import type { Checked, SchemaLimits } from '#relay/core/vocabulary.js'
 import { isObject, unmetered, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
 import { lazyJson } from '#relay/protocol/read-fast.js'
 

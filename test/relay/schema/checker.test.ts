@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { createSchemaChecker } from '#relay/schema/index.js'
-import type { Checked } from '#relay/core/check.js'
+import type { Checked } from '#relay/core/vocabulary.js'
 import type { Json, JsonObject } from '#relay/protocol/unmetered.js'
 import { Offload } from '#relay/schema/thread/offload.js'
 import { asker, brief, json, limits } from './ask.js'

@@ -1,7 +1,8 @@
 import t from 'tap'
-import { type Entry, type Exchange, stdioExchange } from '#relay/core/event.js'
-import type { Checked, SchemaChecker } from '#relay/core/check.js'
-import type { SharedAsk, SharedSession } from '#relay/core/shared.js'
+import { stdioExchange } from '#relay/core/event.js'
+import type {
+  Checked, Entry, Exchange, SchemaChecker, SharedAsk, SharedSession,
+} from '#relay/core/vocabulary.js'
 import { openSession } from '#relay/session/open.js'
 import { presetPolicy } from '#relay/rules/index.js'
 import { parseFrame } from '#relay/protocol/parse.js'

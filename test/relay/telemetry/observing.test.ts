@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Operation } from '#relay/core/event.js'
+import type { Operation } from '#relay/core/vocabulary.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import type { Attributes } from '#relay/telemetry/attributes.js'

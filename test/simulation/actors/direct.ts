@@ -1,4 +1,5 @@
-import { type Exchange, stdioExchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { stdioExchange } from '#relay/core/event.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { type Asked, type Question, Tools, type Book } from '../book.js'
 import type { SessionWorld, Side } from '../worlds/session.js'

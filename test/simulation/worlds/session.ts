@@ -1,5 +1,4 @@
-import type { Checked, SchemaChecker, Subject } from '#relay/core/check.js'
-import type { Entry, Exchange } from '#relay/core/event.js'
+import type { Checked, Entry, Exchange, SchemaChecker, Subject } from '#relay/core/vocabulary.js'
 import { openSession } from '#relay/session/open.js'
 import type { Session } from '#relay/session/session.js'
 import type { Frame } from '#relay/protocol/frame.js'

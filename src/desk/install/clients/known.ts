@@ -1,5 +1,7 @@
 import { posix, win32 } from 'node:path'
-import { folderNamed as folder, isMac, isWindows, pathsOf, type Machine } from '#relay/base/platform/machine.js'
+import {
+  folderNamed as folder, isMac, isWindows, pathsOf, type Machine,
+} from '#relay/base/platform/machine.js'
 
 export interface Client {
   readonly name: string

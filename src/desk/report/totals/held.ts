@@ -1,5 +1,5 @@
 import { dangerOf } from '#relay/core/danger.js'
-import type { Verdict } from '#relay/core/findings.js'
+import type { Verdict } from '#relay/core/vocabulary.js'
 import { isFrom, type LoggedFinding, type LogRecord } from '#relay/audit/read/record.js'
 import { ruleNamed } from '#relay/rules/index.js'
 import { findingText, sentence, shown, shownName } from '../sentence.js'

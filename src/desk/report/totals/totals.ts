@@ -1,5 +1,6 @@
+import type { Action } from '#relay/core/vocabulary.js'
 import { byDanger, dangerOf } from '#relay/core/danger.js'
-import { type Action, isStop, verdicts } from '#relay/core/findings.js'
+import { isStop, verdicts } from '#relay/core/findings.js'
 import { isNoise, type LoggedFinding, type LogRecord } from '#relay/audit/read/record.js'
 import { version } from '#relay/base/version.js'
 import { ruleNamed } from '#relay/rules/index.js'

@@ -1,7 +1,9 @@
-import { type Entry, type Health, healthKinds, noise } from '#relay/core/event.js'
-import { type Verdict, verdicts } from '#relay/core/findings.js'
-import type { About } from '#relay/core/rule.js'
-import { isArray, isObject, isString, type Json, type JsonObject, parseJson } from '#relay/protocol/unmetered.js'
+import { noise } from '#relay/core/event.js'
+import { verdicts } from '#relay/core/findings.js'
+import { type About, type Entry, type Health, healthKinds, type Verdict } from '#relay/core/vocabulary.js'
+import {
+  isArray, isObject, isString, type Json, type JsonObject, parseJson,
+} from '#relay/protocol/unmetered.js'
 
 /** A record of an audit log. Its form was checked (docs/audit.md); its texts are untrusted. */
 export interface LogRecord {

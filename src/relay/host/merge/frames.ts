@@ -1,7 +1,7 @@
 import { edit, type Edit } from '#relay/protocol/edit.js'
 import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
 import { isObject, member, Meter, type Json, type JsonObject, withMembers } from '#relay/protocol/json.js'
-import type { Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
 import type { ErrorResponse, IdKey, Notification, Request, Result } from '#relay/protocol/json-rpc.js'
 import { idOf, responseBytes } from '#relay/protocol/message.js'
 import { parseFrame } from '#relay/protocol/parse.js'

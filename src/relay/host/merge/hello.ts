@@ -2,7 +2,9 @@ import { errorFrame } from '#relay/core/refusal.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { isString, member } from '#relay/protocol/json.js'
 import { errorCode } from '#relay/protocol/json-rpc.js'
-import { isRevision, metaPrefix, modernRevisions, newestLegacy, traitsOf } from '#relay/protocol/revisions/index.js'
+import {
+  isRevision, metaPrefix, modernRevisions, newestLegacy, traitsOf,
+} from '#relay/protocol/revisions/index.js'
 import { at, response, type RequestFrame } from './frames.js'
 import type { Leg, Legs } from './legs.js'
 import type { Host } from './machine.js'

@@ -1,4 +1,5 @@
-import { exchangeNamed, stdioExchange, type Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { exchangeNamed, stdioExchange } from '#relay/core/event.js'
 import { ChurnMap } from '#relay/core/memory.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { isObject, isString, member, type JsonObject } from '#relay/protocol/json.js'

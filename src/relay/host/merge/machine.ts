@@ -1,4 +1,4 @@
-import type { Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
 import type { MergedServer, Naming } from './names.js'

@@ -1,4 +1,5 @@
-import { stdioExchange, type Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { stdioExchange } from '#relay/core/event.js'
 import { ChurnMap } from '#relay/core/memory.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import { edit } from '#relay/protocol/edit.js'

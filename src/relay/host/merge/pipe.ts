@@ -1,4 +1,5 @@
-import { stdioExchange, type Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { stdioExchange } from '#relay/core/event.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 

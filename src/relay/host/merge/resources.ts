@@ -1,4 +1,6 @@
-import { isArray, isObject, isString, each, lengthOf, member, type Json, type Meter } from '#relay/protocol/json.js'
+import {
+  isArray, isObject, isString, each, lengthOf, member, type Json, type Meter,
+} from '#relay/protocol/json.js'
 
 /** Longest URI and template that are matched with each other, in characters. */
 const longestUri = 4096

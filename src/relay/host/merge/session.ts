@@ -1,4 +1,5 @@
-import { stdioExchange, type Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { stdioExchange } from '#relay/core/event.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import { errorCode, type IdKey } from '#relay/protocol/json-rpc.js'
 import { idOf } from '#relay/protocol/message.js'

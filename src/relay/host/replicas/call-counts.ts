@@ -1,4 +1,4 @@
-import type { CountAsk, SharedReply } from '#relay/core/shared.js'
+import type { CountAsk, SharedReply } from '#relay/core/vocabulary.js'
 import type { Outcome } from './sessions.js'
 import { keyedHash, type Store } from './store.js'
 

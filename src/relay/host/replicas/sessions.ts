@@ -1,4 +1,4 @@
-import type { SharedAsk, SharedPart, SharedReply, SharedSession } from '#relay/core/shared.js'
+import type { SharedAsk, SharedPart, SharedReply, SharedSession } from '#relay/core/vocabulary.js'
 import { isObject, parseJson } from '#relay/protocol/json.js'
 import { keyedHash, type Store, usedUp } from './store.js'
 

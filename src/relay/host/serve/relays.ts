@@ -1,7 +1,7 @@
 import { rmSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import { openAudit } from '#relay/audit/sink.js'
-import type { Health } from '#relay/core/event.js'
+import type { Health } from '#relay/core/vocabulary.js'
 import { messageOf } from '#relay/base/errors.js'
 import { wellIn } from '#relay/session/health.js'
 import { type FailedRelay, type RelayedServer, Relays } from '../processes/relays.js'

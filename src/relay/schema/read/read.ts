@@ -1,4 +1,4 @@
-import type { SchemaProblem } from '#relay/core/check.js'
+import type { SchemaProblem } from '#relay/core/vocabulary.js'
 import { isArray, isObject, isString, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
 import { dialectOf, type Dialect } from '#relay/protocol/json-schema.js'
 import { clip } from '#relay/protocol/quote.js'

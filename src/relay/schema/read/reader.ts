@@ -1,4 +1,4 @@
-import type { SchemaProblem } from '#relay/core/check.js'
+import type { SchemaProblem } from '#relay/core/vocabulary.js'
 import { equal, isArray, isObject, isString, member, type Json } from '#relay/protocol/unmetered.js'
 import {
   defaultDialect, dialectOf, idKeyword, isLegacy, schemasIn, type Dialect,

@@ -1,4 +1,4 @@
-import type { SchemaProblem } from '#relay/core/check.js'
+import type { SchemaProblem } from '#relay/core/vocabulary.js'
 import { below, decodedFragment, stepsOf } from '#relay/protocol/json-schema.js'
 import { isObject, isString, member, unmetered, type Json } from '#relay/protocol/unmetered.js'
 import { nearest, type SchemaNode, type Resource, type Step, type Target } from '../schema-node.js'

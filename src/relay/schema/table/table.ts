@@ -7,7 +7,9 @@ import { keywordsAt } from '../keywords/index.js'
 import { formatOf } from '../keywords/formats.js'
 import { failed, matched, type Dfa } from '../pattern/automaton.js'
 import { wholePattern } from '../pattern/pattern.js'
-import { mayBeSole, onlyAssertion, soleTarget, typeOf, typesOf, unsupportedIn, type Keywords } from './support.js'
+import {
+  mayBeSole, onlyAssertion, soleTarget, typeOf, typesOf, unsupportedIn, type Keywords,
+} from './support.js'
 import { Writer } from './writer.js'
 
 /** A schema in the form in which the byte validator reads it (src/relay/judge/layout.ts). */

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import type { SchemaLimits, Source } from '#relay/core/check.js'
+import type { SchemaLimits, Source } from '#relay/core/vocabulary.js'
 import { FairQueue, turns } from '#relay/protocol/turns.js'
 import { unchecked } from '../evaluate.js'
 import type { SchemaText } from '../plans.js'

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import type { SchemaProblem, Source } from '#relay/core/check.js'
+import type { SchemaProblem, Source } from '#relay/core/vocabulary.js'
 import { below } from '#relay/protocol/json-schema.js'
 import { parseJson, unmetered, type Json } from '#relay/protocol/unmetered.js'
 import { Budget, Exhausted, stepsPerCharacter, stepsPerMs } from '../budget.js'

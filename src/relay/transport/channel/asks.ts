@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream'
-import type { Identity } from '#relay/core/event.js'
+import type { Identity } from '#relay/core/vocabulary.js'
 import { ChurnMap } from '#relay/core/memory.js'
 import type { Backend } from '../front/endpoints.js'
 import type { HttpAsk, HttpReply, HttpRequests } from '../upstream/pool.js'

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { Readable, Writable } from 'node:stream'
-import type { Identity } from '#relay/core/event.js'
+import type { Identity } from '#relay/core/vocabulary.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
 import type { FrontRequest, FrontResponse, ProcessSlot } from '../front/request.js'
 import { windowBytes, type Wire } from './wire.js'

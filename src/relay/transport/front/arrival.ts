@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Identity } from '#relay/core/event.js'
+import type { Identity } from '#relay/core/vocabulary.js'
 import { isModernVersion } from '../http/headers.js'
 import type { Access, UpstreamToken } from './authority.js'
 import { contextDigest, type ContextSource } from './credentials.js'

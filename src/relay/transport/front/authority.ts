@@ -1,4 +1,4 @@
-import type { Identity } from '#relay/core/event.js'
+import type { Identity } from '#relay/core/vocabulary.js'
 import type { ResponseHead } from '#relay/protocol/frame.js'
 import { quote } from '#relay/protocol/quote.js'
 import { wantedBy } from '../http/challenge.js'

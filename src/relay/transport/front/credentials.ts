@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Identity } from '#relay/core/event.js'
+import type { Identity } from '#relay/core/vocabulary.js'
 import { headerText } from './request.js'
 
 /** Equal for tokens of one subject. A client without one is not the subject of the same name. */

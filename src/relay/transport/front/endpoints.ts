@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { Identity } from '#relay/core/event.js'
+import type { Identity } from '#relay/core/vocabulary.js'
 import { grants } from '#relay/core/options.js'
 import type { Frame, FrameLimits, ResponseHead } from '#relay/protocol/frame.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { Identity } from '#relay/core/event.js'
+import type { Identity } from '#relay/core/vocabulary.js'
 import { errorCode, type IdKey } from '#relay/protocol/json-rpc.js'
 import { responseBytes } from '#relay/protocol/message.js'
 import type { JsonObject } from '#relay/protocol/json.js'

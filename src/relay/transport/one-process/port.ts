@@ -1,5 +1,5 @@
 import { ChurnGroups } from '#relay/core/memory.js'
-import type { Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import type { Json } from '#relay/protocol/json.js'
 import type { IdKey, Request } from '#relay/protocol/json-rpc.js'

@@ -1,4 +1,5 @@
-import { stdioExchange, type Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { stdioExchange } from '#relay/core/event.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { errorCode, type IdKey, type Request } from '#relay/protocol/json-rpc.js'

@@ -1,5 +1,6 @@
+import type { Exchange } from '#relay/core/vocabulary.js'
 import type { Readable, Writable } from 'node:stream'
-import { stdioExchange, type Exchange } from '#relay/core/event.js'
+import { stdioExchange } from '#relay/core/event.js'
 import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
 import type { Transport, TransportEvent } from '../transport.js'
 import { FrameReader } from './reader.js'

@@ -1,5 +1,6 @@
+import type { Exchange } from '#relay/core/vocabulary.js'
 import type { Readable } from 'node:stream'
-import { stdioExchange, type Exchange } from '#relay/core/event.js'
+import { stdioExchange } from '#relay/core/event.js'
 import { asError, CustomsError } from '#relay/base/errors.js'
 import { serverStopMs } from '#relay/base/platform/programs.js'
 import type { Frame, FrameLimits } from '#relay/protocol/frame.js'

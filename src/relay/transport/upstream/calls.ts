@@ -1,5 +1,5 @@
 import { ChurnGroups } from '#relay/core/memory.js'
-import type { Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import type { Id, IdKey } from '#relay/protocol/json-rpc.js'
 import { responseKeys, requestKeys } from '../frames.js'

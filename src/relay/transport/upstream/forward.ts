@@ -1,5 +1,5 @@
 import { ChurnMap } from '#relay/core/memory.js'
-import type { Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
 import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
 import { isCancellation } from '#relay/protocol/message.js'
 import { owning } from '../frames.js'

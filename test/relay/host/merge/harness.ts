@@ -1,4 +1,5 @@
-import { exchangeNamed, type Exchange, stdioExchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { exchangeNamed, stdioExchange } from '#relay/core/event.js'
 import type { MergeEffect, MergerOptions } from '#relay/host/merge/machine.js'
 import { Merger } from '#relay/host/merge/merger.js'
 import { parseFrame } from '#relay/protocol/parse.js'

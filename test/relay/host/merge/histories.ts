@@ -1,4 +1,4 @@
-import type { Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
 import { exchangeNamed, stdioExchange } from '#relay/core/event.js'
 import { type Answers, Merged, RpcError, serverWith, tool, type Message } from './harness.js'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { CountAsk } from '#relay/core/shared.js'
+import type { CountAsk } from '#relay/core/vocabulary.js'
 import { isObject, member } from '#relay/protocol/json.js'
 import { CallCounts } from '#relay/host/replicas/call-counts.js'
 import { MemoryEngine, secret, storeIn } from './memory.js'

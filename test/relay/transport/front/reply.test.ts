@@ -9,7 +9,7 @@ import {
   ask, begin, dial, frameOf, handshake, initialize, rawPost, Reader, result, start, post, textOf, echo,
   type Opened,
 } from './harness.js'
-import type { Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
 import { ManualTimers } from '../timers.js'
 
 const call = (id: string | number = 7) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call"}`

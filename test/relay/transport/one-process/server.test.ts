@@ -1,6 +1,7 @@
+import type { Exchange } from '#relay/core/vocabulary.js'
 import fc from 'fast-check'
 import t from 'tap'
-import { stdioExchange, type Exchange } from '#relay/core/event.js'
+import { stdioExchange } from '#relay/core/event.js'
 import { slice } from '#relay/protocol/scan.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { SharedServer } from '#relay/transport/one-process/server.js'

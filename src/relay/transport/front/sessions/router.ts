@@ -1,5 +1,5 @@
 import { hash, randomUUID } from 'node:crypto'
-import type { SharedSession } from '#relay/core/shared.js'
+import type { SharedSession } from '#relay/core/vocabulary.js'
 import type { Frame, ResponseHead } from '#relay/protocol/frame.js'
 import { isObject, type JsonObject } from '#relay/protocol/json.js'
 import type { Timers } from '../../timers.js'

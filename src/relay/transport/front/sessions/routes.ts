@@ -1,5 +1,5 @@
 import { ChurnSet } from '#relay/core/memory.js'
-import type { Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
 import { isObject, member, type Json } from '#relay/protocol/json.js'

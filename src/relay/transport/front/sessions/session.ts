@@ -1,4 +1,4 @@
-import type { Exchange, HttpEvent } from '#relay/core/event.js'
+import type { Exchange, HttpEvent } from '#relay/core/vocabulary.js'
 import type { Frame, ResponseHead } from '#relay/protocol/frame.js'
 import { only } from '../../http/headers.js'
 import { opening } from '../../sse/event.js'

@@ -1,4 +1,5 @@
-import { type Exchange, exchangeNamed, stdioExchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { exchangeNamed, stdioExchange } from '#relay/core/event.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { isString } from '#relay/protocol/json.js'
 import { isModernRequest } from '../../http/headers.js'

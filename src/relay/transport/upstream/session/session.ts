@@ -1,4 +1,5 @@
-import { stdioExchange, type Exchange } from '#relay/core/event.js'
+import type { Exchange } from '#relay/core/vocabulary.js'
+import { stdioExchange } from '#relay/core/event.js'
 import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { isObject, isString, member } from '#relay/protocol/json.js'
