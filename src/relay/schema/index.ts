@@ -146,8 +146,8 @@ class Checker implements WarmableChecker {
    * @returns undefined while it is not made
    */
   #tableOf(plan: Plan, schema: Schema, bytes: number): Table | 'none' | undefined {
-    const known = this.#tables.get(schema) ??
-      { seen: 0, budget: new Budget(mainThreadSteps), writer: undefined }
+    const known = this.#tables.get(schema)
+      ?? { seen: 0, budget: new Budget(mainThreadSteps), writer: undefined }
     if (known === 'none' || !('seen' in known)) return known
     this.#tables.set(schema, known)
     if ((known.seen += bytes) < worthBytes) return undefined

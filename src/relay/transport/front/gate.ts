@@ -166,8 +166,8 @@ export const checkFraming = ({ headers, httpVersion }: IncomingMessage): Refusal
   const { connection = '', 'transfer-encoding': coding } = headers
   const isChunked = httpVersion !== '1.0' && coding?.trim().toLowerCase() === 'chunked'
   if (coding !== undefined && !isChunked) return refusals.misframed
-  const isMisnamed = connection !== 'keep-alive' && connection !== '' &&
-    connection.split(',').some(name => endToEnd.test(name.trim().toLowerCase()))
+  const isMisnamed = connection !== 'keep-alive' && connection !== ''
+    && connection.split(',').some(name => endToEnd.test(name.trim().toLowerCase()))
   return isMisnamed ? refusals.misnamed : undefined
 }
 
