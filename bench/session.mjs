@@ -7,12 +7,12 @@ import { pathToFileURL } from 'node:url'
 
 const dist = process.argv[2] ? pathToFileURL(`${process.argv[2]}/`) : new URL('../dist/', import.meta.url)
 const load = path => import(new URL(path, dist).href)
-const { openSession } = await load('gateway/open.js')
-const { stdioExchange } = await load('core/event.js')
-const { parseFrame } = await load('protocol/parse.js')
-const { createSchemaChecker } = await load('schema/index.js')
-const { openAudit } = await load('audit/sink.js')
-const { presetPolicy } = await load('rules/index.js')
+const { openSession } = await load('relay/session/open.js')
+const { stdioExchange } = await load('relay/core/event.js')
+const { parseFrame } = await load('relay/protocol/parse.js')
+const { createSchemaChecker } = await load('relay/schema/index.js')
+const { openAudit } = await load('relay/audit/sink.js')
+const { presetPolicy } = await load('relay/rules/index.js')
 
 const limits = { messageBytes: 16 << 20, depth: 128, schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 100, tools: 5000, listMs: 10000, requestMs: 0 }
 

@@ -30,8 +30,8 @@ const checkers = () => {
   ajv.addSchema(bare(schema), 'customs')
   const source = standalone(ajv, Object.fromEntries(Object.entries(checks).map(([name, [at]]) => [name, `customs${at}`])))
   if (/\brequire\(|^import /m.test(source)) throw new Error('the checks need a part of the engine at run time')
-  const typed = source.replace(/export const (\w+) = (\w+);/g, (_, name, of) => `export const ${name}: Check<Written.${checks[name][1]}> = ${of};\n`)
-  return `// @ts-nocheck\nimport type { Check } from '../check.js'\nimport type * as Written from './types.js'\n${typed}`
+  const typed = source.replace(/export const (\w+) = (\w+);/g, (_, name, of) => `export const ${name}: ConfigurationCheck<Written.${checks[name][1]}> = ${of};\n`)
+  return `// @ts-nocheck\nimport type { ConfigurationCheck } from '../check.js'\nimport type * as Written from './types.js'\n${typed}`
 }
 
 /** A type that is told is the type: the conditions beside it say nothing of it. */

@@ -112,7 +112,7 @@ const mayImport = (room: string, target: string): boolean => {
  * config/ reads the table of rules, and the actions, which are data of the core, and knows an object of JSON;
  * all else that it needs of others is types.
  */
-const ofOthers = ['relay/core/findings.js', 'relay/protocol/unmetered.js']
+const ofOthers = ['relay/core/vocabulary.js', 'relay/protocol/unmetered.js']
 
 t.test('every module imports only what lies below it', t => {
   for (const one of imports.filter(isOwn)) {
@@ -126,6 +126,50 @@ t.test('every module imports only what lies below it', t => {
       `${one.file} imports ${target}`,
     )
   }
+  t.end()
+})
+
+t.test('no circle of imports, those of types included', t => {
+  const below = new Map(files.map(file => [file, imports.filter(one => one.file === file && isOwn(one)).flatMap(one => {
+    const stem = targetOf(one).replace(/\.js$/, '')
+    return [`${stem}.ts`, `${stem}.tsx`].filter(target => files.includes(target))
+  })]))
+  const numbers = new Map<string, number>()
+  const lows = new Map<string, number>()
+  const stack: string[] = []
+  const circles: (readonly string[])[] = []
+  const visit = (file: string): number => {
+    const own = numbers.size
+    numbers.set(file, own)
+    stack.push(file)
+    let low = own
+    for (const next of below.get(file) ?? []) {
+      if (!numbers.has(next)) low = Math.min(low, visit(next))
+      else if (stack.includes(next)) low = Math.min(low, lows.get(next) ?? numbers.get(next) ?? own)
+    }
+    lows.set(file, low)
+    if (low === own) {
+      const circle = stack.splice(stack.indexOf(file))
+      if (circle.length > 1) circles.push(circle)
+    }
+    return low
+  }
+  for (const file of files) if (!numbers.has(file)) visit(file)
+  t.strictSame(circles, [])
+  t.end()
+})
+
+t.test('an exported name is declared once', t => {
+  const declared = new Map<string, string[]>()
+  // What other programs import keeps the names that they know.
+  for (const file of files.filter(one => !one.startsWith('library/') && one !== 'index.ts')) {
+    const names = readFileSync(join(root, file), 'utf8')
+      .matchAll(/^export (?:abstract )?(?:async )?(?:const|function\*?|class|interface|type) (\w+)/gm)
+    for (const name of new Set([...names].map(([, one = '']) => one))) {
+      declared.set(name, [...declared.get(name) ?? [], file])
+    }
+  }
+  t.strictSame([...declared].filter(([, where]) => where.length > 1), [])
   t.end()
 })
 

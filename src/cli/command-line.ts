@@ -54,9 +54,9 @@ const readPlainly = (command: Command, words: readonly string[]) => {
     const values = [value].flat().map(String)
     const { type, multiple, choices, value: wanted } = flags.get(name) ?? {}
     if (values.some(one => choices?.includes(one) === false)) return undefined
-    if (values.includes('')) return refuse(command, `--${name} needs a value: ${wanted}`)
+    if (values.includes('')) return refuseArguments(command, `--${name} needs a value: ${wanted}`)
     if (type === 'string' && multiple !== true && values.length > 1) {
-      return refuse(command, `--${name} was given more than once`)
+      return refuseArguments(command, `--${name} was given more than once`)
     }
     given.set(name, type === 'boolean' ? true : multiple === true ? values : String(value))
   }
@@ -91,8 +91,8 @@ const parserOf = ({ flags }: Command, words: readonly string[]) => ({
 const isUrl = (word: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(word)
 
 export const refuseUsage = (command: Command): never =>
-  refuse(command, 'usage: ' +
+  refuseArguments(command, 'usage: ' +
     command.usage.map(one => `mcp-customs ${command.name} ${one}`.trim()).join(', or '))
 
-export const refuse = (command: Command | undefined, reason: string): never =>
+export const refuseArguments = (command: Command | undefined, reason: string): never =>
   badUsage(`${reason} (see mcp-customs ${command === undefined ? '' : `${command.name} `}--help)`)

@@ -1,8 +1,8 @@
 import type { keys } from '#relay/config/generated/keys.js'
-import type { Problem } from '#relay/config/source.js'
+import type { ConfigurationProblem } from '#relay/config/source.js'
 import { badUsage, CustomsError } from '#relay/base/errors.js'
 import type { WrittenSettings } from '#relay/host/settings.js'
-import { isObject, type Json } from '#relay/protocol/unmetered.js'
+import { isRecord, type Data } from '#relay/protocol/unmetered.js'
 
 /** An option of a command: the parsers, help, completion and the types of the values derive from it. */
 export interface Flag {
@@ -69,7 +69,7 @@ export const valuesOf = <Declared extends Flags>(flags: Declared, given: Given):
 
 /** @throws CustomsError BAD_USAGE */
 export const readSettings = (flags: Flags, given: Given): WrittenSettings => {
-  const written: Record<string, Json> = {}
+  const written: Record<string, Data> = {}
   const byKey = new Map<string, string>()
   for (const [name, flag] of Object.entries(flags)) {
     const value = given.get(name)
@@ -77,10 +77,10 @@ export const readSettings = (flags: Flags, given: Given): WrittenSettings => {
     const [outer = '', inner] = flag.key.split('.')
     const read = typeof value === 'string' ? valueOf(name, flag, value) : value
     const before = written[outer]
-    written[outer] = inner === undefined ? read : { ...(isObject(before) && before), [inner]: read }
+    written[outer] = inner === undefined ? read : { ...(isRecord(before) && before), [inner]: read }
     byKey.set(flag.key, name)
   }
-  const refusal = ({ keys, reason }: Problem): CustomsError => {
+  const refusal = ({ keys, reason }: ConfigurationProblem): CustomsError => {
     const [outer, inner] = keys
     const name = byKey.get(String(outer)) ?? byKey.get(`${outer}.${inner}`) ?? ''
     const value = given.get(name)
@@ -94,7 +94,7 @@ export const readSettings = (flags: Flags, given: Given): WrittenSettings => {
   return { written, refusal }
 }
 
-const valueOf = (name: string, { unit }: Flag, text: string): Json => {
+const valueOf = (name: string, { unit }: Flag, text: string): Data => {
   if (unit === 'seconds') return Math.round(seconds(name, text) * 1000)
   if (unit === 'pieces') {
     return /^\d{1,15}$/.test(text) ? Number(text) : badUsage(wrong(name, text, 'must be a whole number'))

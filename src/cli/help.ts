@@ -3,7 +3,7 @@ import yargs, { type Argv } from 'yargs'
 import { keys } from '#relay/config/generated/keys.js'
 import { orList, suggestion } from '#relay/config/check.js'
 import { badUsage } from '#relay/base/errors.js'
-import { divide, refuse, refuseUsage } from './command-line.js'
+import { divide, refuseArguments, refuseUsage } from './command-line.js'
 import type { Flag } from './flag.js'
 import { type Command, commands } from './commands.js'
 import { version } from '#relay/base/version.js'
@@ -75,11 +75,11 @@ const parser = (command?: Command): Argv => {
         /^Invalid values:\s+Argument: (\S+), Given: (.*), Choices: (.*)$/s.exec(message) ?? []
       if (option !== '') {
         const words = orList(choices.split(', ').map(word => word.replaceAll('"', '')))
-        return refuse(command, `--${option} ${given}: must be ${words}`)
+        return refuseArguments(command, `--${option} ${given}: must be ${words}`)
       }
       const [, unknown] = /^Unknown \w+: ([^,]+)/.exec(message) ?? []
       // yargs reports an invalid choice in several lines.
-      return refuse(
+      return refuseArguments(
         command, `${message.replace(/\s+/g, ' ')}${unknown === undefined ? '' : suggestion(unknown, known)}`,
       )
     })

@@ -8,7 +8,7 @@ import {
   actionsOf, isRuleName, type Preset, presetPolicy, presets, ruleNames,
 } from '#relay/rules/index.js'
 import { CustomsError } from '#relay/base/errors.js'
-import { isObject, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isRecord, type DataObject } from '#relay/protocol/unmetered.js'
 
 /** How to judge; every option has a default. */
 export interface JudgeOptions {
@@ -132,13 +132,13 @@ const readTool = (name: string, tool: ToolOptions): ToolSetting => {
   }
 }
 
-const schemaOf = (schema: object | boolean | undefined, option: string): JsonObject | boolean | undefined =>
+const schemaOf = (schema: object | boolean | undefined, option: string): DataObject | boolean | undefined =>
   typeof schema === 'boolean' ? schema : schema && jsonOf(schema, option)
 
 /** A copy, so that later changes by the caller have no effect. */
-const jsonOf = (value: object, option: string): JsonObject => {
+const jsonOf = (value: object, option: string): DataObject => {
   const json = copyOf(value)
-  return isObject(json) ? json : fail(`${option} must be an object of JSON`)
+  return isRecord(json) ? json : fail(`${option} must be an object of JSON`)
 }
 
 /** Undefined for a value that is not JSON, such as a circular one. */

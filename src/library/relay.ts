@@ -7,7 +7,7 @@ import { NamedExchanges } from '#relay/core/event.js'
 import { Relay as Core } from '#relay/core/relay.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { parseFrame as parse } from '#relay/protocol/parse.js'
-import { isObject, isString, member } from '#relay/protocol/unmetered.js'
+import { isRecord, isString, field } from '#relay/protocol/unmetered.js'
 import { rules } from '#relay/rules/index.js'
 import { createSchemaChecker as create } from '#relay/schema/index.js'
 import { type JudgeOptions, readLimits, readOptions } from './options.js'
@@ -84,10 +84,10 @@ const noSubject: Checked = [
 // JavaScript callers may pass anything. A circular value is too deep.
 const isSubject = (subject: unknown): subject is Subject => {
   try {
-    if (!isObject(subject) || !isString(member(subject, 'path')) || !isJson(member(subject, 'schema')))
+    if (!isRecord(subject) || !isString(field(subject, 'path')) || !isJson(field(subject, 'schema')))
       return false
-    const kind = member(subject, 'kind')
-    return kind === 'schema' || (kind === 'value' && isJson(member(subject, 'value')))
+    const kind = field(subject, 'kind')
+    return kind === 'schema' || (kind === 'value' && isJson(field(subject, 'value')))
   } catch {
     return false
   }
@@ -96,7 +96,7 @@ const isSubject = (subject: unknown): subject is Subject => {
 /** @throws RangeError for what is nested too deep */
 const isJson = (value: unknown): boolean => {
   if (Array.isArray(value)) return value.every(isJson)
-  if (isObject(value)) return Object.values(value).every(inner => inner === undefined || isJson(inner))
+  if (isRecord(value)) return Object.values(value).every(inner => inner === undefined || isJson(inner))
   return value === null || isString(value) || typeof value === 'boolean' || Number.isFinite(value)
 }
 

@@ -1,7 +1,7 @@
 import type { Exchange } from '#relay/core/vocabulary.js'
 import { stdioExchange } from '#relay/core/event.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { isObject } from '#relay/protocol/unmetered.js'
+import { isRecord } from '#relay/protocol/unmetered.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 import type { ClientEnd, Outgoing } from './client-end.js'
@@ -110,7 +110,7 @@ export class ServerEnd implements Transport {
   #optionsOf(original: Outgoing | undefined, key: IdKey | undefined): unknown {
     const options = original?.extra
     if (key === undefined) return options
-    const given = isObject(options) ? options : {}
+    const given = isRecord(options) ? options : {}
     const { requestSignal: signal, onRequestStreamEnd } = given as StreamOptions
     signal?.addEventListener('abort', () => this.#givenUp(key, 'cancelled'), { once: true })
     return {

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { JsonObject } from '#relay/protocol/unmetered.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
 import type { Bridge, Open } from './bridge.js'
 import { answer, call, legacy, on, request } from './cases.js'
 
@@ -66,9 +66,9 @@ const all: readonly Careless[] = [
   declaring('named', { inputSchema: { type: 'object', properties: ['x'] } }, undefined),
 ]
 
-const parsed = (line: string): JsonObject => JSON.parse(line) as JsonObject
+const parsed = (line: string): DataObject => JSON.parse(line) as DataObject
 
-const sent = async (open: Open, line: string): Promise<JsonObject> => {
+const sent = async (open: Open, line: string): Promise<DataObject> => {
   open.send(line)
   return parsed(await open.next())
 }
@@ -92,7 +92,7 @@ export const judgeCareless = async (t: Test, bridge: Bridge, policy: (typeof pol
   open.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
   const { result: list } = await sent(open, request(legacy, '2', 'tools/list'))
   const shown = (one: Careless) => (policy === 'observe' ? one.tool : isCompat ? one.shown : one.standard === 'unlisted' ? undefined : one.tool)
-  t.same((list as JsonObject)['tools'], all.flatMap(one => shown(one) ?? []), 'tools/list')
+  t.same((list as DataObject)['tools'], all.flatMap(one => shown(one) ?? []), 'tools/list')
   for (const [index, one] of all.entries()) {
     const got = await sent(open, call(legacy, String(10 + index), one.name))
     const expected = policy === 'observe' ? one.result : one[policy]

@@ -6,7 +6,7 @@ import { readLine } from '#relay/audit/read/line.js'
 import { linesOf } from '#relay/audit/read/lines.js'
 import { findLogs } from '#relay/audit/read/logs.js'
 import { verify } from '#relay/audit/read/verify.js'
-import { member } from '#relay/protocol/unmetered.js'
+import { field } from '#relay/protocol/unmetered.js'
 import { keysIn } from '../relay/audit/logs.js'
 import { cli, scratch, type Test } from './bridge.js'
 import { legacy, request } from './cases.js'
@@ -71,7 +71,7 @@ for (const [name, named] of kinds) {
     for (const file of found.flat()) {
       for (const { bytes } of linesOf(file)) {
         const { record } = readLine(bytes)
-        if (record) recorded.add(member(record.members, 'id'))
+        if (record) recorded.add(field(record.members, 'id'))
       }
     }
     t.strictSame(left.filter(id => !recorded.has(id)), [])

@@ -1,7 +1,7 @@
-import type { JsonObject } from '#relay/protocol/unmetered.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
 import { judge, many, members, nested, schema, value } from './stall.js'
 
-const doubling = (keyword: string): JsonObject => ({
+const doubling = (keyword: string): DataObject => ({
   $ref: '#/$defs/n',
   $defs: { n: { [keyword]: [
     { properties: { a: { $ref: '#/$defs/n' } }, required: ['x'] },
@@ -10,15 +10,15 @@ const doubling = (keyword: string): JsonObject => ({
 })
 const chain = nested(120, inner => ({ a: inner }), 1)
 /** Doubles at each level and fails only at the end, so that no branch is cut short. */
-const lastly: JsonObject = {
+const lastly: DataObject = {
   $ref: '#/$defs/n',
   $defs: { n: { anyOf: many(2, () => ({ type: 'object', properties: { a: { $ref: '#/$defs/n' } } })) } },
 }
-const negated: JsonObject = {
+const negated: DataObject = {
   $ref: '#/$defs/n',
   $defs: { n: { not: { allOf: many(2, () => ({ properties: { a: { $ref: '#/$defs/n' } } })) } } },
 }
-const unevaluated: JsonObject = {
+const unevaluated: DataObject = {
   $ref: '#/$defs/n',
   $defs: { n: {
     anyOf: many(3, () => ({ properties: { a: { $ref: '#/$defs/n' } } })),
@@ -60,6 +60,6 @@ judge([
     $defs: { ...members(4000, index => ({ $ref: `#/$defs/k${index + 1}` })), k4000: { type: 'string' } },
   }, 1), ['mismatch', 'unchecked']],
   ['allOf, 60 deep', () => value(
-    nested(29, inner => ({ allOf: [inner, inner] }), { type: 'string' }) as JsonObject, 1,
+    nested(29, inner => ({ allOf: [inner, inner] }), { type: 'string' }) as DataObject, 1,
   ), ['mismatch', 'unchecked']],
 ])

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import type { JsonObject } from '#relay/protocol/unmetered.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
 import { createSchemaChecker } from '#relay/schema/index.js'
 import { judge, json, limits, many, members, nested, schema, value } from './stall.js'
 
@@ -34,7 +34,7 @@ judge([
   )), ['schema', 'cost']],
   ['__proto__ everywhere', () => value(json(
     '{"properties":{"__proto__":{"properties":{"polluted":{"type":"string"}}}},"required":["__proto__"],"$defs":{"__proto__":{}},"dependentRequired":{"__proto__":["constructor"]}}',
-  ) as JsonObject, json('{"__proto__":{"polluted":1}}')), ['mismatch']],
+  ) as DataObject, json('{"__proto__":{"polluted":1}}')), ['mismatch']],
   ['4,900 references to the meta-schema', () => value(
     { properties: members(4000, () => ({ $ref: 'https://json-schema.org/draft/2020-12/schema' })) },
     members(4000, () => ({ type: 'object', properties: {} })),

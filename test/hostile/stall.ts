@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Checked, Subject } from '#relay/core/vocabulary.js'
-import { member, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { field, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { textOf } from '#relay/protocol/read-fast.js'
 import { createSchemaChecker } from '#relay/schema/index.js'
@@ -12,14 +12,14 @@ export const limits = { schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, 
 
 export const many = <Item>(count: number, make: (index: number) => Item): Item[] =>
   Array.from({ length: count }, (_, index) => make(index))
-export const members = (count: number, make: (index: number) => Json): JsonObject =>
+export const members = (count: number, make: (index: number) => Data): DataObject =>
   Object.fromEntries(many(count, index => [`k${index}`, make(index)]))
-export const nested = (depth: number, wrap: (inner: Json) => Json, inner: Json = {}): Json =>
+export const nested = (depth: number, wrap: (inner: Data) => Data, inner: Data = {}): Data =>
   depth === 0 ? inner : nested(depth - 1, wrap, wrap(inner))
-export const json = (text: string): Json => JSON.parse(text) as Json
-export const schema = (one: Json): Subject => ({ kind: 'schema', schema: one, path: '' })
+export const json = (text: string): Data => JSON.parse(text) as Data
+export const schema = (one: Data): Subject => ({ kind: 'schema', schema: one, path: '' })
 /** A value with its bytes, as the relay has it from a frame. */
-export const value = (one: JsonObject | boolean, of: Json): Subject => ({
+export const value = (one: DataObject | boolean, of: Data): Subject => ({
   kind: 'value', schema: one, value: of, path: '',
   source: { bytes: Buffer.from(JSON.stringify(of)), path: [] },
 })
@@ -99,7 +99,7 @@ const unparsed = (subject: Subject): Subject | undefined => {
   const { message } = parseFrame(
     Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result })), { messageBytes: 1 << 24, depth: 1000 },
   )
-  const structured = message.kind === 'result' ? member(message.result, 'structuredContent') : undefined
+  const structured = message.kind === 'result' ? field(message.result, 'structuredContent') : undefined
   return structured === undefined
     || textOf(structured) === undefined ? undefined : { ...subject, value: structured }
 }

@@ -1,7 +1,7 @@
 import { verdicts } from '#relay/core/findings.js'
 import { badUsage } from '#relay/base/errors.js'
 import { quote } from '#relay/protocol/quote.js'
-import { readTime, type Wanted } from '#desk/report/filter.js'
+import { readTime, type WantedRecords } from '#desk/report/filter.js'
 import { about, valuesOf, type Given, type Values } from '../flag.js'
 
 const pattern = <const Of extends string>(of: Of) =>
@@ -96,7 +96,7 @@ export const readVerifyFlags = (given: Given): VerifyFlags => {
 }
 
 export interface ShowFlags extends Pick<Values<typeof showFlags>, 'follow' | 'json' | 'long'> {
-  readonly wanted: Wanted
+  readonly wanted: WantedRecords
   /** Infinity: all. */
   readonly last: number
 }
@@ -115,14 +115,14 @@ export const readShowFlags = (given: Given, now: number): ShowFlags => {
 }
 
 export interface ReportFlags extends Values<typeof keyFlags & typeof reportFlags> {
-  readonly wanted: Pick<Wanted, 'servers' | 'since' | 'until'>
+  readonly wanted: Pick<WantedRecords, 'servers' | 'since' | 'until'>
 }
 
 /** @throws CustomsError BAD_USAGE */
 export const readReportFlags = (given: Given, now: number): ReportFlags =>
   ({ wanted: readPeriod(given, now), ...valuesOf({ ...keyFlags, ...reportFlags }, given) })
 
-const readPeriod = (given: Given, now: number): Pick<Wanted, 'servers' | 'since' | 'until'> => {
+const readPeriod = (given: Given, now: number): Pick<WantedRecords, 'servers' | 'since' | 'until'> => {
   const { server, since, until } = valuesOf(periodFlags, given)
   return {
     servers: server, since: readPoint('since', since, now) ?? -Infinity,

@@ -1,6 +1,6 @@
 import { clients } from '#desk/install/clients/known.js'
 import { badUsage, messageOf } from '#relay/base/errors.js'
-import { isObject, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isRecord, type DataObject } from '#relay/protocol/unmetered.js'
 import { about, seconds, valuesOf, type Given, type Rest, type Values } from '../flag.js'
 import { sharedFlags, translateFlag } from './relay.js'
 import type { Target } from '#relay/config/target.js'
@@ -47,12 +47,12 @@ const ownFlags = {
 
 export const inspectFlags = { ...sharedFlags, ...ownFlags }
 
-export type Format = 'text' | 'json' | 'sarif'
+export type ReportFormat = 'text' | 'json' | 'sarif'
 
 export interface InspectFlags {
   readonly diff: boolean
-  readonly call: { readonly tool: string; readonly arguments: JsonObject } | undefined
-  readonly format: Format
+  readonly call: { readonly tool: string; readonly arguments: DataObject } | undefined
+  readonly format: ReportFormat
   /** Of clients whose profiles are asked for. */
   readonly clients: readonly string[]
   /** What a profile does not accept as it is counts. */
@@ -67,7 +67,7 @@ export const readInspectFlags = (given: Given): InspectFlags => {
   if (strict && clients.length === 0 && !given.has('profile'))
     badUsage('--strict needs --profile or --client')
   if (given.has('args') && tool === undefined) badUsage('--args needs --call TOOL')
-  const format = formatOf(values)
+  const format = reportFormatOf(values)
   const others = [...given.keys()].filter(name => name !== 'diff' && name !== 'json' && name !== 'log-level')
   if (diff && others.length > 0) badUsage(`--diff compares two files, and knows no --${others.join(', --')}`)
   const call = tool === undefined ? undefined : { tool, arguments: argumentsOf(args) }
@@ -82,18 +82,18 @@ export const readInspectTarget = ({ words, command }: Rest): Target => {
   return isFile ? { command, url: undefined, file: word } : { command, url: word }
 }
 
-const argumentsOf = (json: string): JsonObject => {
+const argumentsOf = (json: string): DataObject => {
   let value: unknown
   try {
     value = JSON.parse(json)
   } catch (error) {
     return badUsage(`--args is not JSON: ${messageOf(error)}`)
   }
-  return isObject(value) ? value : badUsage('--args must be a JSON object, such as {"city":"Paris"}')
+  return isRecord(value) ? value : badUsage('--args must be a JSON object, such as {"city":"Paris"}')
 }
 
 /** @throws CustomsError BAD_USAGE */
-export const formatOf = ({ json, sarif }: { readonly json: boolean; readonly sarif: boolean }): Format => {
+export const reportFormatOf = ({ json, sarif }: { readonly json: boolean; readonly sarif: boolean }): ReportFormat => {
   if (json && sarif) badUsage('give either --json or --sarif, not both')
   return json ? 'json' : sarif ? 'sarif' : 'text'
 }

@@ -1,7 +1,7 @@
 import { badUsage } from '#relay/base/errors.js'
 import { about, valuesOf, type Given, type Rest } from '../flag.js'
 import { sharedFlags } from './relay.js'
-import { formatOf, timeoutFlags, timeoutMsOf, type Format } from './inspect.js'
+import { reportFormatOf, timeoutFlags, timeoutMsOf, type ReportFormat } from './inspect.js'
 
 const ownFlags = {
   ...about('Lock', {
@@ -53,7 +53,7 @@ export interface LockFlags {
   readonly yes: boolean
   readonly check: boolean
   readonly verbose: boolean
-  readonly format: Format
+  readonly format: ReportFormat
   readonly timeoutMs: number
 }
 
@@ -83,7 +83,7 @@ export const readLockFlags = (given: Given, { words, command }: Rest): LockFlags
   if (yes && accept.size > 0) badUsage('give either --yes or --accept, not both')
   const expect = expectedOf(values.accept, values.expect)
   if ((json || sarif) && !check) badUsage(`--${json ? 'json' : 'sarif'} needs --check`)
-  const format = formatOf(values)
+  const format = reportFormatOf(values)
   if (project !== undefined && client === undefined) badUsage('--project goes with --client')
   const isNamed = (command ?? words[0]) !== undefined
   const flag = ['config', 'header', 'ca', 'env'].find(name => given.has(name))

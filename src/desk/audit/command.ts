@@ -9,7 +9,7 @@ import { badUsage, cannotWrite, CustomsError, pathText } from '#relay/base/error
 import { count } from '#desk/terminal/style.js'
 import { everything } from '#desk/report/filter.js'
 import { reportPage } from '#desk/report/html.js'
-import { type Part, readAll } from '#desk/report/reading.js'
+import { type LogReading, readAll } from '#desk/report/reading.js'
 import { Window } from '#desk/report/totals/window.js'
 import { print } from '#desk/terminal/output.js'
 import type { ReportFlags, VerifyFlags } from '#cli/flags/audit.js'
@@ -104,7 +104,7 @@ export const auditReport = async (
     await readAll(logs, { ...window, verify: { keys }, wanted: { ...everything, ...wanted } })
   const totals = new Window(window.windowMs)
   for (const part of parts) totals.merge(part.totals)
-  const sum = (of: (part: Part) => number) => parts.reduce((all, part) => all + of(part), 0)
+  const sum = (of: (part: LogReading) => number) => parts.reduce((all, part) => all + of(part), 0)
   const unreadable = sum(part => part.unreadable)
   if (unreadable > 0 && sum(part => part.records) === 0) {
     throw new CustomsError(

@@ -1,20 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { Follower } from '#relay/audit/read/follow.js'
+import { LogFollower } from '#relay/audit/read/follow.js'
 import { findLogs } from '#relay/audit/read/logs.js'
 import { CustomsError, visible } from '#relay/base/errors.js'
 import { plainStyle, styleFor } from '#desk/terminal/style.js'
 import { filterFor } from '#desk/report/filter.js'
-import { merge, type ReadRecord } from '#desk/report/merge.js'
+import { merge, type MergedRecord } from '#desk/report/merge.js'
 import { recordOfLine } from '#relay/audit/read/record.js'
 import { Show } from '#desk/report/show.js'
-import { count } from '#desk/report/units.js'
-import { Output } from '#desk/terminal/output.js'
+import { countText } from '#desk/report/units.js'
+import { TerminalOutput } from '#desk/terminal/output.js'
 import type { ShowFlags } from '#cli/flags/audit.js'
 
 /** Interval between reads of the files, in milliseconds. */
 const pollMs = 300
 
-type Shown = Omit<ReadRecord, 'number'> & { readonly number: number | undefined }
+type Shown = Omit<MergedRecord, 'number'> & { readonly number: number | undefined }
 
 /**
  * `audit show [FILE|FOLDER…]`: prints a line for each record, in order of time. With `--follow` it runs until
@@ -25,7 +25,7 @@ export const auditShow = async (
   paths: readonly string[], { wanted, follow, json, long, last }: ShowFlags,
 ): Promise<number> => {
   const { stdout } = process
-  const output = new Output(stdout)
+  const output = new TerminalOutput(stdout)
   const show = new Show({
     style: json ? plainStyle : styleFor(stdout, process.env), width: stdout.isTTY ? stdout.columns : Infinity,
     long,
@@ -40,10 +40,10 @@ export const auditShow = async (
   if (logs.length === 0 && !follow) {
     throw new CustomsError('CANNOT_AUDIT', `${paths.join(', ')}: no audit log is there`)
   }
-  const follower = follow ? new Follower(paths) : undefined
+  const follower = follow ? new LogFollower(paths) : undefined
   const extent = await follower?.skip()
 
-  const kept: ReadRecord[] = []
+  const kept: MergedRecord[] = []
   for (const read of merge(logs, () => (unreadable += 1), extent)) {
     if (!isWanted(read.record)) continue
     if (last === Infinity) {
@@ -68,7 +68,7 @@ export const auditShow = async (
   }
   await output.flush()
   if (unreadable > 0) {
-    process.stderr.write(`${count(unreadable, 'line')} cannot be read (see mcp-customs audit verify)\n`)
+    process.stderr.write(`${countText(unreadable, 'line')} cannot be read (see mcp-customs audit verify)\n`)
   }
   return 0
 }

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createListener, type Listener, text } from '#relay/host/admin/listener.js'
+import { createAdminListener, type Listener, textAnswer } from '#relay/host/admin/listener.js'
 import { pageRoutes, type PageRoutes } from '#relay/host/admin/page.js'
 import { logFolders } from '#relay/audit/place.js'
 import { thisMachine } from '#relay/base/platform/machine.js'
-import { Follower } from '#relay/audit/read/follow.js'
+import { LogFollower } from '#relay/audit/read/follow.js'
 import { CustomsError } from '#relay/base/errors.js'
 import { livePage } from '#desk/report/html.js'
 import { Live } from '#desk/report/live.js'
 import { readAll } from '#desk/report/reading.js'
 import { type LogRecord, recordOfLine } from '#relay/audit/read/record.js'
-import { partsOf, partsOfReading, type Reading } from '#desk/report/summary.js'
+import { summaryParts, partsOfReading, type ReadingProgress } from '#desk/report/summary.js'
 import { Window } from '#desk/report/totals/window.js'
 import { endAt, Lifetime } from '#relay/host/lifetime.js'
 import type { UiFlags } from '#cli/flags/audit.js'
@@ -30,9 +30,9 @@ export const ui = async (folder: string | undefined, { port, windowMs }: UiFlags
     throw new CustomsError('CANNOT_AUDIT', `${folder}: is not there`)
   }
   const page = openLivePage(windowMs, places)
-  const listenerAt = (at: number) => createListener({
+  const listenerAt = (at: number) => createAdminListener({
     name: 'the page', host: '127.0.0.1', port: at, allowHosts: () => [],
-    answer: (request, response) => page.routes(request, response) ?? Promise.resolve(text(404, 'not found')),
+    answer: (request, response) => page.routes(request, response) ?? Promise.resolve(textAnswer(404, 'not found')),
   })
   const lifetime = new Lifetime()
   lifetime.add(() => page.close())
@@ -73,7 +73,7 @@ const follow = async (
   places: readonly string[], windowMs: number, page: LivePage, stop: AbortSignal,
 ): Promise<void> => {
   const { take, changed } = page
-  const follower = new Follower(places)
+  const follower = new LogFollower(places)
   await readFirst(follower, windowMs, page)
   for (;;) {
     const total = await follower.unread()
@@ -94,7 +94,7 @@ const follow = async (
 
 /** Reads what the files hold already. */
 const readFirst = async (
-  follower: Follower, windowMs: number, { merge, changed }: LivePage,
+  follower: LogFollower, windowMs: number, { merge, changed }: LivePage,
 ): Promise<void> => {
   const now = Date.now()
   const old = new Set<string>()
@@ -122,7 +122,7 @@ export interface LivePage {
    * Sends what was taken to the viewers.
    * @param reading until a call without it, no total is sent, because it would be one of a part
    */
-  readonly changed: (reading?: Omit<Reading, 'places'>) => void
+  readonly changed: (reading?: Omit<ReadingProgress, 'places'>) => void
   readonly close: () => void
 }
 
@@ -135,10 +135,10 @@ const forgetMs = 60_000
  */
 export const openLivePage = (windowMs: number, places: readonly string[] = []): LivePage => {
   const window = new Window(windowMs)
-  let reading: Omit<Reading, 'places'> | undefined = places.length === 0 ? undefined : { done: 0, total: 0 }
+  let reading: Omit<ReadingProgress, 'places'> | undefined = places.length === 0 ? undefined : { done: 0, total: 0 }
   const live = new Live({
     parts: () => (reading === undefined
-      ? partsOf(window.summary(Date.now(), places))
+      ? summaryParts(window.summary(Date.now(), places))
       : partsOfReading({ ...reading, places })),
   })
   const token = randomBytes(24).toString('base64url')

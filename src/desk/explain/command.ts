@@ -1,8 +1,8 @@
 import { orList, suggestion } from '#relay/config/check.js'
 import { badUsage } from '#relay/base/errors.js'
-import { actionsOf, type Fault, inText, presetPolicy, presets, type Row, rules } from '#relay/rules/index.js'
+import { actionsOf, type RuleFault, inText, presetPolicy, presets, type Row, rules } from '#relay/rules/index.js'
 import { print } from '#desk/terminal/output.js'
-import { indent, type Style, styleFor, widthOf, wrap } from '#desk/terminal/style.js'
+import { indent, type Style, styleFor, widthOf, wrapText } from '#desk/terminal/style.js'
 import { type CodeText, codeTexts } from './codes.js'
 import { type Example, examples } from './examples.js'
 
@@ -51,7 +51,7 @@ const unknown = (word: string): never => {
     '(mcp-customs explain lists them)')
 }
 
-const faults: Readonly<Record<Fault, string>> = {
+const faults: Readonly<Record<RuleFault, string>> = {
   server: 'the server\'s', client: 'the client\'s, or its model\'s',
   sender: 'that of the program that sent the message', configuration: 'nobody\'s: your configuration says so',
   nobody: 'nobody\'s, or not known',
@@ -93,10 +93,10 @@ const page = (
   const shown = example === undefined ? [] : [['wrong', example.wrong], ['right', example.right]] as const
   const label = Math.max(...[...facts, ...shown].map(([name]) => name.length)) + 2
   const lines = (pairs: readonly (readonly [string, string])[]) => pairs.map(([name, text]) =>
-    `  ${style.dim(name.padEnd(label))}${indent(wrap(text, width - label - 2), label + 2)}`)
+    `  ${style.dim(name.padEnd(label))}${indent(wrapText(text, width - label - 2), label + 2)}`)
   return [
-    style.title(title), '', ...wrap(means, width), '', ...lines(facts),
-    '', style.title('What to do'), ...next.map(step => `  → ${indent(wrap(`${step}.`, width - 4), 4)}`),
+    style.title(title), '', ...wrapText(means, width), '', ...lines(facts),
+    '', style.title('What to do'), ...next.map(step => `  → ${indent(wrapText(`${step}.`, width - 4), 4)}`),
     ...(shown.length === 0 ? [] : ['', style.title('Example'), ...lines(shown)]), '',
   ].join('\n')
 }
@@ -111,7 +111,7 @@ const listText = (
   const label = Math.max(...all.map(([name]) => name.length)) + 2
   return [
     ...all.map(([name, text]) =>
-      `${style.title(name.padEnd(label))}${indent(wrap(text, width - label), label)}`),
+      `${style.title(name.padEnd(label))}${indent(wrapText(text, width - label), label)}`),
     '', 'mcp-customs explain NAME says more of one.', '',
   ].join('\n')
 }

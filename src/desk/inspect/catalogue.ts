@@ -1,16 +1,16 @@
 import { CustomsError } from '#relay/base/errors.js'
 import { aboutServer } from '#relay/core/accepted.js'
 import { compareOffers } from '#relay/lock/compare.js'
-import { type Definitions, nameOf, offer, type Offer, type Part, single } from '#relay/lock/offer.js'
+import { type Definitions, itemName, offer, type Offer, type OfferPart, single } from '#relay/lock/offer.js'
 import { nextPage } from '#relay/protocol/pages.js'
 import { firstModern, newestLegacy } from '#relay/protocol/revisions/index.js'
-import { isArray, isObject, isString, type Json, member, unmetered } from '#relay/protocol/unmetered.js'
-import type { Comparison } from './diff.js'
-import { type Inspection, problemsOf } from './inspection.js'
+import { isList, isRecord, isString, type Data, field, unmetered } from '#relay/protocol/unmetered.js'
+import type { OfferComparison } from './diff.js'
+import { type Inspection, inspectionProblems } from './inspection.js'
 import { resultsOf, type Saved } from './saved.js'
 
 /** A saved list, and the file that it is from. */
-export interface Named {
+export interface NamedItem {
   readonly file: string
   readonly saved: Saved
 }
@@ -20,21 +20,21 @@ const lists = {
   resourceTemplates: 'resources/templates/list',
 } as const
 
-const isList = (part: Part): part is keyof typeof lists => part in lists
+const isListPart = (part: OfferPart): part is keyof typeof lists => part in lists
 
 /**
  * Compares two files, as far as both have the list in question.
  * @throws CustomsError BAD_CONFIG for a file whose lists cannot be compared
  */
-export const compareSaved = (before: Named, after: Named): Comparison => {
+export const compareSaved = (before: NamedItem, after: NamedItem): OfferComparison => {
   const both = [before, after]
   const inBoth = (has: (saved: Saved) => boolean) => both.every(({ saved }) => has(saved))
   const inOne = (has: (saved: Saved) => boolean) => both.some(({ saved }) => has(saved)) && !inBoth(has)
   const hasGreeting = ({ hasGreeting }: Saved) => hasGreeting
   const hasList = (method: string) => ({ responses }: Saved) => responses.has(method)
-  const offerOf = ({ file, saved }: Named): Offer =>
+  const offerOf = ({ file, saved }: NamedItem): Offer =>
     offer(part => {
-      if (!isList(part)) return inBoth(hasGreeting) ? greetingOf(saved, part) : new Map()
+      if (!isListPart(part)) return inBoth(hasGreeting) ? greetingOf(saved, part) : new Map()
       return inBoth(hasList(lists[part])) ? elementsOf(saved, lists[part], part, file) : new Map()
     })
   return {
@@ -58,7 +58,7 @@ export const offerOf = ({ name, lists: seen, connected, findings }: Inspection):
   const fail = (reason: string): never => {
     throw new CustomsError('CANNOT_REACH', `${name}: ${reason}`)
   }
-  for (const { list, message } of problemsOf(seen)) {
+  for (const { list, message } of inspectionProblems(seen)) {
     fail(`its ${list} could not be listed in full: ${message}`)
   }
   const ambiguous = findings.find(({ rule }) => rule === 'wire/ambiguous')
@@ -68,9 +68,9 @@ export const offerOf = ({ name, lists: seen, connected, findings }: Inspection):
   return offer(part => {
     if (part === 'serverInfo') return single(unmetered(aboutServer(connected.serverInfo) ?? null) ?? undefined)
     if (part === 'instructions') return single(connected.instructions)
-    const named = new Map<string, Json>()
+    const named = new Map<string, Data>()
     for (const { value } of seen[part].items) {
-      const its = nameOf(value, part)
+      const its = itemName(value, part)
       if (its !== undefined && !named.has(its)) named.set(its, value)
     }
     return named
@@ -79,22 +79,22 @@ export const offerOf = ({ name, lists: seen, connected, findings }: Inspection):
 
 const revisionOf = (saved: Saved): string => {
   const [hello = {}] = resultsOf(saved, 'initialize')
-  const revision = member(hello, 'protocolVersion')
+  const revision = field(hello, 'protocolVersion')
   return isString(revision) ? revision : saved.responses.has('server/discover') ? firstModern : newestLegacy
 }
 
 const greetingOf = (saved: Saved, part: 'serverInfo' | 'instructions'): Definitions => {
   const [hello = {}] = [...resultsOf(saved, 'initialize'), ...resultsOf(saved, 'server/discover')]
-  const meta = member(hello, '_meta')
-  const serverInfo = member(hello, 'serverInfo')
-    ?? (isObject(meta) ? member(meta, 'io.modelcontextprotocol/serverInfo') : undefined)
-  const instructions = member(hello, 'instructions')
+  const meta = field(hello, '_meta')
+  const serverInfo = field(hello, 'serverInfo')
+    ?? (isRecord(meta) ? field(meta, 'io.modelcontextprotocol/serverInfo') : undefined)
+  const instructions = field(hello, 'instructions')
   return single(part === 'serverInfo' ? serverInfo : isString(instructions) ? instructions : undefined)
 }
 
 const elementsOf = (
   saved: Saved, method: string, key: keyof typeof lists, file: string,
-): ReadonlyMap<string, Json> => {
+): ReadonlyMap<string, Data> => {
   const fail = (reason: string): never => {
     throw new CustomsError('BAD_CONFIG', `${file}: ${reason}`)
   }
@@ -102,17 +102,17 @@ const elementsOf = (
   const fault = (saved.responses.get(method) ?? []).flatMap(({ faults }) => faults)[0]
   if (fault !== undefined) return fail(`cannot be compared: ${fault.path}: ${fault.message}`)
   const pages = resultsOf(saved, method)
-  const cursors = pages.map(page => member(page, 'nextCursor'))
+  const cursors = pages.map(page => field(page, 'nextCursor'))
   if (nextPage(cursors.pop(), revisionOf(saved), new Set(cursors.filter(isString))).kind === 'page') {
     return fail(`the answers to ${method} end before the last page`)
   }
   const elements = pages.flatMap(page => {
-    const list = member(page, key)
-    return isArray(list) ? list : fail(`an answer to ${method} has no list of ${key}`)
+    const list = field(page, key)
+    return isList(list) ? list : fail(`an answer to ${method} has no list of ${key}`)
   })
-  const named = new Map<string, Json>()
+  const named = new Map<string, Data>()
   for (const [index, element] of elements.entries()) {
-    const name = nameOf(element, key) ?? `(element ${index}, which has no name)`
+    const name = itemName(element, key) ?? `(element ${index}, which has no name)`
     named.set(named.has(name) ? `${name} (element ${index}, listed again)` : name, element)
   }
   return named

@@ -1,17 +1,17 @@
 import type { Exchange } from '#relay/core/vocabulary.js'
 import { stdioExchange } from '#relay/core/event.js'
-import { exactResult } from '#relay/lock/digits.js'
+import { resultDigits } from '#relay/lock/digits.js'
 import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
 import {
   errorCode, type ErrorResponse, type Id, type Request, type Result,
 } from '#relay/protocol/json-rpc.js'
 import { written } from '#relay/protocol/message.js'
 import { parseFrame } from '#relay/protocol/parse.js'
-import { type JsonObject, unmetered } from '#relay/protocol/unmetered.js'
+import { type DataObject, unmetered } from '#relay/protocol/unmetered.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 
 /** @property size of the message, in bytes */
-export type ServerResponse = ((Omit<Result, 'result'> & { readonly result: JsonObject })
+export type ServerResponse = ((Omit<Result, 'result'> & { readonly result: DataObject })
   | ErrorResponse) & { readonly size: number }
 
 interface Waiting {
@@ -46,7 +46,7 @@ export class InspectClient implements Transport {
    * @param ms longest wait
    * @returns undefined when there was no response in that time
    */
-  request(method: string, params: JsonObject, ms: number): Promise<ServerResponse | undefined> {
+  request(method: string, params: DataObject, ms: number): Promise<ServerResponse | undefined> {
     const id = ++this.#lastId
     if (this.#closed) return Promise.resolve(gone(id))
     return new Promise(resolve => {
@@ -108,14 +108,14 @@ export class InspectClient implements Transport {
     this.#say(method === 'ping' ? { jsonrpc: '2.0', id, result: {} } : { jsonrpc: '2.0', id, error })
   }
 
-  #say(message: JsonObject): void {
+  #say(message: DataObject): void {
     const frame = parseFrame(Buffer.from(JSON.stringify(message)), this.#limits)
     this.#onEvent({ type: 'frame', exchange: stdioExchange, frame })
   }
 }
 
 const exactly = (message: Result | ErrorResponse, bytes: Buffer): Result | ErrorResponse => {
-  const result = message.kind === 'result' ? exactResult(bytes) : undefined
+  const result = message.kind === 'result' ? resultDigits(bytes) : undefined
   return message.kind === 'result' && result !== undefined ? { ...message, result } : message
 }
 

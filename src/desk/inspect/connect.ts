@@ -4,23 +4,23 @@ import { quote } from '#relay/protocol/quote.js'
 import {
   isRevision, newestLegacy as legacy, firstModern as modern, traitsOf,
 } from '#relay/protocol/revisions/index.js'
-import { isArray, isObject, isString, type Json, type JsonObject, member } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, isString, type Data, type DataObject, field } from '#relay/protocol/unmetered.js'
 import type { ServerResponse } from './client.js'
-import type { Link } from './link.js'
+import type { InspectLink } from './link.js'
 import { plain } from '#relay/base/plain.js'
 
 /** An initialized server, and the revision in use. */
 export interface Connected {
-  readonly link: Link
+  readonly link: InspectLink
   /** As the server named it. */
   readonly revision: string
   /** Every revision that it says it supports (modern servers). */
   readonly supported: readonly string[]
-  readonly capabilities: JsonObject
-  readonly serverInfo: JsonObject | undefined
+  readonly capabilities: DataObject
+  readonly serverInfo: DataObject | undefined
   readonly instructions: string | undefined
   /** Parameters of every request of the session. */
-  readonly params: JsonObject
+  readonly params: DataObject
 }
 
 export interface ConnectOptions {
@@ -46,7 +46,7 @@ const key = (name: string): string => `io.modelcontextprotocol/${name}`
  * the same connection and waits for both responses: the server may only be slow to start.
  * @throws CustomsError CANNOT_START or CANNOT_REACH
  */
-export const connect = async (open: () => Link, options: ConnectOptions): Promise<Connected> => {
+export const connect = async (open: () => InspectLink, options: ConnectOptions): Promise<Connected> => {
   const { timeoutMs, probeMs } = options
   if (options.legacy === true) return begin(open(), { ...options, timeoutMs: probeMs })
   const first = open()
@@ -85,7 +85,7 @@ export const connect = async (open: () => Link, options: ConnectOptions): Promis
   return begin(open(), options)
 }
 
-const begin = async (link: Link, options: ConnectOptions): Promise<Connected> => {
+const begin = async (link: InspectLink, options: ConnectOptions): Promise<Connected> => {
   const response = await initialize(link, options)
   const hello = legacyHello(link, response)
   if (hello) return hello
@@ -93,23 +93,23 @@ const begin = async (link: Link, options: ConnectOptions): Promise<Connected> =>
   if (link.failure !== undefined) throw link.failure
   if (response === undefined) throw silent(options)
   const reason =
-    response.kind === 'error' ? refusal(response) : 'its answer to initialize names no protocolVersion'
+    response.kind === 'error' ? connectRefusal(response) : 'its answer to initialize names no protocolVersion'
   throw unreachable(options, /\bHTTP 40[13]$/.test(reason)
     ? `${reason} (credentials: headers of the server in a --config file)`
     : reason)
 }
 
 const initialize = (
-  link: Link, { version, timeoutMs }: ConnectOptions,
+  link: InspectLink, { version, timeoutMs }: ConnectOptions,
 ): Promise<ServerResponse | undefined> =>
   link.client.request(
     'initialize', { protocolVersion: legacy, capabilities: {}, clientInfo: clientInfo(version) }, timeoutMs,
   )
 
-const clientInfo = (version: string): JsonObject =>
+const clientInfo = (version: string): DataObject =>
   ({ name: 'mcp-customs', title: 'mcp-customs inspect', version })
 
-const modernParams = (version: string): JsonObject => ({
+const modernParams = (version: string): DataObject => ({
   _meta: {
     [key('protocolVersion')]: modern,
     [key('clientInfo')]: clientInfo(version),
@@ -118,52 +118,52 @@ const modernParams = (version: string): JsonObject => ({
 })
 
 const modernHello = (
-  link: Link, response: ServerResponse | undefined, params: JsonObject,
+  link: InspectLink, response: ServerResponse | undefined, params: DataObject,
 ): Connected | undefined => {
   if (response?.kind !== 'result') return undefined
   const supported = supportedBy(response)
   if (!supported.includes(modern)) return undefined
-  const meta = member(response.result, '_meta')
+  const meta = field(response.result, '_meta')
   return {
-    ...helloOf(link, response.result, isObject(meta) ? member(meta, key('serverInfo')) : undefined),
+    ...helloOf(link, response.result, isRecord(meta) ? field(meta, key('serverInfo')) : undefined),
     revision: modern, supported, params,
   }
 }
 
-const legacyHello = (link: Link, response: ServerResponse | undefined): Connected | undefined => {
+const legacyHello = (link: InspectLink, response: ServerResponse | undefined): Connected | undefined => {
   if (response?.kind !== 'result') return undefined
-  const revision = member(response.result, 'protocolVersion')
+  const revision = field(response.result, 'protocolVersion')
   if (!isString(revision)) return undefined
   link.client.notify('notifications/initialized')
   return {
-    ...helloOf(link, response.result, member(response.result, 'serverInfo')),
+    ...helloOf(link, response.result, field(response.result, 'serverInfo')),
     revision, supported: [], params: {},
   }
 }
 
-const helloOf = (link: Link, result: JsonObject, info: Json | undefined) => {
-  const capabilities = member(result, 'capabilities')
-  const instructions = member(result, 'instructions')
+const helloOf = (link: InspectLink, result: DataObject, info: Data | undefined) => {
+  const capabilities = field(result, 'capabilities')
+  const instructions = field(result, 'instructions')
   return {
     link,
-    capabilities: isObject(capabilities) ? capabilities : {},
-    serverInfo: isObject(info) ? info : undefined,
+    capabilities: isRecord(capabilities) ? capabilities : {},
+    serverInfo: isRecord(info) ? info : undefined,
     instructions: isString(instructions) ? instructions : undefined,
   }
 }
 
 /** The revisions a modern server supports, by its discovery or its UnsupportedProtocolVersionError. */
 const supportedBy = (response: ServerResponse | undefined): readonly string[] => {
-  if (response?.kind === 'result') return texts(member(response.result, 'supportedVersions'))
+  if (response?.kind === 'result') return texts(field(response.result, 'supportedVersions'))
   const data =
     response?.kind === 'error' && response.error.code === unsupportedVersion ? response.error.data : undefined
-  return isObject(data) ? texts(member(data, 'supported')) : []
+  return isRecord(data) ? texts(field(data, 'supported')) : []
 }
 
 const unsupportedVersion = -32022
 
-const texts = (value: Json | undefined): readonly string[] =>
-  (isArray(value) ? value.filter(isString).slice(0, 100) : [])
+const texts = (value: Data | undefined): readonly string[] =>
+  (isList(value) ? value.filter(isString).slice(0, 100) : [])
 
 const isLegacy = (revision: string): boolean => isRevision(revision) && !traitsOf(revision).modern
 
@@ -187,7 +187,7 @@ const unreachable = ({ name, target }: ConnectOptions, reason: string): CustomsE
 }
 
 /** Describes an error response: the relay's own tells the state of the connection, the server's is quoted. */
-export const refusal = ({ error: { code, message } }: ServerResponse & { kind: 'error' }): string =>
+export const connectRefusal = ({ error: { code, message } }: ServerResponse & { kind: 'error' }): string =>
   code === errorCode.gone || code === errorCode.blocked
     ? plain(message.replace(/^mcp-customs: /, '')
         .replace(/^Blocked by mcp-customs: /, 'its answer cannot be used: '), 300)

@@ -1,7 +1,7 @@
 import { withDigits } from '#relay/lock/digits.js'
-import { targetOf } from '#relay/protocol/json-schema.js'
+import { referenceTarget } from '#relay/protocol/json-schema.js'
 import {
-  isArray, isObject, isString, type Json, type JsonObject, member, unmetered,
+  isList, isRecord, isString, type Data, type DataObject, field, unmetered,
 } from '#relay/protocol/unmetered.js'
 import { plain } from '#relay/base/plain.js'
 
@@ -17,11 +17,11 @@ export interface Argument {
  * The arguments of a tool, in the order of its schema. Arguments required by only one alternative are
  * optional.
  */
-export const argumentsOf = (inputSchema: Json | undefined): readonly Argument[] =>
+export const argumentsOf = (inputSchema: Data | undefined): readonly Argument[] =>
   new Reader(inputSchema).arguments()
 
 /** The arguments as `name: type`, or `name?: type` when optional; `--json` has all of them. */
-export const argumentPhrases = (inputSchema: Json | undefined): readonly string[] => {
+export const argumentPhrases = (inputSchema: Data | undefined): readonly string[] => {
   const all = argumentsOf(inputSchema)
   const told = all.slice(0, maxShown)
     .map(({ name, type, required }) => `${plain(name)}${required ? '' : '?'}: ${plain(type, 120)}`)
@@ -45,11 +45,11 @@ const maxOfUnion = 6
 const forms = [['allOf', true], ['anyOf', false], ['oneOf', false]] as const
 
 class Reader {
-  readonly #root: Json | undefined
+  readonly #root: Data | undefined
   readonly #found = new Map<string, Argument>()
   #left = maxSchemas
 
-  constructor(root: Json | undefined) {
+  constructor(root: Data | undefined) {
     this.#root = root
   }
 
@@ -59,11 +59,11 @@ class Reader {
   }
 
   /** @param isAsked what the schema requires is required of every call */
-  #collect(schema: Json | undefined, isAsked: boolean, depth: number): void {
-    if (!isObject(schema) || !this.#mayLook(depth)) return
+  #collect(schema: Data | undefined, isAsked: boolean, depth: number): void {
+    if (!isRecord(schema) || !this.#mayLook(depth)) return
     const required = isAsked ? elements(schema, 'required').filter(isString) : []
-    const properties = member(schema, 'properties')
-    for (const [name, property] of isObject(properties) ? Object.entries(properties) : []) {
+    const properties = field(schema, 'properties')
+    for (const [name, property] of isRecord(properties) ? Object.entries(properties) : []) {
       this.#note(name, this.#typeOf(property, depth), false)
     }
     for (const name of required) this.#note(name, 'any', true)
@@ -81,23 +81,23 @@ class Reader {
     })
   }
 
-  #typeOf(schema: Json | undefined, depth: number): string {
+  #typeOf(schema: Data | undefined, depth: number): string {
     if (schema === false) return 'never'
-    if (!isObject(schema) || !this.#mayLook(depth)) return 'any'
-    const inner = (one: Json | undefined) => this.#typeOf(one, depth + 1)
+    if (!isRecord(schema) || !this.#mayLook(depth)) return 'any'
+    const inner = (one: Data | undefined) => this.#typeOf(one, depth + 1)
     const target = this.#referred(schema)
     if (target !== undefined) return inner(target)
-    const constant = member(schema, 'const')
+    const constant = field(schema, 'const')
     if (constant !== undefined) return withDigits(JSON.stringify(constant))
-    if (member(schema, 'enum') !== undefined) {
+    if (field(schema, 'enum') !== undefined) {
       return union(elements(schema, 'enum'), choice => withDigits(JSON.stringify(choice)))
     }
     const alternatives = [...elements(schema, 'anyOf'), ...elements(schema, 'oneOf')]
     if (alternatives.length > 0) return union(alternatives, inner)
-    const type = member(schema, 'type')
-    if (isArray(type)) return union(type, one => (isString(one) ? named(one, schema, inner) : 'any'))
+    const type = field(schema, 'type')
+    if (isList(type)) return union(type, one => (isString(one) ? named(one, schema, inner) : 'any'))
     if (isString(type)) return named(type, schema, inner)
-    if (member(schema, 'properties') !== undefined) return 'object'
+    if (field(schema, 'properties') !== undefined) return 'object'
     return elements(schema, 'allOf').map(inner).find(part => part !== 'any') ?? 'any'
   }
 
@@ -106,25 +106,25 @@ class Reader {
   }
 
   /** Resolves a `$ref` within the schema; undefined for any other. */
-  #referred(schema: JsonObject): Json | undefined {
-    const reference = member(schema, '$ref')
-    if (!isString(reference) || !reference.startsWith('#/') || !isObject(this.#root)) return undefined
-    return unmetered(targetOf(this.#root, reference))
+  #referred(schema: DataObject): Data | undefined {
+    const reference = field(schema, '$ref')
+    if (!isString(reference) || !reference.startsWith('#/') || !isRecord(this.#root)) return undefined
+    return unmetered(referenceTarget(this.#root, reference))
   }
 }
 
-const elements = (schema: JsonObject, keyword: string): readonly Json[] => {
-  const value = member(schema, keyword)
-  return isArray(value) ? value : []
+const elements = (schema: DataObject, keyword: string): readonly Data[] => {
+  const value = field(schema, keyword)
+  return isList(value) ? value : []
 }
 
-const named = (type: string, schema: JsonObject, inner: (schema: Json | undefined) => string): string => {
+const named = (type: string, schema: DataObject, inner: (schema: Data | undefined) => string): string => {
   if (type !== 'array') return type
-  const items = inner(member(schema, 'items'))
+  const items = inner(field(schema, 'items'))
   return items.includes(' | ') ? `(${items})[]` : `${items}[]`
 }
 
-const union = (all: readonly Json[], inWords: (one: Json) => string): string => {
+const union = (all: readonly Data[], inWords: (one: Data) => string): string => {
   const words = [...new Set(all.slice(0, maxOfUnion).map(inWords))]
   return (all.length > maxOfUnion ? [...words, '…'] : words).join(' | ') || 'never'
 }
@@ -133,10 +133,10 @@ const union = (all: readonly Json[], inWords: (one: Json) => string): string => 
  * A tool's annotations in words. Unset hints are omitted, and so are those that the specification calls
  * meaningless for a read-only tool.
  */
-export const claimsOf = (definition: JsonObject | undefined): readonly string[] => {
-  const annotations = member(definition, 'annotations')
-  if (!isObject(annotations)) return []
-  const says = (hint: string): unknown => member(annotations, hint)
+export const claimsOf = (definition: DataObject | undefined): readonly string[] => {
+  const annotations = field(definition, 'annotations')
+  if (!isRecord(annotations)) return []
+  const says = (hint: string): unknown => field(annotations, hint)
   const readOnly = says('readOnlyHint') === true
   return [
     word(says('readOnlyHint'), 'read-only', 'writes'),
@@ -150,9 +150,9 @@ const word = (hint: unknown, yes: string, no: string): string =>
   (hint === true ? yes : hint === false ? no : '')
 
 /** In the order in which clients look for a title (MCP, Tool: title). */
-export const titleOf = (definition: JsonObject | undefined): string | undefined => {
-  const annotations = member(definition, 'annotations')
+export const titleOf = (definition: DataObject | undefined): string | undefined => {
+  const annotations = field(definition, 'annotations')
   const title =
-    member(definition, 'title') ?? (isObject(annotations) ? member(annotations, 'title') : undefined)
+    field(definition, 'title') ?? (isRecord(annotations) ? field(annotations, 'title') : undefined)
   return isString(title) ? title : undefined
 }

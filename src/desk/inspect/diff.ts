@@ -4,14 +4,14 @@ import { type ChangeClass, changeClasses } from '#relay/lock/comparison.js'
 import { withDigits } from '#relay/lock/digits.js'
 import { plainJson } from '#relay/protocol/quote.js'
 import {
-  isArray, isObject, isString, type Json, member, pointer, unmetered,
+  isList, isRecord, isString, type Data, field, pointer, unmetered,
 } from '#relay/protocol/unmetered.js'
 import { argumentPhrases } from './definition.js'
 import { plain, reveal, revealAll } from '#relay/base/plain.js'
-import { count, fill, type Style, wrap } from '#desk/terminal/style.js'
+import { count, fill, type Style, wrapText } from '#desk/terminal/style.js'
 
 /** The differences between two catalogues. */
-export interface Comparison {
+export interface OfferComparison {
   /** Names of the two. */
   readonly before: string
   readonly after: string
@@ -21,10 +21,10 @@ export interface Comparison {
 }
 
 /** The comparison as JSON; `before` and `after` are omitted where there is nothing. */
-export const diffJson = (comparison: Comparison): string =>
+export const diffJson = (comparison: OfferComparison): string =>
   `${withDigits(plainJson({ version: 1, ...diffValue(comparison) }))}\n`
 
-export const diffValue = ({ changes, ...comparison }: Comparison) => ({
+export const diffValue = ({ changes, ...comparison }: OfferComparison) => ({
   ...comparison,
   changes: changes.map(({ part, name, path, before, after, ...kind }) => ({
     of: part, name, ...kind, path: pointer(...path), before, after,
@@ -39,7 +39,7 @@ const maxChanges = 500
  * @param width in characters
  */
 export const diffReport = (
-  { before, after, changes, incomparable }: Comparison, style: Style, width: number,
+  { before, after, changes, incomparable }: OfferComparison, style: Style, width: number,
 ): string => {
   const told = changes.slice(0, maxChanges)
   const notes = [
@@ -51,7 +51,7 @@ export const diffReport = (
   return [
     style.title(`${plain(before, width)} → ${plain(after, width)}`),
     ...things(told).map(its => thing(its, style, width)),
-    [...notes.flatMap(note => wrap(note, width)).map(style.dim), summary(changes, style, width)].join('\n'),
+    [...notes.flatMap(note => wrapText(note, width)).map(style.dim), summary(changes, style, width)].join('\n'),
   ].join('\n\n') + '\n'
 }
 
@@ -73,7 +73,7 @@ const thing = (changes: readonly [Change, ...Change[]], style: Style, width: num
   const name = `${first.part} ${shortly(first.name)}`.trim() +
     (first.era === undefined ? '' : ` (as ${first.era} clients see it)`)
   if (first.path.length > 0) {
-    return [style.title(`~ ${name}`), ...changes.flatMap(change => field(change, style, width))].join('\n')
+    return [style.title(`~ ${name}`), ...changes.flatMap(change => changeLines(change, style, width))].join('\n')
   }
   if (first.class === 'renamed' && isString(first.after)) {
     return style.warn(`~ ${name} → ${shortly(first.after)}`) + style.dim('  renamed')
@@ -84,30 +84,30 @@ const thing = (changes: readonly [Change, ...Change[]], style: Style, width: num
       style.good(`+ ${name}`) + style.dim('  added'), ...newcomer(unmetered(first.after), width),
     ].join('\n')
   }
-  return [style.title(`~ ${name}`), ...field(first, style, width)].join('\n')
+  return [style.title(`~ ${name}`), ...changeLines(first, style, width)].join('\n')
 }
 
 /** The arguments and description of an added element. */
-const newcomer = (definition: Json, width: number): readonly string[] => {
-  const object = isObject(definition) ? definition : undefined
-  const given = argumentPhrases(member(object, 'inputSchema'))
-  const description = member(object, 'description')
+const newcomer = (definition: Data, width: number): readonly string[] => {
+  const object = isRecord(definition) ? definition : undefined
+  const given = argumentPhrases(field(object, 'inputSchema'))
+  const description = field(object, 'description')
   return [
     ...(given.length === 0 ? [] : fill(given, width - 2)),
-    ...(isString(description) ? wrap(show(description), width - 2) : []),
+    ...(isString(description) ? wrapText(show(description), width - 2) : []),
   ].map(line => `  ${line}`)
 }
 
-const field = (change: Change, style: Style, width: number): readonly string[] => [
+const changeLines = (change: Change, style: Style, width: number): readonly string[] => [
   `  ${plain(pointer(...change.path), width) || '(whole)'}  ${style.dim(changeClasses[change.class])}`,
   ...value(change, style, width - 4).map(line => `    ${line}`),
 ]
 
 const value = (change: Change, style: Style, width: number): readonly string[] => {
   const [before, after] = [unmetered(change.before), unmetered(change.after)]
-  const lines = (sign: '-' | '+', value: Json): readonly string[] =>
-    wrap(`${sign} ${show(value)}`, width).map(sign === '-' ? style.bad : style.good)
-  if (isArray(before) && isArray(after)) {
+  const lines = (sign: '-' | '+', value: Data): readonly string[] =>
+    wrapText(`${sign} ${show(value)}`, width).map(sign === '-' ? style.bad : style.good)
+  if (isList(before) && isList(after)) {
     const [gone, come] = [without(before, after), without(after, before)]
     if (gone.length + come.length === 0) return ['the same, in another order or number']
     return [...gone.flatMap(one => lines('-', one)), ...come.flatMap(one => lines('+', one))]
@@ -119,10 +119,10 @@ const value = (change: Change, style: Style, width: number): readonly string[] =
   ]
 }
 
-const isLong = (value: Json | undefined): value is string =>
+const isLong = (value: Data | undefined): value is string =>
   isString(value) && value.length > 40 && withDigits(JSON.stringify(value)).startsWith('"')
 
-const without = (list: readonly Json[], other: readonly Json[]): readonly Json[] => {
+const without = (list: readonly Data[], other: readonly Data[]): readonly Data[] => {
   const texts = new Set(other.map(element => JSON.stringify(element)))
   return list.filter(element => !texts.has(JSON.stringify(element)))
 }
@@ -130,7 +130,7 @@ const without = (list: readonly Json[], other: readonly Json[]): readonly Json[]
 /** So many characters of a value are shown. */
 const maxOfValue = 1000
 
-const show = (value: Json): string => {
+const show = (value: Data): string => {
   const text = withDigits(JSON.stringify(value))
   return text.length <= maxOfValue
     ? reveal(text)
@@ -144,7 +144,7 @@ const summary = (changes: readonly Change[], style: Style, width: number): strin
   const counts = new Map<ChangeClass, number>()
   for (const change of changes) counts.set(change.class, (counts.get(change.class) ?? 0) + 1)
   const words = [...counts].map(([kind, number]) => `${number} ${changeClasses[kind]}`)
-  return wrap(`${count(changes.length, 'change')}: ${words.join(', ')}`, width).join('\n')
+  return wrapText(`${count(changes.length, 'change')}: ${words.join(', ')}`, width).join('\n')
 }
 
 /**

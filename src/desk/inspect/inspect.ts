@@ -5,14 +5,14 @@ import { badUsage, CustomsError } from '#relay/base/errors.js'
 import { Meter } from '#relay/protocol/json.js'
 import { quote } from '#relay/protocol/quote.js'
 import { nearest, type Revision } from '#relay/protocol/revisions/index.js'
-import { isObject, isString, type JsonObject, member } from '#relay/protocol/unmetered.js'
+import { isRecord, isString, type DataObject, field } from '#relay/protocol/unmetered.js'
 import type { Profile } from '#relay/profiles/profile.js'
 import { isAnnotated } from '#relay/rules/definition.js'
 import { type RuleName, ruleNamed } from '#relay/rules/index.js'
 import type { ServerResponse } from './client.js'
 import { connect, type Connected, type ConnectOptions } from './connect.js'
 import type { InspectedTool, Inspection, Weighed } from './inspection.js'
-import { type Link, type LinkOptions, openLink, watching } from './link.js'
+import { type InspectLink, type LinkOptions, openLink, watching } from './link.js'
 import { type Item, listEverything, type Lists } from './lists.js'
 import { plain } from '#relay/base/plain.js'
 import { profiled } from './profiles.js'
@@ -31,12 +31,12 @@ interface InspectOptions extends ConnectOptions, Omit<LinkOptions, 'policy'> {
   /** What is being done, for somebody who waits. */
   readonly progress: (doing: string) => void
   /** A connection was opened: to be closed when the inspection is interrupted. */
-  readonly opened: (link: Link) => void
+  readonly opened: (link: InspectLink) => void
 }
 
 export interface ToCall {
   readonly tool: string
-  readonly arguments: JsonObject
+  readonly arguments: DataObject
 }
 
 /**
@@ -52,7 +52,7 @@ export const inspect = async (options: InspectOptions): Promise<Inspection> => {
   const tools = new Map(
     [...settings].map(([tool, setting]) => [tool, { ...setting, denied: false, annotations: undefined }]),
   )
-  const links: Link[] = []
+  const links: InspectLink[] = []
   const open = () => {
     const link = openLink({ ...options, tools, policy: watching(policy) })
     links.push(link)
@@ -67,7 +67,7 @@ export const inspect = async (options: InspectOptions): Promise<Inspection> => {
     const response = call && (await make(call, connected, lists, options))
     await connected.link.close()
     const { entries } = connected.link
-    const findings = weigh(entries, policy, lists.tools.items, nearest(connected.revision))
+    const findings = weighFindings(entries, policy, lists.tools.items, nearest(connected.revision))
     const inspected = inspectedTools(lists.tools.items, findings, options)
     return {
       name, isNamed, target, trusted, saved, connected, lists, findings,
@@ -75,7 +75,7 @@ export const inspect = async (options: InspectOptions): Promise<Inspection> => {
       tools: inspected,
       profiles: profiled(inspected, options.profiles ?? [], name),
       annotations: {
-        tools: lists.tools.items.filter(({ value }) => isObject(value)
+        tools: lists.tools.items.filter(({ value }) => isRecord(value)
           && isAnnotated(value, new Meter())).length,
         kept: trusted || ['off', 'log'].includes(actionOf(policy, 'tool/annotations')),
       },
@@ -117,7 +117,7 @@ const inspectedTools = (
     const name = toolName(item)
     return {
       name,
-      definition: isObject(item.value) ? item.value : undefined,
+      definition: isRecord(item.value) ? item.value : undefined,
       denied: settingOf(options, name)?.denied === true,
       findings: findings.filter(finding => finding.item === item),
     }
@@ -128,7 +128,7 @@ const inspectedTools = (
  * @param tools every element of the tool list, by which findings about a page are told apart
  * @param revision by which the tools were judged
  */
-export const weigh = (
+export const weighFindings = (
   entries: readonly Entry[], policy: Policy, tools: readonly Item[], revision: Revision,
 ): readonly Weighed[] => {
   const listed = new Map(tools.map(item => [`${JSON.stringify(item.request)} ${item.index}`, item]))
@@ -155,13 +155,13 @@ const canMend = (rule: RuleName, { value }: Item, revision: Revision): boolean =
     path: '', revision, trusted: false, schemas: [], repeated: false, first: undefined, settled: false,
     denied: false,
   }
-  const mended = isObject(value)
+  const mended = isRecord(value)
     ? ruleNamed(rule)?.mend?.onTool?.({ sent: value, definition: value, ...asked }, new Meter()) : undefined
   return mended !== undefined
 }
 
 /** What an element of the list is called: by its name, or by its place when it has none. */
 const toolName = ({ value, request, index }: Item): string => {
-  const name = isObject(value) ? member(value, 'name') : undefined
+  const name = isRecord(value) ? field(value, 'name') : undefined
   return isString(name) ? name : `(element ${index} of page ${quote(String(request))})`
 }

@@ -2,12 +2,12 @@ import { severer } from '#relay/core/findings.js'
 import type { Action, Finding, Verdict } from '#relay/core/vocabulary.js'
 import { withDigits } from '#relay/lock/digits.js'
 import { plainJson } from '#relay/protocol/quote.js'
-import { type JsonObject, member } from '#relay/protocol/unmetered.js'
+import { type DataObject, field } from '#relay/protocol/unmetered.js'
 import { ruleNamed } from '#relay/rules/index.js'
 import type { ServerResponse } from './client.js'
 import type { Connected } from './connect.js'
 import { argumentsOf, titleOf } from './definition.js'
-import type { Item, Listing, Lists } from './lists.js'
+import type { Item, ListedItems, Lists } from './lists.js'
 import { type ProfiledTools, profilesJson } from './profiles.js'
 import type { Saved } from './saved.js'
 
@@ -45,26 +45,26 @@ export interface Inspection {
 
 /** Nothing is blocked, and all lists and findings are complete. */
 export const isFine = ({ findings, more, lists }: Inspection): boolean =>
-  !findings.some(({ action }) => action === 'block') && more === 0 && problemsOf(lists).length === 0
+  !findings.some(({ action }) => action === 'block') && more === 0 && inspectionProblems(lists).length === 0
 
 /** Incomplete lists, and why. */
-export const problemsOf = (lists: Lists): readonly { readonly list: string; readonly message: string }[] =>
+export const inspectionProblems = (lists: Lists): readonly { readonly list: string; readonly message: string }[] =>
   Object.entries(lists).flatMap(
-    ([list, { problem }]: [string, Listing]) => (problem === undefined ? [] : [{ list, message: problem }]),
+    ([list, { problem }]: [string, ListedItems]) => (problem === undefined ? [] : [{ list, message: problem }]),
   )
 
 /** An element of the tool list, which may be malformed. */
 export interface InspectedTool {
   /** For an element without a name, its place in the list. */
   readonly name: string
-  readonly definition: JsonObject | undefined
+  readonly definition: DataObject | undefined
   readonly denied: boolean
   readonly findings: readonly Weighed[]
 }
 
 export interface InspectedCall {
   readonly tool: string
-  readonly arguments: JsonObject
+  readonly arguments: DataObject
   /** Undefined when the tool was not called because it is missing from an incomplete list. */
   readonly response: ServerResponse | undefined
   readonly findings: readonly Weighed[]
@@ -97,9 +97,9 @@ export const jsonReport = (inspection: Inspection): string => {
     tools: tools.map((tool, index) => ({
       name: tool.name,
       title: titleOf(tool.definition) ?? null,
-      annotations: member(tool.definition, 'annotations') ?? null,
-      arguments: argumentsOf(member(tool.definition, 'inputSchema')),
-      outputSchema: member(tool.definition, 'outputSchema') !== undefined,
+      annotations: field(tool.definition, 'annotations') ?? null,
+      arguments: argumentsOf(field(tool.definition, 'inputSchema')),
+      outputSchema: field(tool.definition, 'outputSchema') !== undefined,
       denied: tool.denied,
       verdict: verdictOf(tool.findings),
       definition: lists.tools.items[index]?.value ?? null,
@@ -107,7 +107,7 @@ export const jsonReport = (inspection: Inspection): string => {
     prompts: values(lists.prompts),
     resources: values(lists.resources),
     resourceTemplates: values(lists.resourceTemplates),
-    problems: problemsOf(lists),
+    problems: inspectionProblems(lists),
     call: call === undefined ? null : {
       tool: call.tool,
       arguments: call.arguments,
@@ -127,7 +127,7 @@ export const jsonReport = (inspection: Inspection): string => {
   })) + '\n'
 }
 
-const values = ({ items }: Listing) => items.map(({ value }) => value)
+const values = ({ items }: ListedItems) => items.map(({ value }) => value)
 
 export const verdictOf = (findings: readonly Weighed[]): Verdict =>
   findings.reduce<Verdict>((worst, { action }) => severer(worst, action), 'pass')

@@ -23,14 +23,14 @@ export interface LinkOptions {
   readonly eras?: Eras | undefined
   readonly audit: (entry: Entry) => void
   /** Opens a new connection: for a stdio server, a new process. */
-  readonly openServer: (...known: Parameters<OpenServer>) => ServerEnd
+  readonly openServer: (...known: Parameters<OpenServer>) => InspectedEnd
   /** Calls a listener every second while a user has to log in. @returns ends that */
   readonly waiting?: ((told: () => void) => () => void) | undefined
   /** Numbers in results keep all digits (see `markLongNumbers`). */
   readonly exact?: boolean | undefined
 }
 
-export type ServerEnd = Transport & {
+export type InspectedEnd = Transport & {
   /** Why connecting failed. */
   readonly failure?: CustomsError | undefined
 }
@@ -42,7 +42,7 @@ const maxAlike = 1000
 const maxFindings = 100_000
 
 /** A connection to the server through a relay that only observes. */
-export interface Link {
+export interface InspectLink {
   readonly client: InspectClient
   /** Why connecting failed. */
   readonly failure: CustomsError | undefined
@@ -52,12 +52,12 @@ export interface Link {
   close(): Promise<void>
 }
 
-export const openLink = (options: LinkOptions): Link => {
+export const openLink = (options: LinkOptions): InspectLink => {
   const { limits, audit, openServer, ...guard } = options
   const entries: Entry[] = []
   const isNew = atMost(maxAlike)
   const client = new InspectClient(limits, options.exact)
-  let server: ServerEnd | undefined
+  let server: InspectedEnd | undefined
   const session = openSession(
     {
       ...guard,

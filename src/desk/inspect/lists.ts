@@ -1,16 +1,16 @@
 import { errorCode } from '#relay/protocol/json-rpc.js'
 import { nextPage } from '#relay/protocol/pages.js'
-import { isArray, isObject, type Json, member } from '#relay/protocol/unmetered.js'
-import { type Connected, refusal } from './connect.js'
+import { isList, isRecord, type Data, field } from '#relay/protocol/unmetered.js'
+import { type Connected, connectRefusal } from './connect.js'
 
 /** An element of a list, with its request and its index in that page. */
 export interface Item {
   readonly request: string | number
   readonly index: number
-  readonly value: Json
+  readonly value: Data
 }
 
-export interface Listing {
+export interface ListedItems {
   readonly items: readonly Item[]
   /** Why the list is incomplete; undefined when it is complete. */
   readonly problem: string | undefined
@@ -19,7 +19,7 @@ export interface Listing {
 /** No genuine list is longer. */
 const maxBytes = 64 * 1024 * 1024
 
-const none: Listing = { items: [], problem: undefined }
+const none: ListedItems = { items: [], problem: undefined }
 
 /**
  * Asks for every page of a list (MCP, pagination).
@@ -27,7 +27,7 @@ const none: Listing = { items: [], problem: undefined }
  */
 const listAll = async (
   { link, params, revision }: Connected, method: string, key: string, ms: number, optional = false,
-): Promise<Listing> => {
+): Promise<ListedItems> => {
   const items: Item[] = []
   const cursors = new Set<string>()
   let bytes = 0
@@ -38,13 +38,13 @@ const listAll = async (
     if (response.kind === 'error') {
       return optional && response.error.code === errorCode.methodNotFound
         ? none
-        : { items, problem: refusal(response) }
+        : { items, problem: connectRefusal(response) }
     }
-    const elements = member(response.result, key)
-    if (!isArray(elements)) return { items, problem: `the result has no list of ${key}` }
+    const elements = field(response.result, key)
+    if (!isList(elements)) return { items, problem: `the result has no list of ${key}` }
     bytes += response.size
     for (const [index, value] of elements.entries()) items.push({ request: response.id, index, value })
-    const next = nextPage(member(response.result, 'nextCursor'), revision, cursors)
+    const next = nextPage(field(response.result, 'nextCursor'), revision, cursors)
     if (next.kind === 'end' || next.kind === 'repeats') return { items, problem: undefined }
     if (next.kind === 'endless' || bytes >= maxBytes) return { items, problem: 'the pages never end' }
     cursor = next.cursor
@@ -53,17 +53,17 @@ const listAll = async (
 }
 
 export interface Lists {
-  readonly tools: Listing
-  readonly prompts: Listing
-  readonly resources: Listing
-  readonly resourceTemplates: Listing
+  readonly tools: ListedItems
+  readonly prompts: ListedItems
+  readonly resources: ListedItems
+  readonly resourceTemplates: ListedItems
 }
 
 /**
  * Lists everything. Tools are listed even without the capability, because a relay has to judge them as well.
  */
 export const listEverything = async (connected: Connected, ms: number): Promise<Lists> => {
-  const announced = (capability: string) => isObject(member(connected.capabilities, capability))
+  const announced = (capability: string) => isRecord(field(connected.capabilities, capability))
   const resources = announced('resources')
   const tools = await listAll(connected, 'tools/list', 'tools', ms)
   return {

@@ -2,17 +2,17 @@ import { inWords } from '#relay/core/mend.js'
 import { difference } from '#relay/protocol/edit.js'
 import { type JsonObject, Meter, OverBudget } from '#relay/protocol/json.js'
 import { fit } from '#relay/profiles/fit.js'
-import type { Refusal } from '#relay/profiles/node.js'
+import type { ProfileRefusal } from '#relay/profiles/node.js'
 import type { Profile } from '#relay/profiles/profile.js'
 import { plain } from '#relay/base/plain.js'
-import { columnsOf, count, type Style, wrap } from '#desk/terminal/style.js'
+import { columnsOf, count, type Style, wrapText } from '#desk/terminal/style.js'
 
 /** What becomes of one tool under one profile. */
 export interface ProfiledTool {
   readonly name: string
   /** `mended`: refused as it is, and accepted as a relay with `--profile` shows it. */
   readonly verdict: 'accepted' | 'mended' | 'refused'
-  readonly reasons: readonly Refusal[]
+  readonly reasons: readonly ProfileRefusal[]
   /** How it is mended, in words. */
   readonly changes: string | undefined
 }
@@ -122,7 +122,7 @@ const reasonsOf = (
   const told = reasons.slice(0, maxReasons).flatMap(([message, its]) => {
     const some = [...its].slice(0, maxNames).join(', ')
     const more = its.size > maxNames ? `, and ${its.size - maxNames} more` : ''
-    return wrap(`${plain(message, 200)}: ${some}${more}`, width - 6).map(line => `      ${line}`)
+    return wrapText(`${plain(message, 200)}: ${some}${more}`, width - 6).map(line => `      ${line}`)
   })
   const example = tools.find(({ changes }) => changes !== undefined)
   return [
@@ -133,7 +133,7 @@ const reasonsOf = (
       ? [`      and ${count(reasons.length - maxReasons, 'other reason')}`]
       : []),
     ...(surplus > 0 ? [`      takes ${String(profile.tools)} tools: ${surplus} would be left out`] : []),
-    ...(example === undefined ? [] : wrap(
+    ...(example === undefined ? [] : wrapText(
       `→ mended, for example ${plain(example.name, 128)}: ${plain(example.changes ?? '', 300)}`, width - 6,
     ).map(line => style.dim(`      ${line}`))),
   ]

@@ -1,12 +1,12 @@
 import { plainJson } from '#relay/protocol/quote.js'
-import { isArray, isObject, isString, type Json, type JsonObject, member } from '#relay/protocol/unmetered.js'
-import { refusal } from './connect.js'
+import { isList, isRecord, isString, type Data, type DataObject, field } from '#relay/protocol/unmetered.js'
+import { connectRefusal } from './connect.js'
 import { enumerated } from './definition.js'
-import { type InspectedCall, type Inspection, problemsOf } from './inspection.js'
-import type { Listing } from './lists.js'
+import { type InspectedCall, type Inspection, inspectionProblems } from './inspection.js'
+import type { ListedItems } from './lists.js'
 import { plain, plainLines } from '#relay/base/plain.js'
 import { profilesSection } from './profiles.js'
-import { count, fill, indent, type Style, wrap } from '#desk/terminal/style.js'
+import { count, fill, indent, type Style, wrapText } from '#desk/terminal/style.js'
 import { findingsSection, toolsSection } from './tools.js'
 
 /**
@@ -29,13 +29,13 @@ export const report = (inspection: Inspection, style: Style, width: number): str
 const maxNames = 30
 
 const otherLists = ({ lists }: Inspection, style: Style, width: number): string => {
-  const section = (title: string, { items, problem }: Listing, key: string): readonly string[] => {
+  const section = (title: string, { items, problem }: ListedItems, key: string): readonly string[] => {
     if (items.length === 0 && problem === undefined) return []
     const names = items.slice(0, maxNames).map(({ value }) => nameOf(value, key))
     const more = items.length > maxNames ? [`and ${items.length - maxNames} more`] : []
     return [
       style.title(`${title} (${items.length})`),
-      ...(names.length > 0 ? wrap([...names, ...more].join(', '), width - 2).map(line => `  ${line}`) : []),
+      ...(names.length > 0 ? wrapText([...names, ...more].join(', '), width - 2).map(line => `  ${line}`) : []),
       ...(problem === undefined
         ? []
         : [`  ${style.bad(
@@ -50,8 +50,8 @@ const otherLists = ({ lists }: Inspection, style: Style, width: number): string 
   ].join('\n')
 }
 
-const nameOf = (value: Json, key: string): string => {
-  const name = isObject(value) ? member(value, key) : undefined
+const nameOf = (value: Data, key: string): string => {
+  const name = isRecord(value) ? field(value, key) : undefined
   return isString(name) ? plain(name) : '(unnamed)'
 }
 
@@ -63,7 +63,7 @@ const summary = (
   const faults = [
     ...(blocked > 0 ? [`✗ ${count(blocked, 'finding')} of action block`] : []),
     ...(untold > 0 ? [`✗ ${count(untold, 'finding')} too many to be told`] : []),
-    ...(problemsOf(lists).length > 0 ? ['✗ not everything could be listed'] : []),
+    ...(inspectionProblems(lists).length > 0 ? ['✗ not everything could be listed'] : []),
   ]
   const isAdvice = findings.every(({ rule, action }) => action === 'block' || rule.startsWith('advice/'))
   const others = isAdvice
@@ -98,13 +98,13 @@ const headerSection = (inspection: Inspection, style: Style, width: number): str
   return [
     style.title(plain(target, 2 * width)),
     ...rows.map(([name, text]) =>
-      `  ${style.dim(name.padEnd(label))}${indent(wrap(text, width - label - 2), label + 2)}`),
+      `  ${style.dim(name.padEnd(label))}${indent(wrapText(text, width - label - 2), label + 2)}`),
   ].join('\n')
 }
 
-const selfNamed = (info: JsonObject | undefined): string => {
+const selfNamed = (info: DataObject | undefined): string => {
   const text = (key: string): string => {
-    const value = member(info, key)
+    const value = field(info, key)
     return isString(value) ? plain(value) : ''
   }
   const title = text('title')
@@ -119,10 +119,10 @@ const revisionOf = ({ saved, connected: { revision, supported } }: Inspection): 
   return plain(revision) + all
 }
 
-const capabilitiesOf = (capabilities: JsonObject): string => {
+const capabilitiesOf = (capabilities: DataObject): string => {
   const names = Object.keys(capabilities).slice(0, 20).map(name => {
-    const value = member(capabilities, name)
-    const within = isObject(value) ? Object.keys(value).filter(key => value[key] !== false).slice(0, 10) : []
+    const value = field(capabilities, name)
+    const within = isRecord(value) ? Object.keys(value).filter(key => value[key] !== false).slice(0, 10) : []
     return plain(name, 40) + (within.length > 0 ? ` (${within.map(key => plain(key, 40)).join(', ')})` : '')
   })
   return names.join(', ') || 'none'
@@ -148,15 +148,15 @@ const callSection = (
   if (response === undefined) {
     return `${heading}\n  ${style.bad('not made')}: it is not among the tools that could be listed`
   }
-  if (response.kind === 'error') return `${heading}\n  ${style.bad('error')} ${refusal(response)}`
+  if (response.kind === 'error') return `${heading}\n  ${style.bad('error')} ${connectRefusal(response)}`
   const { result } = response
-  const content = member(result, 'content')
-  const structured = member(result, 'structuredContent')
+  const content = field(result, 'content')
+  const structured = field(result, 'structuredContent')
   const blocks =
-    isArray(content) ? content.slice(0, maxLines).flatMap(block => blockLines(block, width)) : []
+    isList(content) ? content.slice(0, maxLines).flatMap(block => blockLines(block, width)) : []
   return [
     heading,
-    ...(member(result, 'isError') === true
+    ...(field(result, 'isError') === true
       ? [`  ${style.warn('isError: the tool says that it failed')}`]
       : []),
     ...(structured === undefined
@@ -170,9 +170,9 @@ const callSection = (
 const lines = (text: string, width: number): readonly string[] =>
   plainLines(text, maxOfBlock, width - 4).map(line => `    ${line}`)
 
-const blockLines = (block: Json, width: number): readonly string[] => {
-  const type = isObject(block) ? member(block, 'type') : undefined
-  const text = isObject(block) ? member(block, 'text') : undefined
+const blockLines = (block: Data, width: number): readonly string[] => {
+  const type = isRecord(block) ? field(block, 'type') : undefined
+  const text = isRecord(block) ? field(block, 'text') : undefined
   if (type === 'text' && isString(text)) return lines(text, width)
   return lines(plain(JSON.stringify(block), width - 4), width)
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { plainJson } from '#relay/protocol/quote.js'
-import { isString, member } from '#relay/protocol/unmetered.js'
+import { isString, field } from '#relay/protocol/unmetered.js'
 import { explained, inText, type RuleName, ruleNamed } from '#relay/rules/index.js'
-import { type Inspection, problemsOf, type Weighed } from './inspection.js'
+import { type Inspection, inspectionProblems, type Weighed } from './inspection.js'
 import { plain } from '#relay/base/plain.js'
 import type { ProfiledTools } from './profiles.js'
 import { taxonomies as catalogues } from './taxa.js'
@@ -17,7 +17,7 @@ export const sarifReport = (inspection: Inspection, file: string, version: strin
   const server = serverName(inspection)
   const run = {
     category: server,
-    problems: problemsOf(lists).map(({ list, message }) => `${list} could not be listed in full: ${message}`),
+    problems: inspectionProblems(lists).map(({ list, message }) => `${list} could not be listed in full: ${message}`),
     properties: { server: plain(target, 300), revision: plain(revision) },
     results: [
       ...findings.map(finding => result(finding, server, file)),
@@ -29,7 +29,7 @@ export const sarifReport = (inspection: Inspection, file: string, version: strin
 
 /** Tells the servers of one job apart: the operator's name, else the server's own, else the derived one. */
 const serverName = ({ name, isNamed, connected }: Inspection): string => {
-  const own = member(connected.serverInfo, 'name')
+  const own = field(connected.serverInfo, 'name')
   return (!isNamed && isString(own) && plain(own, 128)) || plain(name, 128)
 }
 

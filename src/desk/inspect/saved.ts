@@ -2,7 +2,7 @@ import type { Exchange } from '#relay/core/vocabulary.js'
 import { stdioExchange } from '#relay/core/event.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import { asError, CustomsError } from '#relay/base/errors.js'
-import { exactResult, markLongNumbers, withDigits } from '#relay/lock/digits.js'
+import { resultDigits, markLongNumbers, withDigits } from '#relay/lock/digits.js'
 import { edit } from '#relay/protocol/edit.js'
 import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
 import { errorCode, type Request } from '#relay/protocol/json-rpc.js'
@@ -11,7 +11,7 @@ import {
   isRevision, newestLegacy as legacy, listMethods, modernRevisions, newestLegacy, traitsOf,
 } from '#relay/protocol/revisions/index.js'
 import {
-  isArray, isObject, isString, type Json, type JsonObject, member, parseJson, unmetered,
+  isList, isRecord, isString, type Data, type DataObject, field, parseData, unmetered,
 } from '#relay/protocol/unmetered.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 import { plain } from '#relay/base/plain.js'
@@ -57,18 +57,18 @@ export const parseSaved = (text: string, file: string, limits: FrameLimits): Sav
 }
 
 /** The results of a method's pages, with exact digits (see `markLongNumbers`). */
-export const resultsOf = ({ responses }: Saved, method: string): readonly JsonObject[] =>
-  (responses.get(method) ?? []).flatMap(frame => exactResult(frame.bytes) ?? resultOf(frame))
+export const resultsOf = ({ responses }: Saved, method: string): readonly DataObject[] =>
+  (responses.get(method) ?? []).flatMap(frame => resultDigits(frame.bytes) ?? resultOf(frame))
 
-const resultOf = ({ message }: Frame): readonly JsonObject[] =>
+const resultOf = ({ message }: Frame): readonly DataObject[] =>
   (message.kind === 'result' ? [unmetered(message.result)] : [])
 
 const isLast = (page: Frame): boolean =>
-  resultOf(page).some(result => !isString(member(result, 'nextCursor')))
+  resultOf(page).some(result => !isString(field(result, 'nextCursor')))
 
 /** One JSON text of the file, and its place. */
 interface Document {
-  readonly value: Json
+  readonly value: Data
   readonly text: string
   readonly place: string
 }
@@ -86,34 +86,34 @@ const documentsOf = (text: string, file: string): readonly Document[] => {
   })
 }
 
-const parse = (text: string): Json | Error => {
+const parse = (text: string): Data | Error => {
   try {
-    return JSON.parse(text) as Json
+    return JSON.parse(text) as Data
   } catch (error) {
     return asError(error)
   }
 }
 
 const responsesOf = ({ value, text, place }: Document): readonly SavedResponse[] => {
-  if (!isObject(value)) throw unusable(place, 'neither a response, nor a list, nor a report')
+  if (!isRecord(value)) throw unusable(place, 'neither a response, nor a list, nor a report')
   const marked = markLongNumbers(Buffer.from(text))
-  const report = responsesOfReport(marked === undefined ? value : parseJson(marked.toString()) ?? value)
+  const report = responsesOfReport(marked === undefined ? value : parseData(marked.toString()) ?? value)
   if (report !== undefined) {
     return report.map(({ method, message }) => ({ method, message: withDigits(message) }))
   }
-  const isMessage = member(value, 'jsonrpc') !== undefined
+  const isMessage = field(value, 'jsonrpc') !== undefined
   // A server of one era answers the other era's first request with an error.
-  if (isMessage && isObject(member(value, 'error'))) return []
-  const result = isMessage ? member(value, 'result') : value
-  const method = isObject(result) ? methodAnswered(result) : undefined
+  if (isMessage && isRecord(field(value, 'error'))) return []
+  const result = isMessage ? field(value, 'result') : value
+  const method = isRecord(result) ? methodAnswered(result) : undefined
   if (method === undefined) throw unusable(place, 'no answer that holds a list')
   // The original text, so that it is validated byte for byte.
   return [{ method, message: isMessage ? text.trim() : response(text) }]
 }
 
-const methodAnswered = (result: JsonObject): string | undefined => {
-  for (const [method, key] of greetings) if (member(result, key) !== undefined) return method
-  for (const [method, { key }] of listMethods) if (isArray(member(result, key))) return method
+const methodAnswered = (result: DataObject): string | undefined => {
+  for (const [method, key] of greetings) if (field(result, key) !== undefined) return method
+  for (const [method, { key }] of listMethods) if (isList(field(result, key))) return method
   return undefined
 }
 
@@ -121,7 +121,7 @@ const methodAnswered = (result: JsonObject): string | undefined => {
 const guessedGreeting = (responses: Saved['responses']): SavedResponse => {
   const isModern =
     [...responses.values()].flat().flatMap(resultOf)
-      .some(result => member(result, 'resultType') !== undefined)
+      .some(result => field(result, 'resultType') !== undefined)
   const capabilities =
     Object.fromEntries([...responses.keys()].map(method => [method.split('/')[0] ?? method, {}]))
   return greeting(isModern ? modern : newestLegacy, { capabilities })
@@ -152,7 +152,7 @@ export const modern = modernRevisions.at(-1) ?? legacy
 export const response = (result: string): string => `{"jsonrpc":"2.0","id":0,"result":${result}}`
 
 /** The first response of a server of a revision. @param said what it says besides the revision */
-export const greeting = (revision: string, said: JsonObject, serverInfo?: Json): SavedResponse => {
+export const greeting = (revision: string, said: DataObject, serverInfo?: Data): SavedResponse => {
   const [method, result] = isModern(revision)
     ? ['server/discover', {
         supportedVersions: modernRevisions, ...said,
@@ -163,31 +163,31 @@ export const greeting = (revision: string, said: JsonObject, serverInfo?: Json):
 }
 
 /** The responses behind a report of `inspect --json`; undefined for anything else. */
-const responsesOfReport = (report: Json): readonly SavedResponse[] | undefined => {
-  const server = isObject(report) ? member(report, 'server') : undefined
-  if (!isObject(report) || member(report, 'version') !== 1 || !isObject(server)) return undefined
-  const revision = member(server, 'revision')
-  const instructions = member(server, 'instructions')
+const responsesOfReport = (report: Data): readonly SavedResponse[] | undefined => {
+  const server = isRecord(report) ? field(report, 'server') : undefined
+  if (!isRecord(report) || field(report, 'version') !== 1 || !isRecord(server)) return undefined
+  const revision = field(server, 'revision')
+  const instructions = field(server, 'instructions')
   const said =
-    { capabilities: member(server, 'capabilities') ?? {}, ...(isString(instructions) && { instructions }) }
+    { capabilities: field(server, 'capabilities') ?? {}, ...(isString(instructions) && { instructions }) }
   const problems = elements(report, 'problems')
   const lists = [...listMethods].flatMap(([method, { key }]): SavedResponse[] => {
     const list = elements(report, key)
     const values = key === 'tools'
-      ? list.map(tool => (isObject(tool) ? (member(tool, 'definition') ?? null) : null))
+      ? list.map(tool => (isRecord(tool) ? (field(tool, 'definition') ?? null) : null))
       : list
     // An incomplete list stays incomplete.
-    const isCut = problems.some(problem => isObject(problem) && member(problem, 'list') === key)
+    const isCut = problems.some(problem => isRecord(problem) && field(problem, 'list') === key)
     return [{
       method, message: response(JSON.stringify({ [key]: values, ...(isCut && { nextCursor: 'cut' }) })),
     }]
   })
-  return [greeting(isString(revision) ? revision : legacy, said, member(server, 'serverInfo')), ...lists]
+  return [greeting(isString(revision) ? revision : legacy, said, field(server, 'serverInfo')), ...lists]
 }
 
-const elements = (object: JsonObject, key: string): readonly Json[] => {
-  const value = member(object, key)
-  return isArray(value) ? value : []
+const elements = (object: DataObject, key: string): readonly Data[] => {
+  const value = field(object, key)
+  return isList(value) ? value : []
 }
 
 /** A server that replays saved responses byte for byte. */

@@ -5,8 +5,8 @@ import { CustomsError } from '#relay/base/errors.js'
 import type { OpenServer } from '#relay/session/open.js'
 import { offerOf } from './catalogue.js'
 import { inspect, type ToCall } from './inspect.js'
-import { type Inspection, problemsOf } from './inspection.js'
-import type { Link, ServerEnd } from './link.js'
+import { type Inspection, inspectionProblems } from './inspection.js'
+import type { InspectLink, InspectedEnd } from './link.js'
 import { plain } from '#relay/base/plain.js'
 import { type Saved, SavedServer } from './saved.js'
 import { spinner } from '#desk/terminal/style.js'
@@ -86,7 +86,7 @@ export const inspectServer = async (
       opened: interruption.opened,
     })
     waiting?.stop()
-    if (problemsOf(inspection.lists).length > 0 || flags.logLevel === 'debug' || flags.logLevel === 'trace') {
+    if (inspectionProblems(inspection.lists).length > 0 || flags.logLevel === 'debug' || flags.logLevel === 'trace') {
       printTail(tail, isQuiet ? server.name : undefined)
     }
     return inspection
@@ -126,7 +126,7 @@ const serverOpener = async (
   limits: FrameLimits,
   tail: LastLines,
   authorizer: Authorizer | undefined,
-): Promise<(...known: Parameters<OpenServer>) => ServerEnd> => {
+): Promise<(...known: Parameters<OpenServer>) => InspectedEnd> => {
   if ('url' in server) {
     const { httpSession } = await import('#relay/transport/upstream/session/session.js')
     const tls = tlsOf(server)
@@ -144,10 +144,10 @@ const serverOpener = async (
 
 /** Ends the server at a signal. It has a process group of its own: Ctrl-C at the terminal reaches only us. */
 const interruptible = () => {
-  const links: Link[] = []
+  const links: InspectLink[] = []
   const interruption = {
     signal: undefined as (typeof endingSignals)[number] | undefined,
-    opened: (link: Link) => {
+    opened: (link: InspectLink) => {
       links.push(link)
     },
     done: () => endingSignals.forEach(signal => process.off(signal, onSignal)),
@@ -163,7 +163,7 @@ const interruptible = () => {
   return interruption
 }
 
-export interface Listing extends Pick<RelaySettings, 'audit' | 'logLevel'> {
+export interface ListingSettings extends Pick<RelaySettings, 'audit' | 'logLevel'> {
   readonly timeoutMs: number
   readonly isQuiet?: boolean
 }
@@ -174,7 +174,7 @@ export interface Listing extends Pick<RelaySettings, 'audit' | 'logLevel'> {
  * @throws CustomsError
  */
 export type ListServer = (
-  setup: ServerSetup, configuration: Configuration, listing: Listing,
+  setup: ServerSetup, configuration: Configuration, listing: ListingSettings,
 ) => Promise<Listed | number>
 
 export const listServer: ListServer = async (setup, configuration, { timeoutMs, isQuiet, ...flags }) => {

@@ -1,10 +1,10 @@
 import { severer } from '#relay/core/findings.js'
-import { member } from '#relay/protocol/unmetered.js'
+import { field } from '#relay/protocol/unmetered.js'
 import { inText, type RuleName, ruleNamed } from '#relay/rules/index.js'
 import { argumentPhrases, argumentsOf, claimsOf, titleOf } from './definition.js'
 import type { InspectedTool, Inspection, Weighed } from './inspection.js'
 import { plain } from '#relay/base/plain.js'
-import { columnsOf, fill, indent, type Style, wrap } from '#desk/terminal/style.js'
+import { columnsOf, fill, indent, type Style, wrapText } from '#desk/terminal/style.js'
 
 /** Every tool: its name, arguments, annotations and the rules it breaks. */
 export const toolsSection = ({ tools, lists }: Inspection, style: Style, width: number): string => {
@@ -14,7 +14,7 @@ export const toolsSection = ({ tools, lists }: Inspection, style: Style, width: 
     : [`  ${style.bad(`✗ ${tools.length === 0 ? 'cannot be listed' : 'not all of them'}: ${problem}`)}`]
   if (tools.length === 0) return [style.title('Tools (0)'), ...cut].join('\n')
   const column = columnFor(tools, width)
-  const hasOptional = tools.some(({ definition }) => argumentsOf(member(definition, 'inputSchema'))
+  const hasOptional = tools.some(({ definition }) => argumentsOf(field(definition, 'inputSchema'))
     .some(({ required }) => !required))
   const legend = hasOptional ? style.dim('  name?: may be left out') : ''
   return [
@@ -38,24 +38,24 @@ const block = (
   const shown = plain(name, 128)
   const isBeside = columnsOf(shown) <= column
   const from = column === 0 ? 2 * margin : margin + column + margin
-  const given = argumentPhrases(member(definition, 'inputSchema'))
+  const given = argumentPhrases(field(definition, 'inputSchema'))
   const title = titleOf(definition)
   const facts = [
     ...(denied ? ['denied by the configuration'] : []),
     ...(title === undefined || isSpelling(title, name) ? [] : [`"${plain(title)}"`]),
     ...claims(definition),
-    ...(member(definition, 'outputSchema') === undefined ? [] : ['output schema']),
+    ...(field(definition, 'outputSchema') === undefined ? [] : ['output schema']),
   ]
   const lines = [
     ...(given.length === 0 ? [style.dim('no arguments')] : fill(given, width - from)),
-    ...(facts.length === 0 ? [] : wrap(facts.join('; '), width - from).map(style.dim)),
+    ...(facts.length === 0 ? [] : wrapText(facts.join('; '), width - from).map(style.dim)),
     ...worst(findings.filter(({ rule }) => !rule.startsWith('advice/')))
       .map(({ rule, action }) => marked(rule, action, style)),
   ]
   const beside = isBeside ? shown.padEnd(shown.length + column - columnsOf(shown) + margin) : ''
   return isBeside
     ? `${' '.repeat(margin)}${beside}${indent(lines, from)}`
-    : wrap(shown, width - margin).map(line => ' '.repeat(margin) + line)
+    : wrapText(shown, width - margin).map(line => ' '.repeat(margin) + line)
       .join('\n') + `\n${' '.repeat(from)}${indent(lines, from)}`
 }
 
@@ -102,7 +102,7 @@ export const findingsSection = ({ findings, tools }: Inspection, style: Style, w
       const times = its.length > 1 ? `, ${its.length} times` : ''
       const { help = '', steps = [] } = ruleNamed(rule) ?? {}
       const advice = [help, ...steps.map(step => `${inText(step)}.`)].flatMap(text =>
-        wrap(text, width - 8).map((line, index) => `      ${index === 0 ? '→' : ' '} ${line}`))
+        wrapText(text, width - 8).map((line, index) => `      ${index === 0 ? '→' : ' '} ${line}`))
       return [
         `  ${marked(rule, action, style)} ${style.dim(`(${action}${times})`)}`,
         ...messages(its, tools.length, style, width),
@@ -118,7 +118,7 @@ const remedy = (rule: RuleName, style: Style, width: number): readonly string[] 
   const { mend, mends, refused } = ruleNamed(rule) ?? {}
   if (mends === undefined || mend?.isBlock === true) return []
   const otherwise = refused === undefined ? '' : `; where nobody does, strict clients ${refused}`
-  return wrap(`--policy compat: ${inText(mends)}${otherwise}`, width - 6)
+  return wrapText(`--policy compat: ${inText(mends)}${otherwise}`, width - 6)
     .map(line => style.dim(`      ${line}`))
 }
 
@@ -132,8 +132,8 @@ const messages = (
     else alike.push(finding)
   }
   const told = [...byMessage].slice(0, maxMessages).flatMap(([message, its]) => [
-    ...wrap(plain(message, 300), width - 6).map(line => `      ${line}`),
-    ...wrap(subjects(its, maxTools), width - 8).map(line => style.dim(`        ${line}`)),
+    ...wrapText(plain(message, 300), width - 6).map(line => `      ${line}`),
+    ...wrapText(subjects(its, maxTools), width - 8).map(line => style.dim(`        ${line}`)),
   ])
   return byMessage.size > maxMessages
     ? [...told, style.dim(`      and ${byMessage.size - maxMessages} more`)]

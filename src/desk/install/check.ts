@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { ServerEntry } from './clients/entry.js'
-import { problemsOf, type Surroundings } from './clients/examine.js'
+import { entryProblems, type Surroundings } from './clients/examine.js'
 import { fileProblem } from './clients/find.js'
 import { optionOf } from '#relay/base/own-command.js'
 import { readEntries } from './clients/steps.js'
@@ -14,7 +14,7 @@ import { recognizerOf } from './recognizer.js'
 import { acceptedOf, lockedIn } from '#relay/lock/accepted.js'
 import type { InstallFlags } from '#cli/flags/install.js'
 import { packagesOf, remarkOn } from './pins.js'
-import { folderOf, lockFileOf, lockWordOf, nameOf, setUpEntry } from './servers.js'
+import { folderOf, lockFileOf, lockWordOf, entryName, setUpEntry } from './servers.js'
 import { allFiles, type ClientFile, readFound } from './sources.js'
 
 /**
@@ -43,10 +43,10 @@ export const check = async (
         .filter(({ name }) => flags.server.length === 0 || flags.server.includes(name))
       if (entries.length === 0) await print('  has no servers\n')
       const packages = await packagesOf(entries, file, flags.offline, context)
-      const width = Math.min(40, Math.max(...entries.map(({ name, scope }) => nameOf(name, scope).length)))
+      const width = Math.min(40, Math.max(...entries.map(({ name, scope }) => entryName(name, scope).length)))
       for (const entry of entries) {
         const lock = await lockOf(entry, file)
-        const own = problemsOf(entry, surroundings)
+        const own = entryProblems(entry, surroundings)
         const problems =
           [...own, ...(own.length === 0 ? await starts(entry) : []), ...lock.problems]
         wrong += problems.length
@@ -117,7 +117,7 @@ const describe = (
   { name, scope, server, disabled }: ServerEntry, width: number, lock: string, problems: readonly string[],
   style: Style,
 ): string => {
-  const line = `  ${nameOf(name, scope).padEnd(width)}  `
+  const line = `  ${entryName(name, scope).padEnd(width)}  `
   const state = disabled ? ', disabled' : ''
   const wrongs = problems
     .map(problem => `    ${style.bad(`wrong: ${plain(problem, longestProblem)}`)}\n`).join('')

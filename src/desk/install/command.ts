@@ -7,7 +7,7 @@ import { planInstall, planUninstall, usualPolicy } from './clients/plan.js'
 import { addNotes, noteFor, readRecord, recordFile, removeNotes } from './clients/record.js'
 import { save } from './clients/save.js'
 import {
-  type Change, isChange, pinnedEntry, type Plan, readEntries, type Step, type Wanted,
+  type EntryChange, isChange, pinnedEntry, type EntryPlan, readEntries, type Step, type WantedEntries,
 } from './clients/steps.js'
 import type { Pin } from './clients/wrap.js'
 import { readPolicy } from '#relay/config/policy-file.js'
@@ -20,7 +20,7 @@ import type { InstallFlags, UninstallFlags } from '#cli/flags/install.js'
 import { startingLauncher } from './launcher.js'
 import { lockEntries, type Locking, noLocking } from './lock.js'
 import { canPin, choosePins, type EntryPackage, packagesOf, remarkOn } from './pins.js'
-import { nameOf, noSuchServer } from './servers.js'
+import { entryName, noSuchServer } from './servers.js'
 import { chooseFiles, type ClientFile } from './sources.js'
 
 /**
@@ -64,7 +64,7 @@ const policyWord = async (policy: string | undefined): Promise<string | undefine
 }
 
 interface Making {
-  readonly plan: (file: ClientFile, wanted: Wanted, known: Known) => Plan
+  readonly plan: (file: ClientFile, wanted: WantedEntries, known: Known) => EntryPlan
   /** The packages of entries; undefined where that is of no interest. */
   readonly packages?: (entries: readonly ServerEntry[], file: ClientFile) => Promise<readonly EntryPackage[]>
   /** Entries that were merged are restored before. */
@@ -103,7 +103,7 @@ export const changeFiles = async (
   const recognizer = recognizerOf(notes, context)
   const names = files.flatMap(file => readEntries(file, recognizer).map(({ name }) => name))
   for (const name of flags.server) if (!names.includes(name)) noSuchServer(name, names)
-  const wanted: Wanted =
+  const wanted: WantedEntries =
     { notes, recognizer, isWanted: ({ name }) => flags.server.length === 0 || flags.server.includes(name) }
   let code = files.length > 0 ? 0 : await giveUp(context)
   for (const file of files) {
@@ -125,7 +125,7 @@ const restoredFiles = async (
 
 /** Shows, asks, writes. @returns the exit code */
 const changeFile = async (
-  file: ClientFile, wanted: Wanted, flags: UninstallFlags, context: Context, making: Making,
+  file: ClientFile, wanted: WantedEntries, flags: UninstallFlags, context: Context, making: Making,
 ): Promise<number> => {
   const { print, style } = context
   const chosen = await chooseServers(file, wanted, flags, context, making)
@@ -149,7 +149,7 @@ const changeFile = async (
     const isKnown = pinOf(one.entry) !== undefined || (dialogue !== undefined && canPin(one))
     const remark = isKnown ? undefined : remarkOn(one)
     const { name, scope } = one.entry
-    if (remark !== undefined) await print(`${style.warn(`${nameOf(name, scope)}: ${remark}`)}\n`)
+    if (remark !== undefined) await print(`${style.warn(`${entryName(name, scope)}: ${remark}`)}\n`)
   }
   const changes = plan.steps.filter(isChange)
   const asked =
@@ -183,7 +183,7 @@ const changeFile = async (
 }
 
 /** The enabled servers that will run under mcp-customs. */
-const toLock = ({ steps }: Plan): readonly ServerEntry[] =>
+const toLock = ({ steps }: EntryPlan): readonly ServerEntry[] =>
   steps.flatMap(({ kind, entry }) => (kind === 'left' || entry.disabled ? [] : [entry]))
 
 const giveUp = async ({ dialogue, print }: Context): Promise<1> => {
@@ -195,13 +195,13 @@ const giveUp = async ({ dialogue, print }: Context): Promise<1> => {
 
 /** Asks which of the possible changes to make. @returns undefined when the person gave up */
 const chooseServers = async (
-  file: ClientFile, wanted: Wanted, flags: UninstallFlags, { dialogue }: Context, { plan }: Making,
-): Promise<Wanted | undefined> => {
+  file: ClientFile, wanted: WantedEntries, flags: UninstallFlags, { dialogue }: Context, { plan }: Making,
+): Promise<WantedEntries | undefined> => {
   if (dialogue === undefined || flags.all || flags.yes || flags.server.length > 0) return wanted
   const changes = plan(file, wanted, nothingKnown).steps.filter(isChange)
   if (changes.length < 2) return wanted
   const choices = changes.map(({ entry: { name, scope, path } }) => ({
-    value: path.join('\0'), label: nameOf(name, scope), chosen: true,
+    value: path.join('\0'), label: entryName(name, scope), chosen: true,
   }))
   const chosen = await dialogue.choose(`Which servers of ${visible(file.title)}?`, choices)
   const refused = choices.filter(({ value }) => chosen?.includes(value) === false)
@@ -210,11 +210,11 @@ const chooseServers = async (
 }
 
 const write = async (
-  file: ClientFile, { text }: Plan, changes: readonly Change[], { notes: known }: Wanted,
+  file: ClientFile, { text }: EntryPlan, changes: readonly EntryChange[], { notes: known }: WantedEntries,
   { machine, print }: Context,
 ): Promise<void> => {
   const record = recordFile(machine)
-  const notes = (...kinds: readonly Change['kind'][]) =>
+  const notes = (...kinds: readonly EntryChange['kind'][]) =>
     changes.filter(({ kind }) => kinds.includes(kind)).map(({ note }) => note)
   await addNotes(record, notes('wrap', 'rewrap'))
   const backup = await save(file.file, file.text, text).catch(async (error: unknown) => {
@@ -228,7 +228,7 @@ const write = async (
 
 /** A command line that works from any directory; undefined where no command would go on starting us. */
 const undoing = (
-  { client, file }: ClientFile, changes: readonly Change[], { undo }: Making,
+  { client, file }: ClientFile, changes: readonly EntryChange[], { undo }: Making,
   { project, client: named }: UninstallFlags, { installation }: Context,
 ): string | undefined => {
   const launcher = launcherFor(installation, false)
@@ -242,8 +242,8 @@ const undoing = (
 }
 
 /** Describes the change of each server of a file: a line, and the exact difference. */
-export const describePlan = ({ steps }: Pick<Plan, 'steps'>, style: Style): string => {
-  const names = steps.map(({ entry: { name, scope } }) => nameOf(name, scope))
+export const describePlan = ({ steps }: Pick<EntryPlan, 'steps'>, style: Style): string => {
+  const names = steps.map(({ entry: { name, scope } }) => entryName(name, scope))
   const width = Math.min(40, Math.max(0, ...names.map(({ length }) => length)))
   return steps.map((step, index) => describeStep((names[index] ?? '').padEnd(width), step, style)).join('')
 }
@@ -266,7 +266,7 @@ const describeStep = (name: string, step: Step, style: Style): string => {
 /** Longest line that is shown, in characters. */
 const widest = 2000
 
-const describeChange = ({ before, after }: Change, style: Style): string => {
+const describeChange = ({ before, after }: EntryChange, style: Style): string => {
   const indented =
     [before, after].flatMap(text => text.split('\n').slice(1)).filter(line => line.trim() !== '')
   const indentation = Math.min(...indented.map(line => line.search(/\S/)))

@@ -7,7 +7,7 @@ import { type Draft, Drafts } from '#desk/lock/command.js'
 import { asFailure, type ComparedServer, details, listAll, overview } from '#desk/lock/servers.js'
 import { targetOf } from '#relay/config/target.js'
 import type { InstallFlags } from '#cli/flags/install.js'
-import { folderOf, lockFileOf, lockWord, lockWordOf, nameOf, setUpEntry } from './servers.js'
+import { folderOf, lockFileOf, lockWord, lockWordOf, entryName, setUpEntry } from './servers.js'
 import type { ClientFile } from './sources.js'
 
 /** The locks for the servers of a client's file. */
@@ -50,7 +50,7 @@ export const lockEntries = async (
       : lockWord(draft.file, file))
     const answer = asked.find(one => one.entry === entry)
     const name = answer?.setup.server.name ?? entry.name
-    const title = nameOf(entry.name, entry.scope)
+    const title = entryName(entry.name, entry.scope)
     const before = draft.before(name)
     try {
       if (set instanceof CustomsError) throw set

@@ -6,14 +6,14 @@ import type { Context } from '#desk/terminal/context.js'
 import type { InstallFlags } from '#cli/flags/install.js'
 import { badUsage, CustomsError, pathText, visible } from '#relay/base/errors.js'
 import { pathsOf, stateFolder, type Machine } from '#relay/base/platform/machine.js'
-import { isObject } from '#relay/protocol/unmetered.js'
+import { isRecord } from '#relay/protocol/unmetered.js'
 import { parseDocument } from './clients/document.js'
 import { planUninstall, usualPolicy } from './clients/plan.js'
 import { addNotes, type Note, readRecord, recordFile, removeNotes } from './clients/record.js'
 import { replace, save } from './clients/save.js'
-import { readEntries, type Source } from './clients/steps.js'
+import { readEntries, type EntrySource } from './clients/steps.js'
 import {
-  type Document, isTable, type Member, memberAt, memberOf, regionOf, slice, splice,
+  type Document, isTable, type Member, memberAt, memberOf, regionOf, treeSlice, splice,
 } from './clients/tree.js'
 import { startingLauncher } from './launcher.js'
 import { recognizerOf } from './recognizer.js'
@@ -81,7 +81,7 @@ export const installMerged = async (flags: InstallFlags, context: Context): Prom
 }
 
 /** Brings back the entries that `install --merge` has replaced. @returns the file as it is then */
-export const restoreMerged = async <File extends Source>(
+export const restoreMerged = async <File extends EntrySource>(
   file: File, isAgreed: boolean, context: Context,
 ): Promise<File> => {
   const record = recordFile(context.machine)
@@ -105,12 +105,12 @@ export const restoreMerged = async <File extends Source>(
 const isOfTable = ({ after }: Note): boolean => after?.includes(`{${JSON.stringify(entryName)}:`) === true
 
 /** The text with the entries from before; what else was added since stays. */
-const restored = (file: Source, { path, before = '', after }: Note): string | undefined => {
+const restored = (file: EntrySource, { path, before = '', after }: Note): string | undefined => {
   const document = parseDocument(file.file, file.text)
   const member = memberAt(document.root, path)
   if (member === undefined || !isTable(member)) return undefined
   const region = regionOf(member)
-  if (slice(document, region) === after) return splice(file.text, [{ ...region, text: before }])
+  if (treeSlice(document, region) === after) return splice(file.text, [{ ...region, text: before }])
   const entry = memberOf(member.value, entryName)
   const inside = before.slice(before.indexOf('{', before.indexOf(':')) + 1, before.lastIndexOf('}'))
   return entry && splice(file.text, [{ ...regionOf(entry), text: inside.trim().replace(/,$/, '') }])
@@ -124,20 +124,20 @@ interface Table {
 }
 
 /** The one table of servers. @throws CustomsError BAD_CONFIG */
-const tableOf = (file: Source, { root }: Document): Table => {
+const tableOf = (file: EntrySource, { root }: Document): Table => {
   if (/\.toml$/i.test(file.file)) return refuse(file, '--merge takes files in JSON only')
   const path = file.client?.servers ?? ['mcpServers']
   const member = memberAt(root, path)
   if (member === undefined || !isTable(member)) return refuse(file, `it has no ${path.join('.')}`)
   const read = (text: string): unknown =>
-    path.reduce<unknown>((value, key) => (isObject(value) ? value[key] : undefined), parse(text))
+    path.reduce<unknown>((value, key) => (isRecord(value) ? value[key] : undefined), parse(text))
   return { path, member, read }
 }
 
 /** The servers by names that a configuration can have. */
 const renamed = (servers: unknown): Readonly<Record<string, unknown>> => {
   const named = new Map<string, unknown>()
-  for (const [name, server] of isObject(servers) ? Object.entries(servers) : []) {
+  for (const [name, server] of isRecord(servers) ? Object.entries(servers) : []) {
     const plain = name.replace(/[^A-Za-z0-9_.-]/g, '_').replace(/^[^A-Za-z0-9]+/, '').slice(0, 60) || 'server'
     let own = plain
     for (let count = 2; named.has(own); count += 1) own = `${plain}_${count}`
@@ -146,7 +146,7 @@ const renamed = (servers: unknown): Readonly<Record<string, unknown>> => {
   return Object.fromEntries(named)
 }
 
-const refuse = ({ file }: Source, reason: string): never => {
+const refuse = ({ file }: EntrySource, reason: string): never => {
   throw new CustomsError('BAD_CONFIG', `${file}: ${reason}`)
 }
 

@@ -8,7 +8,7 @@ import type { Context } from '#desk/terminal/context.js'
 import { type NamedPackage, namedPackage, packageOf } from '#relay/lock/identity.js'
 import { subjectOf } from '#relay/config/subject.js'
 import { isNewer } from './registry.js'
-import { folderOf, nameOf, setUpEntry } from './servers.js'
+import { folderOf, entryName, setUpEntry } from './servers.js'
 import type { ClientFile } from './sources.js'
 
 /** The package that an entry runs by npx, uvx and the like. */
@@ -87,7 +87,7 @@ export const choosePins = async (
     const pin = pinFor(one)
     return pin === undefined ? [] : [{ ...one.entry, pin }]
   })
-  const list = pins.map(({ name, scope, pin }) => `${nameOf(name, scope)}: ${plain(pin.to, 100)}`).join(', ')
+  const list = pins.map(({ name, scope, pin }) => `${entryName(name, scope)}: ${plain(pin.to, 100)}`).join(', ')
   const isChosen = isWanted || (pins.length > 0 && (await dialogue?.confirm(
     `Keep these packages at the version that they have now (${list})?`,
   )) === true)

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Machine } from '#relay/base/platform/machine.js'
-import { isArray, isObject, isString, member, parseJson } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, isString, field, parseData } from '#relay/protocol/unmetered.js'
 
 /** How long a registry may take to answer, in milliseconds. */
 const patienceMs = 3000
@@ -23,7 +23,7 @@ export const newestVersion = async (
 
 const newestOfNpm = async (name: string, machine: Machine): Promise<string | undefined> => {
   const answer = await ask(`${await npmRegistryFor(name, machine)}/${name.replace('/', '%2f')}/latest`)
-  return versionIn(isObject(answer) ? member(answer, 'version') : undefined)
+  return versionIn(isRecord(answer) ? field(answer, 'version') : undefined)
 }
 
 /** From npm's environment variable, else from the user's `.npmrc`. */
@@ -41,8 +41,8 @@ const newestOfPyPI = async (name: string, { environment }: Machine): Promise<str
   const { UV_DEFAULT_INDEX, UV_INDEX_URL, PIP_INDEX_URL } = environment
   const index = UV_DEFAULT_INDEX ?? UV_INDEX_URL ?? PIP_INDEX_URL ?? 'https://pypi.org/simple'
   const answer = await ask(`${index.replace(/(?<!\/)\/+$/, '')}/${name.toLowerCase().replace(/[-._]+/g, '-')}/`)
-  const versions = isObject(answer) ? member(answer, 'versions') : undefined
-  const releases = (isArray(versions) ? versions : []).filter(isString)
+  const versions = isRecord(answer) ? field(answer, 'versions') : undefined
+  const releases = (isList(versions) ? versions : []).filter(isString)
     .filter(one => /^\d+(?:\.\d+)*$/.test(one))
   return releases.reduce<string | undefined>(
     (newest, one) => (newest === undefined || isNewer(one, newest) ? one : newest), undefined,
@@ -52,7 +52,7 @@ const newestOfPyPI = async (name: string, { environment }: Machine): Promise<str
 const ask = async (url: string) => {
   const accept = 'application/vnd.pypi.simple.v1+json, application/json'
   const response = await fetch(url, { headers: { accept }, signal: AbortSignal.timeout(patienceMs) })
-  return response.ok ? parseJson(await response.text()) : undefined
+  return response.ok ? parseData(await response.text()) : undefined
 }
 
 const versionIn = (value: unknown): string | undefined =>

@@ -1,7 +1,7 @@
 import { diffLines } from 'diff'
 import { planRelax } from './clients/plan.js'
 import { readRecord, recordFile } from './clients/record.js'
-import { readText, save } from './clients/save.js'
+import { readFileText, save } from './clients/save.js'
 import { readEntries } from './clients/steps.js'
 import { readConfiguration } from '#relay/config/read.js'
 import { everyTool } from '#relay/core/options.js'
@@ -48,7 +48,7 @@ const relaxInFile = async (
 ): Promise<number> => {
   const { servers } = await readConfiguration(file, { environment: process.env, judgeSchema })
   const known = servers.get(server) ?? noSuchServer(server, [...servers.keys()])
-  const before = await readText(file)
+  const before = await readFileText(file)
   if (before === undefined) throw new CustomsError('BAD_CONFIG', `${file}: is not there`)
   if ((known.tools.get(tool)?.relaxed === true) !== undo) {
     await print(`Nothing to do: it is ${undo ? 'not relaxed' : 'relaxed already'}.\n`)

@@ -104,7 +104,7 @@ export const clientServers = async (
   const toLock: ToLock[] = []
   for (const { file, entry } of wanted) {
     const leftOut = (reason: string) =>
-      tell(`${nameOf(entry.name, entry.scope)} is left out: ${plain(reason, 300)}`)
+      tell(`${entryName(entry.name, entry.scope)} is left out: ${plain(reason, 300)}`)
     if (entry.disabled && server === undefined) {
       leftOut('is disabled')
       continue
@@ -129,5 +129,5 @@ export const noSuchServer = (name: string, names: readonly string[]): never => {
 }
 
 /** @param scope the project that it belongs to */
-export const nameOf = (name: string, scope: string | undefined): string =>
+export const entryName = (name: string, scope: string | undefined): string =>
   plain(name) + (scope === undefined ? '' : ` (${plain(scope, 200)})`)

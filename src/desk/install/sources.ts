@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
 import {
-  fileProblem, everyFile, filesOf, type Found, projectFileAt, projectFilesOf, truePath, findFile,
+  fileProblem, everyFile, clientFilesOf, type Found, projectFileAt, projectFilesOf, truePath, findFile,
 } from './clients/find.js'
 import { clients } from './clients/known.js'
 import type { Machine } from '#relay/base/platform/machine.js'
-import type { Source } from './clients/steps.js'
-import { readText } from './clients/save.js'
+import type { EntrySource } from './clients/steps.js'
+import { readFileText } from './clients/save.js'
 import { suggestion } from '#relay/config/check.js'
 import { badUsage, CustomsError, pathText } from '#relay/base/errors.js'
 import type { Dialogue } from '#desk/terminal/context.js'
@@ -14,7 +14,7 @@ import type { UninstallFlags } from '#cli/flags/install.js'
 type ClientFlags = Pick<UninstallFlags, 'client' | 'project'>
 
 /** A client's file and its content. */
-export interface ClientFile extends Source {
+export interface ClientFile extends EntrySource {
   /** The client's display name; for a file of no known client, its path. */
   readonly title: string
   /** The file belongs to a project and is shared by its team. */
@@ -57,7 +57,7 @@ const labelOf = async (found: Found, machine: Machine): Promise<string> => {
 export const allFiles = async (flags: ClientFlags, machine: Machine): Promise<readonly Found[]> => {
   const client = clientOf(flags.client)
   if (client !== undefined && flags.project === undefined) {
-    return (await filesOf(client, machine)).filter(({ exists }) => exists)
+    return (await clientFilesOf(client, machine)).filter(({ exists }) => exists)
   }
   return flags.client === undefined ? findAll(flags, machine) : named(flags.client, flags, machine)
 }
@@ -109,7 +109,7 @@ const readAll = (found: readonly Found[]): Promise<readonly ClientFile[]> => Pro
 
 /** @throws CustomsError BAD_CONFIG */
 export const readFound = async ({ client, file, project }: Found): Promise<ClientFile> => {
-  const text = await readText(file)
+  const text = await readFileText(file)
   if (text === undefined) throw new CustomsError('BAD_CONFIG', `${file}: is not there`)
   return {
     title: client?.title ?? file,

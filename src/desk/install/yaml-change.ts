@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isMap, isScalar, parseDocument, type Node, type YAMLMap } from 'yaml'
-import { isObject } from '#relay/protocol/unmetered.js'
+import { isRecord } from '#relay/protocol/unmetered.js'
 
 /**
  * Adds a member with the value true to a text in YAML or JSON, or removes it, with the maps on the way that
@@ -69,7 +69,7 @@ const endOf = (node: unknown): number => {
 }
 
 const rangeOf = (node: unknown): readonly [number, number] => {
-  const range = isObject(node) ? node['range'] : undefined
+  const range = isRecord(node) ? node['range'] : undefined
   const [from = 0, to = 0] = Array.isArray(range) ? range.filter(one => typeof one === 'number') : []
   return [from, to]
 }

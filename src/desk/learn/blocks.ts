@@ -1,4 +1,4 @@
-import { isObject, isString, member, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isRecord, isString, field, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import { enough, type Strictness } from './schema.js'
 
 /** With more different orders of blocks, no order is prescribed. */
@@ -19,7 +19,7 @@ export class Blocks {
   readonly #orders = new Map<string, Order>()
   readonly #kinds = new Map<string, Kind>()
 
-  see(content: readonly Json[]): void {
+  see(content: readonly Data[]): void {
     this.#count++
     this.#fewest = Math.min(this.#fewest, content.length)
     this.#most = Math.max(this.#most, content.length)
@@ -37,7 +37,7 @@ export class Blocks {
   }
 
   /** The schema of `content`. */
-  schema(strictness: Strictness): JsonObject {
+  schema(strictness: Strictness): DataObject {
     const orders = [...this.#orders.values()]
     const areFixed =
       orders.length <= maxOrders && (this.#count < enough || orders.every(({ count }) => count >= 3))
@@ -57,7 +57,7 @@ interface Order {
   readonly kinds: readonly Kind[]
 }
 
-const fixed = (kinds: readonly JsonObject[]): JsonObject =>
+const fixed = (kinds: readonly DataObject[]): DataObject =>
   kinds.length === 0 ? { maxItems: 0 } : { prefixItems: kinds, items: false, minItems: kinds.length }
 
 /** Members whose length is limited. */
@@ -72,11 +72,11 @@ class Kind {
 
   constructor(readonly type: string) {}
 
-  see(block: Json): void {
+  see(block: Data): void {
     this.count++
     const holder = this.#holderOf(block)
     for (const key of [...sized, 'uri', 'name', 'mimeType']) {
-      const value = member(holder, key)
+      const value = field(holder, key)
       if (!isString(value)) continue
       this.#present.set(key, (this.#present.get(key) ?? 0) + 1)
       if (key === 'mimeType') this.#mediaTypes.add(value)
@@ -86,14 +86,14 @@ class Kind {
     }
   }
 
-  #holderOf(block: Json): JsonObject | undefined {
-    const outer = isObject(block) ? block : undefined
-    const held = this.type === 'resource' ? member(outer, 'resource') : outer
-    return isObject(held) ? held : undefined
+  #holderOf(block: Data): DataObject | undefined {
+    const outer = isRecord(block) ? block : undefined
+    const held = this.type === 'resource' ? field(outer, 'resource') : outer
+    return isRecord(held) ? held : undefined
   }
 
-  schema({ strict }: Strictness, count: number): JsonObject {
-    const members = [...this.#present].map(([key]): [string, JsonObject] => {
+  schema({ strict }: Strictness, count: number): DataObject {
+    const members = [...this.#present].map(([key]): [string, DataObject] => {
       if (key === 'mimeType' && this.#mediaTypes.size <= 8) {
         return [key, { enum: [...this.#mediaTypes].sort() }]
       }
@@ -112,7 +112,7 @@ class Kind {
   }
 }
 
-const typeOf = (block: Json): string => {
-  const type = isObject(block) ? member(block, 'type') : undefined
+const typeOf = (block: Data): string => {
+  const type = isRecord(block) ? field(block, 'type') : undefined
   return isString(type) ? type : ''
 }

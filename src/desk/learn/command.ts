@@ -1,14 +1,14 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { stringify } from 'yaml'
-import { Calls, heardIn } from '#relay/capture/calls.js'
-import { linesOf } from '#relay/capture/read.js'
+import { CapturedCalls, heardIn } from '#relay/capture/calls.js'
+import { captureLinesOf } from '#relay/capture/read.js'
 import { badUsage, cannotWrite } from '#relay/base/errors.js'
 import { type Style, styleFor } from '#desk/terminal/style.js'
-import { Counts } from './counts.js'
+import { LearntCounts } from './counts.js'
 import { type Contract, LearntTool, propose } from './tool.js'
 import { clip } from '#relay/protocol/quote.js'
-import type { JsonObject } from '#relay/protocol/unmetered.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
 import type { Target } from '#relay/config/target.js'
 import type { RelaySettings } from '#relay/host/settings.js'
 import { table } from '#desk/terminal/output.js'
@@ -59,7 +59,7 @@ const learnFrom = (
   const declaring = new Set<string>()
   const tools =
     new Map<string, { readonly server: string; readonly tool: string; readonly results: LearntTool }>()
-  for (const heard of heardIn(linesOf(files))) {
+  for (const heard of heardIn(captureLinesOf(files))) {
     const { server, tool } = heard
     const key = JSON.stringify([server, tool])
     if (heard.kind === 'declared') {
@@ -78,7 +78,7 @@ const learnFrom = (
 
 /** @returns how many files were written */
 const write = (folder: string, learnt: readonly Learnt[]): number => {
-  const servers = new Map<string, Record<string, JsonObject>>()
+  const servers = new Map<string, Record<string, DataObject>>()
   let count = 0
   for (const { server, tool, contract } of learnt) {
     if (contract === undefined) continue
@@ -129,7 +129,7 @@ const report = (
 /** Counts tools' results, and reports on stderr at the session's end which tools could have a contract. */
 export const watch = (): Witness => ({
   record: ({ server, stateless }) => {
-    const [calls, counts] = [new Calls(stateless), new Counts()]
+    const [calls, counts] = [new CapturedCalls(stateless), new LearntCounts()]
     return {
       asked: () => undefined,
       handled: event => {

@@ -1,5 +1,5 @@
 import { promotionOf } from '#relay/core/tool-results.js'
-import { isObject, member, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isRecord, field, type DataObject } from '#relay/protocol/unmetered.js'
 import { Meter } from '#relay/protocol/json.js'
 import { quote } from '#relay/protocol/quote.js'
 import { fewest } from './tool.js'
@@ -16,7 +16,7 @@ interface Count {
 const maxTools = 5000
 
 /** Counts the kinds of results of each tool in a session; the results themselves are not kept. */
-export class Counts {
+export class LearntCounts {
   readonly #tools = new Map<string, Count>()
 
   declared(tool: string, hasOutputSchema: boolean): void {
@@ -24,11 +24,11 @@ export class Counts {
     if (count) count.declares = hasOutputSchema
   }
 
-  answered(tool: string, result: JsonObject): void {
+  answered(tool: string, result: DataObject): void {
     const count = this.#of(tool)
     if (!count) return
-    if (member(result, 'isError') === true) count.errors++
-    else if (isObject(member(result, 'structuredContent'))) count.structured++
+    if (field(result, 'isError') === true) count.errors++
+    else if (isRecord(field(result, 'structuredContent'))) count.structured++
     else if (promotionOf(result, new Meter()) !== undefined) count.fromText++
     else count.prose++
   }

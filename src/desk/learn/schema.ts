@@ -1,5 +1,5 @@
-import type { JsonObject } from '#relay/protocol/unmetered.js'
-import type { Shape } from './shape.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
+import type { ValueShape } from './shape.js'
 
 export interface Strictness {
   /** Whether bounds of numbers, lengths and sizes are proposed too. */
@@ -10,7 +10,7 @@ export interface Strictness {
 export const enough = 20
 
 /** A JSON Schema (2020-12) that every value of the shape satisfies. */
-export const schemaOf = (shape: Shape, strictness: Strictness): JsonObject => {
+export const schemaOf = (shape: ValueShape, strictness: Strictness): DataObject => {
   const kinds = kindsOf(shape, strictness)
   const [only, ...others] = kinds
   if (only === undefined) return {}
@@ -19,9 +19,9 @@ export const schemaOf = (shape: Shape, strictness: Strictness): JsonObject => {
   return kinds.every(isBare) ? { type: kinds.map(({ type = null }) => type) } : { anyOf: kinds }
 }
 
-const isBare = (kind: JsonObject): boolean => Object.keys(kind).length === 1
+const isBare = (kind: DataObject): boolean => Object.keys(kind).length === 1
 
-const kindsOf = (shape: Shape, strictness: Strictness): readonly JsonObject[] => {
+const kindsOf = (shape: ValueShape, strictness: Strictness): readonly DataObject[] => {
   const { nulls, booleans, integers, fractions, texts, arrays, objects } = shape
   return [
     ...(objects > 0 ? [objectOf(shape, strictness)] : []),
@@ -33,7 +33,7 @@ const kindsOf = (shape: Shape, strictness: Strictness): readonly JsonObject[] =>
   ]
 }
 
-const objectOf = (shape: Shape, strictness: Strictness): JsonObject => {
+const objectOf = (shape: ValueShape, strictness: Strictness): DataObject => {
   const { mapped, members, objects, newest } = shape
   if (mapped !== undefined) return { type: 'object', additionalProperties: schemaOf(mapped, strictness) }
   const required = [...members].filter(([, { count }]) => count === objects).map(([key]) => key)
@@ -46,13 +46,13 @@ const objectOf = (shape: Shape, strictness: Strictness): JsonObject => {
   }
 }
 
-const arrayOf = ({ items, shortest, longest }: Shape, strictness: Strictness): JsonObject => ({
+const arrayOf = ({ items, shortest, longest }: ValueShape, strictness: Strictness): DataObject => ({
   type: 'array',
   ...(items && { items: schemaOf(items, strictness) }),
   ...(strictness.strict && { minItems: shortest, maxItems: longest }),
 })
 
-const textOf = ({ texts }: Shape, { strict }: Strictness): JsonObject => {
+const textOf = ({ texts }: ValueShape, { strict }: Strictness): DataObject => {
   const { format, shortest, longest } = texts
   const vocabulary = texts.vocabulary(enough)
   return {
@@ -63,13 +63,13 @@ const textOf = ({ texts }: Shape, { strict }: Strictness): JsonObject => {
   }
 }
 
-const numberOf = ({ integers, fractions, least, most }: Shape, { strict }: Strictness): JsonObject => ({
+const numberOf = ({ integers, fractions, least, most }: ValueShape, { strict }: Strictness): DataObject => ({
   type: fractions === 0 && integers >= enough ? 'integer' : 'number',
   ...(strict && { minimum: least, maximum: most }),
 })
 
 /** The number of members in a shape, at any depth. */
-export const membersIn = (shape: Shape): number => {
+export const membersIn = (shape: ValueShape): number => {
   const ofItems = shape.items ? membersIn(shape.items) : 0
   if (shape.mapped !== undefined) return membersIn(shape.mapped) + ofItems
   return [...shape.members.values()].reduce((sum, one) => sum + 1 + membersIn(one), ofItems)

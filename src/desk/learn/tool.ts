@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { promotionOf } from '#relay/core/tool-results.js'
-import { isArray, isObject, member, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, field, type DataObject } from '#relay/protocol/unmetered.js'
 import { Meter } from '#relay/protocol/json.js'
 import { Blocks } from './blocks.js'
 import { enough, membersIn, schemaOf, type Strictness } from './schema.js'
-import { Shape } from './shape.js'
+import { ValueShape } from './shape.js'
 
 /** A contract from fewer calls is marked, and a violation is only logged. */
 export const fewest = 5
@@ -13,23 +13,23 @@ export const fewest = 5
  * structured: all results have structuredContent. from-text: all have JSON in their one text block. prose:
  * some result has neither.
  */
-export type Source = 'structured' | 'from-text' | 'prose'
+export type SchemaSource = 'structured' | 'from-text' | 'prose'
 
 /** few: under five calls. fair: under twenty, or something new in the second half of them. good: neither. */
 type Sureness = 'few' | 'fair' | 'good'
 
 /** The schemas that are proposed for a tool's results. */
 export interface Contract {
-  readonly source: Source
+  readonly source: SchemaSource
   readonly sureness: Sureness
   /** Results that are no errors. */
   readonly calls: number
   readonly errors: number
   readonly members: number
   /** For `structuredContent`; undefined without any, or when too few results were seen to block by it. */
-  readonly outputSchema: JsonObject | undefined
+  readonly outputSchema: DataObject | undefined
   /** For the whole result: its blocks and sizes, and structured content that has no schema of its own. */
-  readonly resultSchema: JsonObject
+  readonly resultSchema: DataObject
 }
 
 /** Learns a contract from the results of one tool. */
@@ -39,23 +39,23 @@ export class LearntTool {
   #structured = 0
   #fromText = 0
   /** The values of `structuredContent`, or the JSON in the texts. */
-  readonly #values = new Shape()
+  readonly #values = new ValueShape()
   readonly #blocks = new Blocks()
 
-  see(result: JsonObject): void {
+  see(result: DataObject): void {
     // The texts of errors have no common shape.
-    if (member(result, 'isError') === true) {
+    if (field(result, 'isError') === true) {
       this.#errors++
       return
     }
     this.#calls++
-    const content = member(result, 'content')
-    if (isArray(content)) this.#blocks.see(content)
-    const structured = member(result, 'structuredContent')
+    const content = field(result, 'content')
+    if (isList(content)) this.#blocks.see(content)
+    const structured = field(result, 'structuredContent')
     const value = structured ?? promotionOf(result, new Meter())?.value
-    if (isObject(structured)) this.#structured++
-    else if (isObject(value)) this.#fromText++
-    if (isObject(value)) this.#values.see(value)
+    if (isRecord(structured)) this.#structured++
+    else if (isRecord(value)) this.#fromText++
+    if (isRecord(value)) this.#values.see(value)
   }
 
   /** Undefined when every result was an error. */
@@ -75,13 +75,13 @@ export class LearntTool {
     return { ...seen, members, outputSchema: undefined, resultSchema: wholeSchema }
   }
 
-  #sureness(source: Source): Sureness {
+  #sureness(source: SchemaSource): Sureness {
     if (this.#calls < fewest) return 'few'
     const isSettled = source === 'prose' || this.#values.newest * 2 <= this.#values.objects
     return this.#calls >= enough && isSettled ? 'good' : 'fair'
   }
 
-  #resultSchema(strictness: Strictness, more: JsonObject): JsonObject {
+  #resultSchema(strictness: Strictness, more: DataObject): DataObject {
     const isError = { properties: { isError: { const: true } }, required: ['isError'] }
     const properties = { content: this.#blocks.schema(strictness), ...more }
     return { type: 'object', if: isError, else: { properties, required: Object.keys(properties) } }
@@ -92,15 +92,15 @@ export class LearntTool {
 interface ProposedFile {
   /** Relative to the folder that the user chose. */
   readonly path: string
-  readonly schema: JsonObject
+  readonly schema: DataObject
 }
 
 /** The schema files of one tool, and its setting in the configuration. */
 export const propose = (
   server: string, tool: string, contract: Contract,
-): { readonly files: readonly ProposedFile[]; readonly setting: JsonObject } => {
+): { readonly files: readonly ProposedFile[]; readonly setting: DataObject } => {
   const { outputSchema, resultSchema, source } = contract
-  const file = (name: string, schema: JsonObject): ProposedFile => ({
+  const file = (name: string, schema: DataObject): ProposedFile => ({
     path: `${fileName(server)}/${fileName(tool)}.${name}.schema.json`,
     schema: {
       $schema: 'https://json-schema.org/draft/2020-12/schema', title: tool, $comment: commentFor(contract),

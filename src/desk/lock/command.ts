@@ -1,6 +1,6 @@
 import type { Configuration } from '#relay/config/configuration.js'
 import { badUsage, CustomsError, pathText } from '#relay/base/errors.js'
-import type { Comparison } from '#desk/inspect/diff.js'
+import type { OfferComparison } from '#desk/inspect/diff.js'
 import { plain } from '#relay/base/plain.js'
 import {
   acceptAll, acceptTools, compareServers, digestsOf, type Listed, type Locked,
@@ -121,7 +121,7 @@ const unexpected = (
   })
 
 /** The digests of the listed tools that differ from what was accepted. */
-const changedDigests = ({ changes }: Comparison, listed: Listed): Compared['digests'] =>
+const changedDigests = ({ changes }: OfferComparison, listed: Listed): Compared['digests'] =>
   new Map(changes.flatMap(({ part, name, class: kind, after }) => {
     const now = kind === 'renamed' && typeof after === 'string' ? after : name
     const digests = part === 'tool' ? digestsOf(listed, now) : []
@@ -217,7 +217,7 @@ export class Draft {
    */
   propose(
     name: string, target: string, listed: Listed, acceptedBy: Locked['acceptedBy'], isWhole = false,
-  ): Comparison {
+  ): OfferComparison {
     const before = this.before(name)
     const identity = settledIdentity(before?.identity ?? {}, listed.identity)
     const compare = (known: Locked | undefined) => compareServers(known, { identity, offers: listed.offers })

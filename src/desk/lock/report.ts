@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url'
-import { type Comparison, diffValue } from '#desk/inspect/diff.js'
+import { type OfferComparison, diffValue } from '#desk/inspect/diff.js'
 import { plain } from '#relay/base/plain.js'
 import { sarifLog, type SarifResult } from '#desk/inspect/sarif.js'
 import type { Change } from '#relay/lock/compare.js'
@@ -14,7 +14,7 @@ import { version } from '#relay/base/version.js'
 /** The differences of one server. */
 export interface Compared {
   readonly name: string
-  readonly comparison: Comparison
+  readonly comparison: OfferComparison
   /** Of each tool that differs and is listed, by its name; two where the eras get different ones. */
   readonly digests: ReadonlyMap<string, readonly string[]>
   readonly lock: { readonly file: string; readonly text: string }

@@ -1,12 +1,12 @@
 import type { Configuration } from '#relay/config/configuration.js'
 import { CustomsError } from '#relay/base/errors.js'
-import { type Comparison, diffReport } from '#desk/inspect/diff.js'
+import { type OfferComparison, diffReport } from '#desk/inspect/diff.js'
 import { plain } from '#relay/base/plain.js'
 import { count, fill, spinner } from '#desk/terminal/style.js'
 import type { Change } from '#relay/lock/compare.js'
 import type { Listed } from '#relay/lock/lock.js'
 import type { Context } from '#desk/terminal/context.js'
-import type { Listing } from '#desk/inspect/server.js'
+import type { ListingSettings } from '#desk/inspect/server.js'
 import type { ServerSetup } from '#relay/host/server/setup.js'
 import { subjectOf } from '#relay/config/subject.js'
 
@@ -28,7 +28,7 @@ interface Answer {
  * would fetch its package into the same folder.
  */
 export const listAll = async <Asked extends ToAsk>(
-  servers: readonly Asked[], listing: Omit<Listing, 'isQuiet'>, { list }: Pick<Context, 'list'>,
+  servers: readonly Asked[], listing: Omit<ListingSettings, 'isQuiet'>, { list }: Pick<Context, 'list'>,
 ): Promise<readonly (Asked & Answer)[]> => {
   const queues = new Map<unknown, Asked[]>()
   for (const one of servers) {
@@ -70,7 +70,7 @@ export const asFailure = (error: unknown): CustomsError => {
 /** A server as it was compared with its lock. */
 export interface ComparedServer {
   readonly name: string
-  readonly comparison: Comparison
+  readonly comparison: OfferComparison
   /** Of the tools that differ, by name. */
   readonly digests?: ReadonlyMap<string, readonly string[]>
   /** True when it was never accepted. */

@@ -1,7 +1,7 @@
-import { type Change, compare, type Difference, type Judged, type Rewritten } from './compare.js'
+import { type ReplayChange, compare, type ReplayDifference, type JudgedMessage, type Rewritten } from './compare.js'
 import { shapesOf } from '#relay/profiles/shape.js'
-import type { CapturedLock, CaptureLimits, Opening, Ruling } from '#relay/capture/line.js'
-import { linesOf, sessionsIn } from '#relay/capture/read.js'
+import type { CapturedLock, CaptureLimits, Opening, CapturedRuling } from '#relay/capture/line.js'
+import { captureLinesOf, sessionsIn } from '#relay/capture/read.js'
 import { type ReplaySettings, recorded, replayed } from './replay.js'
 import { parseRules } from '#relay/config/policy-file.js'
 import { type Accepted, actions, type Policy } from '#relay/core/vocabulary.js'
@@ -26,7 +26,7 @@ interface Settings {
 }
 
 /** How a capture would differ under other settings. */
-interface Replayed extends Difference {
+interface Replayed extends ReplayDifference {
   readonly sessions: number
   readonly messages: number
   readonly decisions: number
@@ -49,10 +49,10 @@ export const replay = async ({ shared, json }: ReplayFlags, files: readonly stri
 const replayAll = async (
   files: readonly string[], settings: (opening: Opening) => Promise<Settings>,
 ): Promise<Replayed> => {
-  const changes: Change[] = []
+  const changes: ReplayChange[] = []
   const rewritten: Rewritten[] = []
   let [sessions, messages, decisions, incomplete, same] = [0, 0, 0, 0, true]
-  for (const session of sessionsIn(linesOf(files), () => incomplete++)) {
+  for (const session of sessionsIn(captureLinesOf(files), () => incomplete++)) {
     const { judged, limits } = await settings(session.opening)
     const checker = createSchemaChecker(limits)
     try {
@@ -90,7 +90,7 @@ const settingsFor = async (
   const accepted =
     lock === undefined ? before : await acceptedIn(lock, flags.server ?? server, flags.trustAccepted)
   const isPolicyOther = setup !== undefined && (configured || flags.policy !== undefined)
-  const rulingOf = (then: Ruling): ReturnType<ReplaySettings['ruling']> => {
+  const rulingOf = (then: CapturedRuling): ReturnType<ReplaySettings['ruling']> => {
     const policy = isPolicyOther ? setup.policy : captured(then.policy)
     return {
       policy: new Map([
@@ -184,5 +184,5 @@ const report = (
   return `${parts.join('\n\n')}\n${lost}`
 }
 
-const inWords = (judged: Judged | undefined): string =>
+const inWords = (judged: JudgedMessage | undefined): string =>
   judged === undefined ? 'nothing' : [judged.verdict, ...judged.rules].join(' ')

@@ -1,30 +1,30 @@
 import type { Frame } from '#relay/protocol/frame.js'
 import type { Verdict } from '#relay/core/vocabulary.js'
-import type { Decision } from '#relay/capture/line.js'
-import { type Course, type Message, textOfMessage } from './replay.js'
+import type { CapturedDecision } from '#relay/capture/line.js'
+import { type Course, type ReplayMessage, textOfMessage } from './replay.js'
 
 /** The part of a decision that is printed. */
-export interface Judged {
+export interface JudgedMessage {
   readonly verdict: Verdict
   readonly rules: readonly string[]
 }
 
 /** A decision that the replay makes differently. */
-export interface Change {
+export interface ReplayChange {
   readonly session: string
   readonly time: string
   readonly event: string
   readonly tool: string | undefined
   readonly id: string | number | undefined
   /** Undefined when there was, or would be, no decision. */
-  readonly was: Judged | undefined
-  readonly would: Judged | undefined
+  readonly was: JudgedMessage | undefined
+  readonly would: JudgedMessage | undefined
 }
 
 /** A message that the replay changes, drops or adds. */
 export interface Rewritten {
   readonly session: string
-  readonly to: Message['to']
+  readonly to: ReplayMessage['to']
   /** The method, or `answer` for a response. */
   readonly what: string
   readonly id: string | undefined
@@ -33,17 +33,17 @@ export interface Rewritten {
   readonly would: number | undefined
 }
 
-export interface Difference {
-  readonly changes: readonly Change[]
+export interface ReplayDifference {
+  readonly changes: readonly ReplayChange[]
   readonly rewritten: readonly Rewritten[]
   /** All bytes and all decisions are the same, in the same order. */
   readonly same: boolean
 }
 
-export const compare = (session: string, was: Course, would: Course): Difference => {
+export const compare = (session: string, was: Course, would: Course): ReplayDifference => {
   const decisions =
     paired(was.decisions, would.decisions, ({ event, tool, id }) => JSON.stringify([event, tool, id]))
-  const changes = decisions.filter(([a, b]) => spelt(a) !== spelt(b)).map(([a, b]): Change => {
+  const changes = decisions.filter(([a, b]) => spelt(a) !== spelt(b)).map(([a, b]): ReplayChange => {
     const { time = '', event = '', tool, id } = a ?? b ?? {}
     return { session, time, event, tool, id, was: a && inShort(a), would: b && inShort(b) }
   })
@@ -62,15 +62,15 @@ export const compare = (session: string, was: Course, would: Course): Difference
   return { changes, rewritten, same: inOrder && changes.length === 0 && rewritten.length === 0 }
 }
 
-const spelt = (decision: Decision | undefined): string =>
+const spelt = (decision: CapturedDecision | undefined): string =>
   decision === undefined
     ? ''
     : JSON.stringify([decision.event, decision.tool, decision.id, decision.verdict, decision.findings])
 
-const inShort = ({ verdict, findings }: Decision): Judged =>
+const inShort = ({ verdict, findings }: CapturedDecision): JudgedMessage =>
   ({ verdict, rules: [...new Set(findings.map(({ rule }) => rule))] })
 
-const named = ({ to, exchange, frame }: Message): string =>
+const named = ({ to, exchange, frame }: ReplayMessage): string =>
   JSON.stringify([to, exchange, whatOf(frame), idOf(frame)])
 
 const whatOf = (frame: Frame | undefined): string => {

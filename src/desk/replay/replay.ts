@@ -6,9 +6,9 @@ import type { RelayOptions } from '#relay/core/options.js'
 import { Relay } from '#relay/core/relay.js'
 import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
-import { keysOf, membersOf } from '#relay/protocol/message.js'
+import { idKeysOf, membersOf } from '#relay/protocol/message.js'
 import { parseFrame } from '#relay/protocol/parse.js'
-import type { Decision, Captured, Opening, Ruling } from '#relay/capture/line.js'
+import type { CapturedDecision, Captured, Opening, CapturedRuling } from '#relay/capture/line.js'
 import { bytesOf, restoredFrame } from '#relay/capture/captured-frame.js'
 import type { CapturedSession } from '#relay/capture/read.js'
 import { decisionOf, redactionOf } from '#relay/capture/recorder.js'
@@ -20,12 +20,12 @@ export type ReplaySettings = Pick<
   | 'minRevision'
 > & {
   /** Gives the policy and tool settings of the replay that replace those of the capture. */
-  readonly ruling: (captured: Ruling) => Pick<RelayOptions, 'policy' | 'tools' | 'names' | 'shapes'>
+  readonly ruling: (captured: CapturedRuling) => Pick<RelayOptions, 'policy' | 'tools' | 'names' | 'shapes'>
   readonly limits: FrameLimits
   readonly checker: SchemaChecker
 }
 
-export interface Message {
+export interface ReplayMessage {
   readonly to: Side
   readonly exchange: string
   readonly frame: Frame
@@ -33,8 +33,8 @@ export interface Message {
 
 /** The messages that the relay sent in a session and its decisions, in order. */
 export interface Course {
-  readonly messages: readonly Message[]
-  readonly decisions: readonly (Decision & { readonly time: string })[]
+  readonly messages: readonly ReplayMessage[]
+  readonly decisions: readonly (CapturedDecision & { readonly time: string })[]
 }
 
 /** What the relay sent and decided in the capture. */
@@ -44,7 +44,7 @@ export const recorded = ({ events }: CapturedSession, limits: FrameLimits): Cour
     if (event.type === 'frame-received') frames.set(number, restoredFrame(event.frame, limits))
   }
   return {
-    messages: events.flatMap(({ sent = [] }) => sent.flatMap((one): Message[] => {
+    messages: events.flatMap(({ sent = [] }) => sent.flatMap((one): ReplayMessage[] => {
       const frame = one.number === undefined ? parseFrame(bytesOf(one), limits) : frames.get(one.number)
       return frame === undefined ? [] : [{ to: one.to, exchange: one.exchange, frame }]
     })),
@@ -71,8 +71,8 @@ class Replay {
   readonly #judgement: ReplaySettings
   readonly #redaction
   readonly #exchanges = new NamedExchanges()
-  readonly #messages: Message[] = []
-  readonly #decisions: (Decision & { readonly time: string })[] = []
+  readonly #messages: ReplayMessage[] = []
+  readonly #decisions: (CapturedDecision & { readonly time: string })[] = []
   /** The bytes of received frames: a frame that is sent with the same bytes was forwarded unchanged. */
   readonly #received = new WeakSet<Buffer>()
   readonly #promised = new Map<Subject, Promise<Checked> | Checked>()
@@ -257,8 +257,8 @@ class Replay {
 const notCaptured = 'its answer is not in the capture'
 
 const requestsIn = (frame: Frame): readonly IdKey[] =>
-  membersOf(frame).flatMap(one => (one.message.kind === 'request' ? keysOf(one).slice(0, 1) : []))
+  membersOf(frame).flatMap(one => (one.message.kind === 'request' ? idKeysOf(one).slice(0, 1) : []))
 
 /** The message as text. The texts of two messages are equal only if all their bytes are. */
-export const textOfMessage = ({ to, exchange, frame: { bytes } }: Message): string =>
+export const textOfMessage = ({ to, exchange, frame: { bytes } }: ReplayMessage): string =>
   `${to} ${exchange} ${isUtf8(bytes) ? bytes.toString() : bytes.toString('latin1')}`

@@ -1,7 +1,7 @@
 import { byDanger, type Danger } from '#relay/core/danger.js'
-import type { ChangedText, Fault, HeldGroup, HealthRow, OfferRow, Summary } from './summary.js'
-import { count } from './units.js'
-import { inRange, type Range } from './range.js'
+import type { ChangedText, FaultSummary, HeldGroup, HealthRow, OfferRow, Summary } from './summary.js'
+import { countText } from './units.js'
+import { inRange, type TimeRange } from './range.js'
 
 /** Something that happened, once or often, for one reason: what a person decides about. */
 export interface Cause {
@@ -16,7 +16,7 @@ export interface Cause {
   readonly times: string
   /** Why, each reason in a sentence. */
   readonly why: readonly string[]
-  readonly fault: Fault | undefined
+  readonly fault: FaultSummary | undefined
   readonly changes: readonly ChangedText[]
   /** What the texts are compared with; undefined where there is nothing. */
   readonly before: string | undefined
@@ -35,7 +35,7 @@ export interface Cause {
 }
 
 /** The causes of a range of time, the most dangerous first. @param server undefined: of all */
-export const causesOf = (summary: Summary, server: string | undefined, range: Range): readonly Cause[] => {
+export const causesOf = (summary: Summary, server: string | undefined, range: TimeRange): readonly Cause[] => {
   const offers = inRange(summary.offers.rows, server, range).filter(({ danger, isMissing }) =>
     isMissing || danger === 'changed' || danger === 'hidden')
   const withheld = new Set(offers.filter(({ isMissing }) => isMissing).map(keyOf))
@@ -74,7 +74,7 @@ const ofOffer = (summary: Summary, row: OfferRow & { readonly times: number }, c
   return {
     key: `${nameOf(row)} offer`, danger, server, name: nameOf(row), state,
     times: [
-      `in ${count(times, 'list')}`, ...(calls > 0 ? [`${count(calls, 'call')} of it refused`] : []),
+      `in ${countText(times, 'list')}`, ...(calls > 0 ? [`${countText(calls, 'call')} of it refused`] : []),
     ].join(', '),
     why: [
       ...(means === undefined ? [] : [means]),
@@ -105,7 +105,7 @@ const accept = ({ places }: Summary): readonly string[] => [
 
 const ofHealth = (row: HealthRow & { readonly times: number }, { places }: Summary): Cause => ({
   key: `${row.server} health`, danger: 'down', server: row.server, name: row.server,
-  state: row.isDown ? 'is down' : 'failed, and answers again', times: count(row.times, 'failure'),
+  state: row.isDown ? 'is down' : 'failed, and answers again', times: countText(row.times, 'failure'),
   why: [row.reason, ...row.stderr.slice(-1).map(line => `Its last words: ${line}`)],
   fault: row.isDown ? 'server' : undefined, changes: [], before: undefined, values: [],
   next: stepsFor(row, places.length === 0), report: undefined,
@@ -152,7 +152,7 @@ const ofHeld = (
       key, calls, server, name, fault, isResolved,
       danger: before === undefined || byDanger(row.danger, before.danger) < 0 ? row.danger : before.danger,
       state: isWorse ? before.state : state, isBlocked: before?.isBlocked === true || verdict === 'block',
-      times: `in ${count(calls, isCall ? 'call' : 'message')}`,
+      times: `in ${countText(calls, isCall ? 'call' : 'message')}`,
       why: [...new Set([...before?.why ?? [], means ?? newest.reason])],
       changes: [], before: undefined,
       values: [

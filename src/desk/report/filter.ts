@@ -2,7 +2,7 @@ import type { Verdict } from '#relay/core/vocabulary.js'
 import { isNoise, type LogRecord } from '#relay/audit/read/record.js'
 
 /** Selects records: of each list, one entry has to match; an empty list matches all. */
-export interface Wanted {
+export interface WantedRecords {
   /** Names, in which `*` stands for any characters. */
   readonly servers: readonly string[]
   readonly tools: readonly string[]
@@ -15,11 +15,11 @@ export interface Wanted {
   readonly until: number
 }
 
-export const everything: Wanted = {
+export const everything: WantedRecords = {
   servers: [], tools: [], sessions: [], rules: [], verdicts: [], since: -Infinity, until: Infinity,
 }
 
-export const filterFor = (wanted: Wanted): ((record: LogRecord) => boolean) => {
+export const filterFor = (wanted: WantedRecords): ((record: LogRecord) => boolean) => {
   const { servers, tools, sessions, verdicts, since, until } = wanted
   const rules = wanted.rules.map(name => (name.includes('/') ? name : `${name}/*`))
   const [server, tool, session, rule] = [servers, tools, sessions, rules].map(matcher)

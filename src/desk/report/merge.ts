@@ -2,7 +2,7 @@ import { linesOf } from '#relay/audit/read/lines.js'
 import { firstRecord } from '#relay/audit/read/logs.js'
 import { recordOfLine, type LogRecord } from '#relay/audit/read/record.js'
 
-export interface ReadRecord {
+export interface MergedRecord {
   readonly file: string
   /** Line number in the file, from 1. */
   readonly number: number
@@ -21,7 +21,7 @@ type Extent = ReadonlyMap<string, number>
  */
 export function* merge(
   logs: readonly (readonly string[])[], unreadable: () => void, extent: Extent = new Map(),
-): Generator<ReadRecord, void> {
+): Generator<MergedRecord, void> {
   const waiting = logs.map(files => ({ files, from: beginningOf(files) }))
   waiting.sort((a, b) => b.from - a.from)
   const open = new Set<Reader>()
@@ -44,10 +44,10 @@ export function* merge(
 }
 
 class Reader {
-  head: ReadRecord | undefined
-  readonly #records: Generator<ReadRecord, void>
+  head: MergedRecord | undefined
+  readonly #records: Generator<MergedRecord, void>
 
-  constructor(records: Generator<ReadRecord, void>) {
+  constructor(records: Generator<MergedRecord, void>) {
     this.#records = records
   }
 
@@ -77,7 +77,7 @@ const beginningOf = ([file = '']: readonly string[]): number =>
 
 function* records(
   files: readonly string[], unreadable: () => void, extent: Extent,
-): Generator<ReadRecord, void> {
+): Generator<MergedRecord, void> {
   for (const file of files) {
     for (const { number, bytes } of linesOf(file, extent.get(file))) {
       // Bytes that are not UTF-8 become U+FFFD; `audit verify` reports them.

@@ -1,12 +1,12 @@
 import { parentPort } from 'node:worker_threads'
 import { CustomsError } from '#relay/base/errors.js'
-import { type Answer, readLogs, type Order } from './reading.js'
+import { type ReaderAnswer, readLogs, type ReadingOrder } from './reading.js'
 
 // The script of a reader thread: it reads the logs that it is told to, and answers with their totals.
 
-const answer = (message: Answer) => parentPort?.postMessage(message)
+const answer = (message: ReaderAnswer) => parentPort?.postMessage(message)
 
-parentPort?.on('message', (order: Order) => {
+parentPort?.on('message', (order: ReadingOrder) => {
   try {
     answer({ part: readLogs(order, bytes => answer({ bytes })) })
   } catch (error) {

@@ -6,7 +6,7 @@ import { readLine } from '#relay/audit/read/line.js'
 import { linesOf } from '#relay/audit/read/lines.js'
 import { type Verification, Verifier } from '#relay/audit/read/verify.js'
 import { CustomsError, type ErrorCode } from '#relay/base/errors.js'
-import { filterFor, type Wanted } from './filter.js'
+import { filterFor, type WantedRecords } from './filter.js'
 import { recordOf, recordOfLine } from '#relay/audit/read/record.js'
 import { Window } from './totals/window.js'
 
@@ -17,27 +17,27 @@ interface Settings {
   readonly now: number
   /** Set to verify the chain of hashes as well, by these keys. */
   readonly verify?: { readonly keys: readonly KeyObject[] }
-  readonly wanted?: Wanted
+  readonly wanted?: WantedRecords
 }
 
 /** A log: its files in the order of its chain, and how many bytes of them are read. */
-export interface Log {
+export interface LogFiles {
   readonly files: readonly string[]
   readonly end?: number
 }
 
-export type Order = Settings & { readonly log: Log }
+export type ReadingOrder = Settings & { readonly log: LogFiles }
 
 /** What was read of a log. */
-export interface Part {
+export interface LogReading {
   readonly totals: Window['state']
   readonly records: number
   readonly unreadable: number
   readonly verification: Verification | undefined
 }
 
-export type Answer =
-  | { readonly part: Part }
+export type ReaderAnswer =
+  | { readonly part: LogReading }
   | { readonly bytes: number }
   | { readonly code: ErrorCode; readonly message: string }
 
@@ -46,8 +46,8 @@ const reportBytes = 2_000_000
 
 /** Reads a log. @throws CustomsError CANNOT_AUDIT when a file cannot be read */
 export const readLogs = (
-  { log: { files, end }, windowMs, now, verify, wanted }: Order, onRead: (bytes: number) => void,
-): Part => {
+  { log: { files, end }, windowMs, now, verify, wanted }: ReadingOrder, onRead: (bytes: number) => void,
+): LogReading => {
   const window = new Window(windowMs)
   const isWanted = wanted && filterFor(wanted)
   const verifier = verify && new Verifier(files, verify)
@@ -88,15 +88,15 @@ const maxThreads = 4
  * @throws CustomsError CANNOT_AUDIT when a file cannot be read
  */
 export const readAll = async (
-  logs: readonly Log[], settings: Settings, onRead: (bytes: number) => void = () => undefined,
-): Promise<readonly Part[]> => {
+  logs: readonly LogFiles[], settings: Settings, onRead: (bytes: number) => void = () => undefined,
+): Promise<readonly LogReading[]> => {
   const sizes = new Map(logs.map(log => [log, log.end ?? sizeOf(log.files)]))
   const total = [...sizes.values()].reduce((sum, size) => sum + size, 0)
   const threads = total < fewBytes ? 0 : Math.min(maxThreads, availableParallelism(), logs.length)
   if (threads === 0) return logs.map(log => readLogs({ ...settings, log }, onRead))
   // The largest first, so that the threads end at about the same time.
   const waiting = [...logs].sort((a, b) => (sizes.get(b) ?? 0) - (sizes.get(a) ?? 0))
-  const parts = new Map<Log, Part>()
+  const parts = new Map<LogFiles, LogReading>()
   const workers = Array.from({ length: threads }, () => new Worker(script, { execArgv: [] }))
   try {
     await Promise.all(workers.map(async worker => {
@@ -110,12 +110,12 @@ export const readAll = async (
   return logs.flatMap(log => parts.get(log) ?? [])
 }
 
-const readIn = (worker: Worker, order: Order, onRead: (bytes: number) => void): Promise<Part> =>
+const readIn = (worker: Worker, order: ReadingOrder, onRead: (bytes: number) => void): Promise<LogReading> =>
   new Promise((resolve, reject) => {
     worker.removeAllListeners()
     worker.on('error', reject)
     worker.on('messageerror', reject)
-    worker.on('message', (answer: Answer) => {
+    worker.on('message', (answer: ReaderAnswer) => {
       if ('bytes' in answer) onRead(answer.bytes)
       else if ('code' in answer) reject(new CustomsError(answer.code, answer.message))
       else resolve(answer.part)

@@ -1,7 +1,7 @@
 import { reveal } from '#relay/base/plain.js'
 import type { About } from '#relay/core/vocabulary.js'
 import { ranked } from '#relay/core/danger.js'
-import { isObject, isString, parseJson } from '#relay/protocol/unmetered.js'
+import { isRecord, isString, parseData } from '#relay/protocol/unmetered.js'
 import { isFrom, type LoggedFinding, type LogRecord } from '#relay/audit/read/record.js'
 import type { ChangedText } from './summary.js'
 
@@ -22,14 +22,14 @@ const isPlain = (text: string): boolean => {
  * An untrusted text, safe for a terminal and a page: on one line, cut, with hidden characters made visible.
  * @param max characters that are kept
  */
-export const shown = (text: string, max: number): string => {
+export const shownText = (text: string, max: number): string => {
   if (text.length <= max && isPlain(text)) return text
   const revealed = reveal(text.slice(0, max + 1))
   if (text.length <= max && revealed.length <= max) return revealed
   return `${revealed.slice(0, max).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-export const shownName = (text: string): string => shown(text, maxName)
+export const shownName = (text: string): string => shownText(text, maxName)
 
 /** Of a definition, more is shown: the end may say what the beginning hides. */
 const maxChange = 800
@@ -43,14 +43,14 @@ const hiddenIn = (text: string): string =>
 /** The texts that changed, as they were and as they are. */
 export const changesIn = ({ rule, value, declared }: LoggedFinding): readonly ChangedText[] => {
   if (!rule.startsWith('tool/')) return []
-  const [before, after] = [declared, value].map(text => parseJson(text ?? ''))
-  if (!isObject(after)) return []
+  const [before, after] = [declared, value].map(text => parseData(text ?? ''))
+  if (!isRecord(after)) return []
   return Object.entries(after).flatMap(([path, now]) => {
-    const was = isObject(before) ? before[path] : undefined
+    const was = isRecord(before) ? before[path] : undefined
     if (!isString(now)) return []
     return [{
-      path: shown(path, maxText), before: isString(was) ? shown(was, maxChange) : undefined,
-      after: shown(now.replace(tags, hiddenIn), maxChange),
+      path: shownText(path, maxText), before: isString(was) ? shownText(was, maxChange) : undefined,
+      after: shownText(now.replace(tags, hiddenIn), maxChange),
     }]
   })
 }
@@ -58,13 +58,13 @@ export const changesIn = ({ rule, value, declared }: LoggedFinding): readonly Ch
 /** A finding in words: `result/schema at /result/structuredContent/temperature: must be number`. */
 export const findingText = (finding: LoggedFinding): string => {
   const { rule, path, message, mended, value, declared } = finding
-  const place = path === '' ? '' : ` at ${shown(path, maxText)}`
-  const change = mended === undefined ? '' : ` (mended: ${shown(mended, maxText)})`
+  const place = path === '' ? '' : ` at ${shownText(path, maxText)}`
+  const change = mended === undefined ? '' : ` (mended: ${shownText(mended, maxText)})`
   const changes = changesIn(finding).map(({ before, after }) =>
     ` (${before === undefined ? '' : `was: ${before}; `}now: ${after})`).join('')
-  const got = changes !== '' || value === undefined ? changes : ` (got ${shown(value, maxText)}` +
-    `${declared === undefined ? '' : `, declared ${shown(declared, maxText)}`})`
-  return `${aboutText(finding)}${shownName(rule)}${place}: ${shown(message, maxText)}${got}${change}`
+  const got = changes !== '' || value === undefined ? changes : ` (got ${shownText(value, maxText)}` +
+    `${declared === undefined ? '' : `, declared ${shownText(declared, maxText)}`})`
+  return `${aboutText(finding)}${shownName(rule)}${place}: ${shownText(message, maxText)}${got}${change}`
 }
 
 const aboutText = ({ tool, prompt, resource }: About): string =>
@@ -82,8 +82,8 @@ export const sentence = (record: LogRecord): string => {
   if (first) return `${findingText(first)}${others > 0 ? ` (and ${others} more)` : ''}`
   const from = peer === undefined ? '' : ` (${shownName(peer)})`
   const word = stderr?.at(-1)
-  const lastWord = word === undefined ? '' : `; its last words: ${shown(word, maxText)}`
-  if (reason !== undefined) return `${shown(reason, maxText)}${from}${lastWord}`
+  const lastWord = word === undefined ? '' : `; its last words: ${shownText(word, maxText)}`
+  if (reason !== undefined) return `${shownText(reason, maxText)}${from}${lastWord}`
   if (event === 'session/start' && isFrom(record, 'relay')) {
     const parts = [client, revision, peer && `from ${peer}`]
     return parts.flatMap(part => (part === undefined ? [] : [shownName(part)])).join(', ')

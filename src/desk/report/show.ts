@@ -1,14 +1,14 @@
 import { ranked } from '#relay/core/danger.js'
 import type { Verdict } from '#relay/core/vocabulary.js'
-import { type Style, wrap } from '#desk/terminal/style.js'
+import { type Style, wrapText } from '#desk/terminal/style.js'
 import { explained } from '#relay/rules/index.js'
-import type { ReadRecord } from './merge.js'
+import type { MergedRecord } from './merge.js'
 import { isNoise, type LogRecord } from '#relay/audit/read/record.js'
-import { findingText, sentence, shown } from './sentence.js'
-import { clockOf, dayOf, duration, size } from './units.js'
+import { findingText, sentence, shownText } from './sentence.js'
+import { clockOf, dayOf, duration, sizeText } from './units.js'
 
 /** A record to show; the line number is unknown while a file is followed. */
-type Shown = Omit<ReadRecord, 'text' | 'number'> & { readonly number: number | undefined }
+type Shown = Omit<MergedRecord, 'text' | 'number'> & { readonly number: number | undefined }
 
 interface ShowOptions {
   readonly style: Style
@@ -57,17 +57,17 @@ export class Show {
       isNoise(record) ? ['noise', style.dim] : [verdict ?? '', painted(verdict, style)]
     const event = record.from === 'server' ? `${record.event} (server)` : record.event
     const subject = record.tool === undefined
-      ? `${shown(record.server, maxName)} ${shown(event, maxName)}`.trim()
-      : `${shown(record.server, maxName)}.${shown(record.tool, maxName)}`
+      ? `${shownText(record.server, maxName)} ${shownText(event, maxName)}`.trim()
+      : `${shownText(record.server, maxName)}.${shownText(record.tool, maxName)}`
     const told = isNoise(record) && !long ? 'lines on stdout that are no messages (--long shows each)' : sentence(record)
     const said = [subject, told].filter(part => part !== '').join('  ')
     const before = `${style.dim(time)}  ${paint(word.padEnd(widestVerdict))}  `
     const indent = time.length + widestVerdict + 4
     return [
       ...heading,
-      before + (isCut ? wrap(said, Math.max(20, width - indent)).join(`\n${' '.repeat(indent)}`) : said),
+      before + (isCut ? wrapText(said, Math.max(20, width - indent)).join(`\n${' '.repeat(indent)}`) : said),
       ...(long ? details(record, file, number) : [])
-        .flatMap(line => (isCut ? wrap(line, Math.max(20, width - 4)) : [line]).map(one => `    ${one}`)),
+        .flatMap(line => (isCut ? wrapText(line, Math.max(20, width - 4)) : [line]).map(one => `    ${one}`)),
     ].join('\n')
   }
 }
@@ -85,15 +85,15 @@ const details = (record: LogRecord, file: string, number: number | undefined): r
     ['phase', phase], ['health', health], ['from', peer], ['error', error], ['reason', reason],
     ['server', serverMs === undefined ? undefined : duration(serverMs)],
     ['relay', ms === undefined ? undefined : duration(Math.max(0, ms - (serverMs ?? 0)))],
-    ['request', request === undefined ? undefined : size(request)],
-    ['response', response === undefined ? undefined : size(response)],
+    ['request', request === undefined ? undefined : sizeText(request)],
+    ['response', response === undefined ? undefined : sizeText(response)],
   ]
   const given = facts.flatMap(([name, value]) =>
-    (value === undefined ? [] : [`${name} ${shown(String(value), maxDetail)}`]))
-  const place = `${shown(file, maxDetail)}${number === undefined ? '' : `:${number}`}`
+    (value === undefined ? [] : [`${name} ${shownText(String(value), maxDetail)}`]))
+  const place = `${shownText(file, maxDetail)}${number === undefined ? '' : `:${number}`}`
   return [
     given.join(' · '),
-    ...(stderr ?? []).map(line => `stderr: ${shown(line, maxDetail)}`),
+    ...(stderr ?? []).map(line => `stderr: ${shownText(line, maxDetail)}`),
     ...ranked(findings).map(findingText),
     ...(more > 0 ? [`and ${more} more`] : []),
     ...[...new Map(findings.map(({ rule, tool }) => [rule, tool]))].flatMap(([rule, tool]) => {

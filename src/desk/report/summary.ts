@@ -124,7 +124,7 @@ export interface HeldGroup {
   /** Where the finding is, with `*` for positions in lists; `…` for several. */
   readonly path: string
   /** Whose mistake it is; undefined where nobody made one. */
-  readonly fault: Fault | undefined
+  readonly fault: FaultSummary | undefined
   readonly danger: Danger
   /**
    * True when the rule was relaxed, or the tool has given good results since, in another session or for an
@@ -143,7 +143,7 @@ export interface HeldGroup {
   readonly newest: RecordSummary
 }
 
-export type Fault = 'server' | 'client' | 'configuration'
+export type FaultSummary = 'server' | 'client' | 'configuration'
 
 /** A record. Texts are cut, and made safe to show. */
 export interface RecordSummary {
@@ -213,7 +213,7 @@ export interface OfferRow {
   readonly name: string
   readonly kind: 'tool' | 'prompt' | 'resource'
   readonly rule: string
-  readonly fault: Fault | undefined
+  readonly fault: FaultSummary | undefined
   readonly danger: Danger
   /** In what is named, or else in the message. */
   readonly path: string
@@ -251,7 +251,7 @@ const alone = ['all', 'held', 'refused', 'sessions', 'health', 'offers', 'noise'
 type Lists = Pick<Summary, (typeof alone)[number]>
 type Head = Omit<Summary, 'servers' | keyof Lists>
 
-export const partsOf = (summary: Summary): Parts => {
+export const summaryParts = (summary: Summary): Parts => {
   const head = Object.entries(summary).filter(([name]) => !alone.some(one => one === name))
   return new Map<string, unknown>([
     ['reading', null],
@@ -262,7 +262,7 @@ export const partsOf = (summary: Summary): Parts => {
 }
 
 /** @returns undefined before the first part came */
-export const summaryOf = (parts: Parts): Summary | undefined => {
+export const windowSummary = (parts: Parts): Summary | undefined => {
   const head = parts.get('head') as (Head & { readonly servers: readonly string[] }) | undefined
   if (head === undefined) return undefined
   const lists = Object.fromEntries(alone.map(name => [name, parts.get(name)]))
@@ -274,11 +274,11 @@ export const summaryOf = (parts: Parts): Summary | undefined => {
 }
 
 /** How much of the logs was read, in bytes, while a page has no totals yet. */
-export interface Reading {
+export interface ReadingProgress {
   readonly done: number
   readonly total: number
   readonly places: readonly string[]
 }
 
 /** The parts of a page before everything was read: no number in it could be right. */
-export const partsOfReading = (reading: Reading): Parts => new Map([['reading', reading]])
+export const partsOfReading = (reading: ReadingProgress): Parts => new Map([['reading', reading]])

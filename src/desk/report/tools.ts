@@ -1,9 +1,9 @@
 import { byDanger, type Danger, dangerOf, ranked } from '#relay/core/danger.js'
 import type { LoggedFinding, LogRecord } from '#relay/audit/read/record.js'
 import { explained } from '#relay/rules/index.js'
-import { type Style, wrap } from '#desk/terminal/style.js'
-import { changesIn, removedAnnotations, shown, shownName } from './sentence.js'
-import { clockOf, count, dayOf } from './units.js'
+import { type Style, wrapText } from '#desk/terminal/style.js'
+import { changesIn, removedAnnotations, shownText, shownName } from './sentence.js'
+import { clockOf, countText, dayOf } from './units.js'
 
 /** A tool of the last list of a server. */
 interface ToolState {
@@ -85,7 +85,7 @@ const dangerIn = ({ state, findings: [first] }: ToolState): Danger =>
     : first.rule === 'tool/drift' ? 'passed' : 'nothing')
 
 /** Servers with longer names are rare: the rest of a name would push the text away. */
-const nameOf = ({ server }: ServerTools): string => shown(server, 30)
+const nameOf = ({ server }: ServerTools): string => shownText(server, 30)
 
 /** Tools that need the reader, in one line for each server. */
 const maxNamed = 3
@@ -119,7 +119,7 @@ const worstOf = ([first]: ReturnType<typeof needingIn>): Danger =>
 const withHead = (
   style: Style, isBad: boolean, name: string, text: string, width: number,
 ): readonly string[] => {
-  const [first = '', ...rest] = wrap(text, Math.max(20, width - name.length - 4))
+  const [first = '', ...rest] = wrapText(text, Math.max(20, width - name.length - 4))
   const [symbol, paint] = isBad ? ['✗', style.bad] : ['✓', style.good]
   return [
     `${paint(symbol)} ${style.title(name)}  ${first}`,
@@ -135,7 +135,7 @@ const summaryOf = ({ tools, client, more }: ServerTools): string => {
   const bare = all.filter(({ lostAnnotations }) => lostAnnotations).length
   const whom = client === undefined ? 'the client' : shownName(client)
   return [
-    count(all.length - missing + more, 'tool'),
+    countText(all.length - missing + more, 'tool'),
     ...(missing > 0 ? [`${missing} withheld`] : []),
     ...(rewritten > 0 ? [`${rewritten} rewritten for ${whom}: nothing to do`] : []),
     ...(bare > 0 ? [`claims of ${bare} removed (--trust keeps them)`] : []),
@@ -151,18 +151,18 @@ const whyLines = (
   const step = words?.next[0]?.split(' (')[0]
   const said = first === undefined ? 'not delivered' : saidOf(first)
   return [
-    ...wrap(`${shownName(name)} ${state === 'missing' ? 'is withheld' : 'changed'}: ${said}`, width - 4)
+    ...wrapText(`${shownName(name)} ${state === 'missing' ? 'is withheld' : 'changed'}: ${said}`, width - 4)
       .map(line => `    ${style.bad(line)}`),
     ...(first === undefined ? [] : changesIn(first).slice(0, 1)).flatMap(({ before, after }) => [
-      ...(before === undefined ? [] : wrap(`was: ${before}`, width - 6)),
-      ...wrap(`now: ${after}`, width - 6),
+      ...(before === undefined ? [] : wrapText(`was: ${before}`, width - 6)),
+      ...wrapText(`now: ${after}`, width - 6),
     ]).map(line => `      ${line}`),
-    ...(step === undefined ? [] : wrap(`→ ${step}`, width - 4).map(line => `    ${line}`)),
+    ...(step === undefined ? [] : wrapText(`→ ${step}`, width - 4).map(line => `    ${line}`)),
   ]
 }
 
 const saidOf = ({ rule, message, mended }: LoggedFinding): string =>
-  `${shown(mended ?? message, 200)} (${shownName(rule)})`
+  `${shownText(mended ?? message, 200)} (${shownName(rule)})`
 
 /** Every tool of a server as text, those that a person must know of first. @param width in characters */
 export const toolsText = (of: ServerTools, style: Style, width: number): string => {
@@ -173,9 +173,9 @@ export const toolsText = (of: ServerTools, style: Style, width: number): string 
   const same = rest.filter(([, { state }]) => state === 'same').map(([name]) => shownName(name))
   if (more > 0) same.push(`and ${more} more`)
   const told = `${client === undefined ? '' : `${shownName(client)}, `}${dayOf(time)} ${clockOf(time)}`
-  const lines = (text: string) => wrap(text, width - 4).map(line => `  ${line}`)
+  const lines = (text: string) => wrapText(text, width - 4).map(line => `  ${line}`)
   return [
-    ...wrap(`${nameOf(of)}  ${summaryOf(of)}  ${told}`, width).map(style.title),
+    ...wrapText(`${nameOf(of)}  ${summaryOf(of)}  ${told}`, width).map(style.title),
     ...needing.flatMap(([name, tool]) => [
       ...whyLines(server, name, tool, style, width).map(line => line.slice(2)),
       ...tool.findings.slice(1).flatMap(one => lines(`  also: ${saidOf(one)}`)),

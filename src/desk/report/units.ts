@@ -7,19 +7,19 @@ export const duration = (ms: number): string => {
 }
 
 /** A number of bytes, in powers of 1000: `456 B`, `2.5 kB`. */
-export const size = (bytes: number): string => {
+export const sizeText = (bytes: number): string => {
   const power = bytes < 1000 ? 0 : Math.min(4, Math.floor(Math.log10(bytes) / 3))
   const unit = ['B', 'kB', 'MB', 'GB', 'TB'][power] ?? ''
   return `${power === 0 ? Math.round(bytes) : digits(bytes / 1000 ** power)} ${unit}`
 }
 
-export const count = (number: number, noun: string): string =>
-  `${whole(number)} ${noun}${number === 1 ? '' : 's'}`
+export const countText = (number: number, noun: string): string =>
+  `${wholeNumber(number)} ${noun}${number === 1 ? '' : 's'}`
 
 export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0)
 
 /** `1,234,567` */
-export const whole = (number: number): string => number.toLocaleString('en-US')
+export const wholeNumber = (number: number): string => number.toLocaleString('en-US')
 
 /** Three significant digits; below 1, two decimals. */
 const digits = (number: number): string =>

@@ -11,7 +11,7 @@ export const print = (text: string): Promise<void> =>
 const most = 64 * 1024
 
 /** Writes lines to a stream that may be a pipe whose reader has gone. */
-export class Output {
+export class TerminalOutput {
   readonly #stream: NodeJS.WritableStream
   #pending: string[] = []
   #length = 0

@@ -56,12 +56,12 @@ export const columnsOf = (line: string): number => {
 }
 
 /** Wraps a text at spaces, or within words wider than a line. */
-export const wrap = (text: string, width: number): readonly string[] =>
+export const wrapText = (text: string, width: number): readonly string[] =>
   packed(text.split(' ').flatMap(word => pieces(word, width)), width)
 
 /** Wraps phrases: between them, and within one only when it is wider than a line. */
 export const fill = (phrases: readonly string[], width: number): readonly string[] =>
-  packed(phrases.flatMap(phrase => wrap(phrase, width)), width)
+  packed(phrases.flatMap(phrase => wrapText(phrase, width)), width)
 
 const packed = (words: readonly string[], width: number): readonly string[] => {
   const lines: string[] = []

@@ -1,5 +1,5 @@
 import type { Entry } from '#relay/core/vocabulary.js'
-import type { Line, Position } from './record.js'
+import type { RecordLine, Position } from './record.js'
 
 /** A record that was written, or is about to be. */
 export interface Recorded {
@@ -11,7 +11,7 @@ export interface Recorded {
 }
 
 /** Records that are written with one system call: either all of them are written, or none. */
-export class Batch {
+export class RecordBatch {
   readonly records: Recorded[] = []
   /** All lines, with their line ends. */
   text = ''
@@ -33,7 +33,7 @@ export class Batch {
     return this.#state === 'open'
   }
 
-  add({ text }: Line, now: Date, entry: Entry | undefined): void {
+  add({ text }: RecordLine, now: Date, entry: Entry | undefined): void {
     this.text += text
     this.bytes += Buffer.byteLength(text)
     this.records.push({ text, entry, now })
@@ -44,7 +44,7 @@ export class Batch {
    * @throws CustomsError CANNOT_AUDIT, also when the operator chose `onFailure: continue`: the caller applies
    * that option
    */
-  write(append: (batch: Batch) => void): void {
+  write(append: (batch: RecordBatch) => void): void {
     if (this.#state === 'open') {
       this.#state = 'written'
       try {

@@ -1,12 +1,12 @@
 import type { KeyObject } from 'node:crypto'
 import type { Entry } from '#relay/core/vocabulary.js'
 import { messageOf } from '#relay/base/errors.js'
-import { Batch, type Recorded } from './batch.js'
+import { RecordBatch, type Recorded } from './batch.js'
 import { type Checkpoint, checkpointLine, lossLine } from './checkpoint.js'
 import { LogFile } from './log-file.js'
 import type { Opened } from './named-file.js'
-import { cannotAudit, type Output, type Usage } from './output.js'
-import { digestLarge, type Line, nextLine, type Position } from './record.js'
+import { cannotAudit, type LogOutput, type Usage } from './output.js'
+import { digestLarge, type RecordLine, nextLine, type Position } from './record.js'
 import type { Payloads } from './payloads.js'
 import type { Audit, AuditOptions, Flush } from './audit.js'
 
@@ -25,7 +25,7 @@ export const currentTime = (): Date => new Date()
 
 /** An open log: each record carries the hash of the one before; records are written in batches. */
 export class Chain implements Audit {
-  readonly #output: Output
+  readonly #output: LogOutput
   readonly #key: KeyObject | undefined
   readonly #options: AuditOptions
   readonly #now: () => Date
@@ -33,7 +33,7 @@ export class Chain implements Audit {
   readonly #timer: NodeJS.Timeout
   /** The position after the last record, including those of the open batch. */
   #position: Position
-  #batch: Batch
+  #batch: RecordBatch
   /** The hash of the log's first record, by which later files name the log (see `logOf`). */
   #name: string | undefined
   #recordsSinceCheckpoint = 0
@@ -152,23 +152,23 @@ export class Chain implements Audit {
     return batch.flush
   }
 
-  #addLine(line: Line, now: Date, entry?: Entry): void {
+  #addLine(line: RecordLine, now: Date, entry?: Entry): void {
     if (!this.#batch.isOpen) this.#batch = this.#newBatch()
     this.#batch.add(line, now, entry)
     this.#position = line.position
     if (line.position.seq === 1) this.#name = line.position.hash
   }
 
-  #newBatch(): Batch {
-    const batch: Batch = new Batch(this.#position, () => this.#flush(batch))
+  #newBatch(): RecordBatch {
+    const batch: RecordBatch = new RecordBatch(this.#position, () => this.#flush(batch))
     return batch
   }
 
-  #write(batch: Batch): void {
+  #write(batch: RecordBatch): void {
     batch.write(this.#writeToOutput)
   }
 
-  readonly #writeToOutput = ({ text, records, before, lost }: Batch): void => {
+  readonly #writeToOutput = ({ text, records, before, lost }: RecordBatch): void => {
     try {
       this.#output.append(text)
     } catch (failure) {
@@ -180,7 +180,7 @@ export class Chain implements Audit {
     if (this.#onWritten !== undefined) records.forEach(this.#onWritten)
   }
 
-  #flush(batch: Batch): void {
+  #flush(batch: RecordBatch): void {
     try {
       this.#write(batch)
       this.#isFailing = false

@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey, sign, verify, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { cannotRead, CustomsError } from '#relay/base/errors.js'
-import { isString, member, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isString, field, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import { canonical } from '#relay/base/canonical.js'
-import { isoTime, sealedLine, type Line, type Position } from './record.js'
+import { isoTime, sealedLine, type RecordLine, type Position } from './record.js'
 
 /** The `event` of the records about the log itself. */
 const checkpointEvent = 'audit/checkpoint'
@@ -29,7 +29,7 @@ export interface Checkpoint {
  */
 export const checkpointLine = (
   { reason, log }: Checkpoint, last: Position, now: Date, key: KeyObject | undefined,
-): Line => {
+): RecordLine => {
   const [before, time] = [{ event: checkpointEvent, from: 'relay' }, isoTime(now)]
   const continued = { log, prev: last.hash, reason, seq: last.seq + 1 }
   const signature = key && sign(null, Buffer.from(JSON.stringify({ ...before, ...continued, time })), key)
@@ -37,15 +37,15 @@ export const checkpointLine = (
 }
 
 /** The line that says how many records could not be written before it (`onFailure: continue`). */
-export const lossLine = (lost: number, last: Position, now: Date): Line =>
+export const lossLine = (lost: number, last: Position, now: Date): RecordLine =>
   sealedLine(
     { event: lossEvent, from: 'relay' },
     [{ lost, prev: last.hash, seq: last.seq + 1, time: isoTime(now) }], last,
   )
 
 /** Whether one of the keys signed the record. */
-export const isSignedBy = (keys: readonly KeyObject[], record: JsonObject): boolean => {
-  const signature = member(record, 'signature')
+export const isSignedBy = (keys: readonly KeyObject[], record: DataObject): boolean => {
+  const signature = field(record, 'signature')
   if (!isString(signature)) return false
   const bytes = Buffer.from(canonical({ ...record, hash: undefined, signature: undefined }))
   return keys.some(key => verify(null, bytes, key, Buffer.from(signature, 'base64')))
@@ -55,13 +55,13 @@ export const isSignedBy = (keys: readonly KeyObject[], record: JsonObject): bool
  * The event, if the relay itself caused the record; undefined for requests of a client or server, whatever
  * their method is called. Logs of earlier versions do not have `from`.
  */
-export const ownEvent = (record: JsonObject): Json | undefined => {
-  const from = member(record, 'from')
-  return from === undefined || from === 'relay' ? member(record, 'event') : undefined
+export const ownEvent = (record: DataObject): Data | undefined => {
+  const from = field(record, 'from')
+  return from === undefined || from === 'relay' ? field(record, 'event') : undefined
 }
 
-export const checkpointOf = (record: JsonObject): Checkpoint | undefined => {
-  const [reason, log] = [member(record, 'reason'), member(record, 'log')]
+export const checkpointOf = (record: DataObject): Checkpoint | undefined => {
+  const [reason, log] = [field(record, 'reason'), field(record, 'log')]
   if (ownEvent(record) !== checkpointEvent || !isReason(reason)) return undefined
   return { reason, log: isString(log) ? log : undefined }
 }

@@ -3,7 +3,7 @@ import {
 } from 'node:fs'
 import { reasonOf } from '#relay/base/errors.js'
 import type { Claim } from '#relay/base/claim.js'
-import { cannotAudit, Output, type Usage } from './output.js'
+import { cannotAudit, LogOutput, type Usage } from './output.js'
 import { lossNote } from './place.js'
 import { isoTime } from './record.js'
 import { removeOldest, statesOf, type Retention } from './retention.js'
@@ -27,7 +27,7 @@ export interface OpenedFile {
 }
 
 /** The current file of a log: a regular file with one writer. Rotation replaces it by the next one. */
-export abstract class LogFile extends Output {
+export abstract class LogFile extends LogOutput {
   declare file: string
   readonly #rotation: Rotation
   readonly #claim: Claim | undefined

@@ -6,7 +6,7 @@ import { visible } from '#relay/base/errors.js'
 import { clip, quote } from '#relay/protocol/quote.js'
 import type { Position } from './record.js'
 import { declaredBy, redactedPath } from './redaction.js'
-import { nameOf } from '#relay/base/secrets.js'
+import { safeName } from '#relay/base/secrets.js'
 
 /** Messages for the operator on stderr: JSON lines written by pino, or text where stderr is a terminal. */
 export interface Log {
@@ -105,11 +105,11 @@ const scrubbed = (
 ): Finding => ({
   rule,
   path: redactedPath(path, declaredBy(called)),
-  message: nameOf(message),
+  message: safeName(message),
   tool: nameIn(tool), prompt: nameIn(prompt), resource: nameIn(resource),
 })
 
-const nameIn = (name: string | undefined) => (name === undefined ? undefined : nameOf(clip(name)))
+const nameIn = (name: string | undefined) => (name === undefined ? undefined : safeName(clip(name)))
 
 const lineOf = ({ rule, path, message, tool, prompt, resource }: Finding): string => {
   const named = Object.entries({ tool, prompt, resource })
@@ -121,4 +121,4 @@ const words: Readonly<Record<Verdict, string>> =
   { pass: 'passed', log: 'passed, with findings', mend: 'mended', demote: 'demoted', block: 'blocked' }
 
 const subjectOf = (event: string, tool: string | undefined, server: string): string =>
-  `${event}${tool === undefined ? '' : ` ${nameOf(quote(tool))}`} of ${server}`
+  `${event}${tool === undefined ? '' : ` ${safeName(quote(tool))}`} of ${server}`

@@ -3,12 +3,12 @@ import {
 } from 'node:fs'
 import { Claimed, Unclaimable, claim, type Claim } from '#relay/base/claim.js'
 import { LogFile, openEmpty, type OpenedFile, type Rotation } from './log-file.js'
-import { cannotAudit, Output } from './output.js'
+import { cannotAudit, LogOutput } from './output.js'
 import { filesStamped, lostRecordsIn, settle, stamped } from './place.js'
 import { noEnds, readEnds, type Ends } from './read/ends.js'
 
 export interface Opened {
-  readonly output: Output
+  readonly output: LogOutput
   /** Where the records that are there already end. */
   readonly ends: Ends
   /** Records that could not be written before, and that no record counts. */
@@ -25,7 +25,7 @@ export const openNamed = async (wanted: string, rotation: Rotation): Promise<Ope
   if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
     // Without O_NONBLOCK, opening a pipe would wait until it has a reader.
     const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK
-    return { output: new Output(file, openSync(file, flags)), ends: noEnds }
+    return { output: new LogOutput(file, openSync(file, flags)), ends: noEnds }
   }
   const ownClaim = await claim(file).catch((error: unknown) => {
     if (error instanceof Unclaimable) throw cannotAudit(file, error.message)

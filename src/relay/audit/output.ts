@@ -19,7 +19,7 @@ export const cannotAudit = (where: string | undefined, reason: string, cause?: u
  * A descriptor that lines are written to, synchronously. A logger is not used here: it buffers records, so
  * that some are believed written that are not, and every relay would have to load it at its start.
  */
-export class Output {
+export class LogOutput {
   /** Part of a line was written and could not be removed: no reader could read a line behind it. */
   #torn = false
 
@@ -76,7 +76,7 @@ export class Output {
 }
 
 /** For `--audit none`: records go to the followers alone. */
-export class Nowhere extends Output {
+export class Nowhere extends LogOutput {
   constructor() {
     super(undefined, -1)
   }

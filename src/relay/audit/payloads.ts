@@ -1,5 +1,5 @@
 import type { Entry, Schema } from '#relay/core/vocabulary.js'
-import { isArray, isObject, isString, parseJson, type Json } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, isString, parseData, type Data } from '#relay/protocol/unmetered.js'
 import { declaredIn, redacted } from './redaction.js'
 import { wellFormed } from '#relay/base/secrets.js'
 
@@ -16,10 +16,10 @@ const longest = 256 * 1024
  */
 export const payloadsOf = (
   { arguments: given, result, called }: Entry, kind: 'redacted' | 'full',
-): Readonly<Record<'arguments' | 'result', Json | undefined>> | undefined => {
-  const read = (bytes: Buffer, schemas: readonly Schema[] = []): Json => {
+): Readonly<Record<'arguments' | 'result', Data | undefined>> | undefined => {
+  const read = (bytes: Buffer, schemas: readonly Schema[] = []): Data => {
     if (kind === 'redacted' && bytes.length > longest) return `[${bytes.length} bytes]`
-    const value = parseJson(bytes.toString('utf8'))
+    const value = parseData(bytes.toString('utf8'))
     try {
       if (value === undefined) return '[unreadable]'
       return canonicalizable(kind === 'redacted' ? redacted(value, declaredIn(schemas)) : value)
@@ -36,11 +36,11 @@ export const payloadsOf = (
     : undefined
 }
 
-const canonicalizable = (value: Json): Json => {
+const canonicalizable = (value: Data): Data => {
   if (isString(value)) return wellFormed(value)
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value)
-  if (isArray(value)) return value.map(canonicalizable)
-  if (!isObject(value)) return value
+  if (isList(value)) return value.map(canonicalizable)
+  if (!isRecord(value)) return value
   // `fromEntries` makes `__proto__` a member like any other.
   return Object.fromEntries(
     Object.entries(value).map(([key, held = null]) => [wellFormed(key), canonicalizable(held)]),

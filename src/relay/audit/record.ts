@@ -3,10 +3,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Entry, Finding } from '#relay/core/vocabulary.js'
 import { canonical } from '#relay/base/canonical.js'
 import type { Json } from '#relay/protocol/json.js'
-import { isObject, isString, unmetered } from '#relay/protocol/unmetered.js'
+import { isRecord, isString, unmetered } from '#relay/protocol/unmetered.js'
 import { type Payloads, payloadsOf } from './payloads.js'
 import { declaredBy, redacted, redactedMessage, redactedPath } from './redaction.js'
-import { cut, nameOf, wellFormed, withoutCredentials } from '#relay/base/secrets.js'
+import { cut, safeName, wellFormed, withoutCredentials } from '#relay/base/secrets.js'
 
 /** The end of a chain of records. */
 export interface Position {
@@ -16,9 +16,9 @@ export interface Position {
   readonly hash: string
 }
 
-export const beginning: Position = { seq: 0, hash: '0'.repeat(64) }
+export const recordBeginning: Position = { seq: 0, hash: '0'.repeat(64) }
 
-export interface Line {
+export interface RecordLine {
   /** A record in canonical form (RFC 8785), with the line end. */
   readonly text: string
   /** After this record. */
@@ -33,7 +33,7 @@ const inner = (members: object): string => JSON.stringify(members).slice(1, -1)
  * @param before the members that sort before `hash`
  * @param after the members that sort after it; a text is such members in canonical form
  */
-export const sealedLine = (before: object, after: readonly (object | string)[], last: Position): Line => {
+export const sealedLine = (before: object, after: readonly (object | string)[], last: Position): RecordLine => {
   const texts = after.map(part => (typeof part === 'string' ? part : inner(part))).filter(text => text !== '')
   const [head, tail] = [`{${inner(before)},`, `${texts.join()}}`]
   const hash = hashOf('sha256', head + tail)
@@ -47,12 +47,12 @@ const maxToolNames = 300
  * The record of an entry, at the position after `last`.
  * @param now the wall clock
  */
-export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: Date): Line => {
+export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: Date): RecordLine => {
   const { bytes, client, clientRevision, error, event, findings, from, health, id, more, ms } = entry
   const { peer, phase, reason, revision, server, serverInfo, serverMs, session, stderr, subject } = entry
   const { shown, tool, tools, verdict } = entry
   const full = payloads === 'full'
-  const name = full ? (text: string): string => wellFormed(cut(text)) : nameOf
+  const name = full ? (text: string): string => wellFormed(cut(text)) : safeName
   const maybe = (text?: string): string | undefined => (text === undefined ? undefined : name(text))
   const payload = full || payloads === 'redacted' ? payloadsOf(entry, payloads) : undefined
   return sealedLine({
@@ -88,7 +88,7 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
 /** The findings of a record, whose members are in canonical order. */
 const findingsOf = ({ called, findings }: Entry, payloads: Payloads): readonly Finding[] => {
   const full = payloads === 'full'
-  const name = full ? (text: string): string => wellFormed(cut(text)) : nameOf
+  const name = full ? (text: string): string => wellFormed(cut(text)) : safeName
   const maybe = (text?: string): string | undefined => (text === undefined ? undefined : name(text))
   const declared = full ? [] : declaredBy(called)
   const path = (text: string): string => wellFormed(full ? text : redactedPath(text, declared))
@@ -102,7 +102,7 @@ const findingsOf = ({ called, findings }: Entry, payloads: Payloads): readonly F
   // What a server says of itself, and what a schema declares, is no payload: it loses only credentials.
   const schema = (value: Json): string => wellFormed(cut(withoutCredentials(JSON.stringify(unmetered(value)))))
   const texts = (value: Json): string => wellFormed(JSON.stringify(Object.fromEntries(
-    Object.entries(isObject(value) ? value : {}).map(([key, one]) =>
+    Object.entries(isRecord(value) ? value : {}).map(([key, one]) =>
       [path(key), isString(one) && !full ? withoutCredentials(one) : one]))))
   const shown = (rule: string, key: 'declared' | 'value', value: Json) =>
     (rule.startsWith('tool/')

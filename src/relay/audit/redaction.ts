@@ -2,7 +2,7 @@ import { withoutCredentials } from '#relay/base/secrets.js'
 import type { Entry, Schema } from '#relay/core/vocabulary.js'
 import { isRevision, methodOf } from '#relay/protocol/revisions/index.js'
 import {
-  isArray, isObject, isString, type Json, type JsonObject, unmetered,
+  isList, isRecord, isString, type Data, type DataObject, unmetered,
 } from '#relay/protocol/unmetered.js'
 
 // A list of the forms of secrets is never complete. So values are redacted by what may stay (`redacted`);
@@ -35,10 +35,10 @@ const isDeclared = (text: string, declared: Declared): boolean =>
  * The value with its structure: numbers, booleans, null, names of members, declared texts and single words
  * stay. Every other text is replaced by its length.
  */
-export const redacted = (value: Json, declared: Declared = []): Json => {
+export const redacted = (value: Data, declared: Declared = []): Data => {
   if (isString(value)) return redactedText(value, declared)
-  if (isArray(value)) return value.map(one => redacted(one, declared))
-  return isObject(value) ? mapMembers(value, declared, held => redacted(held, declared)) : value
+  if (isList(value)) return value.map(one => redacted(one, declared))
+  return isRecord(value) ? mapMembers(value, declared, held => redacted(held, declared)) : value
 }
 
 export const redactedText = (text: string, declared: Declared): string =>
@@ -66,8 +66,8 @@ export const redactedMessage = (message: string, declared: Declared = []): strin
 
 /** The object with other values. A name that may be a secret, such as a token in a map, loses its letters. */
 export const mapMembers = (
-  object: JsonObject, declared: Declared, valueOf: (held: Json, key: string) => Json,
-): JsonObject => {
+  object: DataObject, declared: Declared, valueOf: (held: Data, key: string) => Data,
+): DataObject => {
   let unnamed = 0
   // `fromEntries` makes `__proto__` a member like any other.
   return Object.fromEntries(Object.entries(object).map(([key, held = null]) => {
@@ -96,13 +96,13 @@ const texts = new WeakMap<Exclude<Schema, boolean>, ReadonlySet<string>>()
 /** Members of a schema whose names its author chose. */
 const named: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
 
-const collect = (schema: Json, found: Set<string>, isValue = false): void => {
+const collect = (schema: Data, found: Set<string>, isValue = false): void => {
   if (isString(schema) && isValue) found.add(schema)
-  if (isArray(schema)) for (const one of schema) collect(one, found, isValue)
-  if (!isObject(schema)) return
+  if (isList(schema)) for (const one of schema) collect(one, found, isValue)
+  if (!isRecord(schema)) return
   for (const [key, held = null] of Object.entries(schema)) {
     if (isValue) found.add(key)
-    if (named.has(key) && isObject(held)) for (const name of Object.keys(held)) found.add(name)
+    if (named.has(key) && isRecord(held)) for (const name of Object.keys(held)) found.add(name)
     collect(held, found, isValue || key === 'enum' || key === 'const')
   }
 }

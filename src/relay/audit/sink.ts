@@ -6,7 +6,7 @@ import { Chain, currentTime } from './chain.js'
 import { readSigningKey } from './checkpoint.js'
 import { LogFile } from './log-file.js'
 import { type Opened, openNamed } from './named-file.js'
-import { cannotAudit, Nowhere, Output } from './output.js'
+import { cannotAudit, Nowhere, LogOutput } from './output.js'
 import { OwnFile } from './own-file.js'
 import { stateFolder, thisMachine } from '#relay/base/platform/machine.js'
 import { fileName, settle } from './place.js'
@@ -59,7 +59,7 @@ const openOutput = async (
   { file, stream = 2, server, now = currentTime, environment = process.env, ...rotation }: AuditOptions,
 ): Promise<Opened> => {
   if (file === 'none') return { output: new Nowhere(), ends: noEnds }
-  if (file === '-') return { output: new Output(undefined, stream), ends: noEnds }
+  if (file === '-') return { output: new LogOutput(undefined, stream), ends: noEnds }
   const wanted = file ?? join(stateFolder(thisMachine(environment)), `${fileName(server)}.ndjson`)
   try {
     if (file !== undefined) return await openNamed(file, rotation)

@@ -5,7 +5,7 @@ import type { Worker } from 'node:worker_threads'
 import type { Logger, pino as Pino } from 'pino'
 import type { Entry } from '#relay/core/vocabulary.js'
 import { CustomsError } from '#relay/base/errors.js'
-import { isObject, type JsonObject, parseJson } from '#relay/protocol/unmetered.js'
+import { isRecord, type DataObject, parseData } from '#relay/protocol/unmetered.js'
 import { Delivery, type DeliveryOptions } from './delivery.js'
 import { hidden, shown } from '#relay/base/secrets.js'
 import type { Follower } from './audit.js'
@@ -50,8 +50,8 @@ export const openTargets = async (
   const targets = named.map(one => new Target(pino, one, options))
   return {
     recorded: (record, entry, now) => {
-      const value = parseJson(record)
-      if (!isObject(value)) return
+      const value = parseData(record)
+      if (!isRecord(value)) return
       for (const target of targets) target.send({ ...value, time: now.getTime() }, entry)
     },
     close: async () => {
@@ -99,7 +99,7 @@ class Target {
   }
 
   /** Does not wait: a record that a slow transport cannot take now is dropped. */
-  send(record: JsonObject, entry: Entry | undefined): void {
+  send(record: DataObject, entry: Entry | undefined): void {
     const stream = this.#stream
     if (stream === undefined || !stream.writable) return this.#delivery.lose(1, 'it does not run')
     if (stream.writableNeedDrain) return this.#delivery.lose(1, 'it is slower than the traffic')

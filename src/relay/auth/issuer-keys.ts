@@ -1,5 +1,5 @@
 import type { createRemoteJWKSet } from 'jose'
-import { isArray, isObject, isString, member, parseJson } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, isString, field, parseData } from '#relay/protocol/unmetered.js'
 import { metadataUrls } from '#relay/transport/http/well-known.js'
 import { documentFailure, guardedFetch, isAtPrivateAddress } from '#relay/transport/upstream/document.js'
 import type { Json } from '#relay/protocol/json.js'
@@ -52,9 +52,9 @@ export class IssuerKeys {
     const { jwks } = this.#options
     const [url, mayBePrivate] = jwks === undefined ? await this.#discovered() : [new URL(jwks), true]
     const { status, body } = await documentAt(url, mayBePrivate)
-    const keys = isObject(body) ? member(body, 'keys') : undefined
-    if (status !== 200 || !isArray(keys)) throw new Error(`${url.href}: holds no keys (HTTP ${status})`)
-    return Response.json({ keys: keys.filter(key => isObject(key) && isString(member(key, 'kty'))) })
+    const keys = isRecord(body) ? field(body, 'keys') : undefined
+    if (status !== 200 || !isList(keys)) throw new Error(`${url.href}: holds no keys (HTTP ${status})`)
+    return Response.json({ keys: keys.filter(key => isRecord(key) && isString(field(key, 'kty'))) })
   }
 
   /** The URL of the keys, by the issuer's metadata (2026-07-28, authorization server discovery). */
@@ -62,10 +62,10 @@ export class IssuerKeys {
     const { issuer } = this.#options
     for (const url of metadataUrls(new URL(issuer))) {
       const { status, body } = await documentAt(url, true)
-      if (status !== 200 || !isObject(body)) continue
+      if (status !== 200 || !isRecord(body)) continue
       // A document of another issuer (RFC 8414, section 3.3).
-      if (member(body, 'issuer') !== issuer) throw new Error(`${url.href}: is of another issuer`)
-      const named = member(body, 'jwks_uri')
+      if (field(body, 'issuer') !== issuer) throw new Error(`${url.href}: is of another issuer`)
+      const named = field(body, 'jwks_uri')
       if (!isString(named) || !URL.canParse(named)) throw new Error(`${url.href}: names no jwks_uri`)
       const keys = new URL(named)
       return [keys, keys.host === url.host || (await isAtPrivateAddress(url))]
@@ -81,7 +81,7 @@ const documentAt = async (
   try {
     const fetch = guardedFetch({ mayBePrivate })
     const response = await fetch(url.href, { method: 'GET', headers: { accept: 'application/json' } })
-    return { status: response.status, body: parseJson(await response.text()) }
+    return { status: response.status, body: parseData(await response.text()) }
   } catch (error) {
     throw new Error(documentFailure(url, error), { cause: error })
   }

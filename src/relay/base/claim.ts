@@ -7,7 +7,7 @@ import { codeOf } from './errors.js'
 import { isHeldOpen } from './platform/files.js'
 import { isWindows } from './platform/machine.js'
 import { clip } from '#relay/protocol/quote.js'
-import { isObject, isString, member, parseJson } from '#relay/protocol/unmetered.js'
+import { isRecord, isString, field, parseData } from '#relay/protocol/unmetered.js'
 
 /** Another process has the claim. */
 export class Claimed extends Error {}
@@ -162,8 +162,8 @@ const read = (lock: string): { readonly text: string; readonly stamp: string } |
 }
 
 const ownerIn = (text: string): { readonly pid: number; readonly host: string } | undefined => {
-  const value = parseJson(text)
-  const [pid, host] = isObject(value) ? [member(value, 'pid'), member(value, 'host')] : []
+  const value = parseData(text)
+  const [pid, host] = isRecord(value) ? [field(value, 'pid'), field(value, 'host')] : []
   return typeof pid === 'number' && isString(host) ? { pid, host } : undefined
 }
 

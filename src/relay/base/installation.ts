@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
-import { isObject, member, parseJson } from '#relay/protocol/unmetered.js'
+import { isRecord, field, parseData } from '#relay/protocol/unmetered.js'
 import { isNpxOfUs, type Installation } from './own-command.js'
 import { isWindows, thisMachine } from './platform/machine.js'
 import { version } from './version.js'
@@ -63,10 +63,10 @@ const inPath = (name: string): readonly string[] =>
 export const isPublished = (file: string): boolean => {
   const folder = resolve(dirname(file), '..')
   try {
-    const lock = parseJson(readFileSync(join(folder, '..', '.package-lock.json'), 'utf8'))
-    const packages = isObject(lock) ? member(lock, 'packages') : undefined
-    const own = isObject(packages) ? member(packages, `node_modules/${basename(folder)}`) : undefined
-    const resolved = isObject(own) ? member(own, 'resolved') : undefined
+    const lock = parseData(readFileSync(join(folder, '..', '.package-lock.json'), 'utf8'))
+    const packages = isRecord(lock) ? field(lock, 'packages') : undefined
+    const own = isRecord(packages) ? field(packages, `node_modules/${basename(folder)}`) : undefined
+    const resolved = isRecord(own) ? field(own, 'resolved') : undefined
     return resolved === `https://registry.npmjs.org/mcp-customs/-/mcp-customs-${version()}.tgz`
   } catch {
     return false

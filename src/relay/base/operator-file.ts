@@ -41,13 +41,13 @@ export const readBoundedText = async (file: string, longest: number, code?: Erro
 }
 
 /** Counted from 1. */
-export interface Place {
+export interface FilePlace {
   readonly line: number
   readonly column: number
 }
 
 /** @param offset in UTF-16 units */
-export const placeAt = (text: string, offset: number): Place => {
+export const placeAt = (text: string, offset: number): FilePlace => {
   const before = text.slice(0, offset).split('\n')
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
 }

@@ -1,9 +1,9 @@
 import {
-  isArray, isObject, isString, type Json, type JsonObject, member,
+  isList, isRecord, isString, type Data, type DataObject, field,
 } from '#relay/protocol/unmetered.js'
 
 /** Reads a value of a file of our own. @throws Misshapen */
-export type Read<Value> = (value: Json | undefined) => Value
+export type Read<Value> = (value: Data | undefined) => Value
 
 type Shape = Readonly<Record<string, Read<unknown>>>
 /** The members that `maybe` reads. */
@@ -23,14 +23,14 @@ export const misshapen = (): never => {
 const text: Read<string> = value => (isString(value) ? value : misshapen())
 const number: Read<number> = value => (typeof value === 'number' ? value : misshapen())
 const flag: Read<boolean> = value => (typeof value === 'boolean' ? value : misshapen())
-const object: Read<JsonObject> = value => (value !== undefined && isObject(value) ? value : misshapen())
-const json: Read<Json> = value => value ?? null
+const object: Read<DataObject> = value => (value !== undefined && isRecord(value) ? value : misshapen())
+const json: Read<Data> = value => value ?? null
 const oneOf = <One extends string | number>(...all: readonly One[]): Read<One> =>
   value => all.find(one => one === value) ?? misshapen()
 const maybe = <Value>(read: Read<Value>): Read<Value | undefined> =>
   value => (value === undefined ? undefined : read(value))
 const list = <Value>(read: Read<Value>): Read<readonly Value[]> =>
-  value => (value !== undefined && isArray(value) ? value.map(read) : misshapen())
+  value => (value !== undefined && isList(value) ? value.map(read) : misshapen())
 const record = <Value>(read: Read<Value>): Read<Readonly<Record<string, Value>>> => value =>
   Object.fromEntries(Object.entries(object(value)).map(([name, held = null]) => [name, read(held)]))
 
@@ -39,7 +39,7 @@ const fields = <Of extends Shape>(shape: Of): Read<Values<Of>> => value => {
   const held = object(value)
   // The type says only what each of these readers has just checked.
   return Object.fromEntries(
-    Object.entries(shape).map(([name, read]) => [name, read(member(held, name))]),
+    Object.entries(shape).map(([name, read]) => [name, read(field(held, name))]),
   ) as Values<Of>
 }
 
@@ -50,7 +50,7 @@ const fields = <Of extends Shape>(shape: Of): Read<Values<Of>> => value => {
 export const shape = { text, number, flag, object, json, oneOf, maybe, list, record, fields }
 
 /** @returns undefined for a value of another shape */
-export const readAs = <Value>(read: Read<Value>, value: Json | undefined): Value | undefined => {
+export const readAs = <Value>(read: Read<Value>, value: Data | undefined): Value | undefined => {
   try {
     return read(value)
   } catch (error) {

@@ -105,7 +105,7 @@ const maxNames = 1000
 const clean = new Map<string, string>()
 
 /** A name, URI or message: cut, without credentials, and well-formed. */
-export const nameOf = (text: string): string => {
+export const safeName = (text: string): string => {
   if (text.length > longestName) return wellFormed(cut(withoutCredentials(text.slice(0, maxSearched))))
   const known = clean.get(text)
   if (known !== undefined) return known
@@ -123,7 +123,7 @@ export const cut = (text: string, length = longestName): string =>
 
 /** Such a text for messages and telemetry: without control or invisible characters as well. */
 export const shown = (text: string): string => {
-  const short = nameOf(text)
+  const short = safeName(text)
   return plain.test(short) ? short : stripHidden(short.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, ''))
 }
 

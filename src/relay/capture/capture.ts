@@ -4,11 +4,11 @@ import { filesStamped, settle, stamped } from '#relay/audit/place.js'
 import type { RelayOptions } from '#relay/core/options.js'
 import { CustomsError, reasonOf } from '#relay/base/errors.js'
 import type { CaptureLimits, Opening } from './line.js'
-import { Recorder } from './recorder.js'
+import { CaptureRecorder } from './recorder.js'
 
 export interface Capture {
   /** Begins to capture a session. */
-  record(options: RelayOptions, limits: CaptureLimits): Recorder
+  record(options: RelayOptions, limits: CaptureLimits): CaptureRecorder
   close(): void
 }
 
@@ -22,7 +22,7 @@ export const openCapture = (
   const opened = openCaptureFile(file, failed)
   const write = (line: object): void => opened.write(JSON.stringify(line))
   return {
-    record: (options, limits) => new Recorder(options, { payloads, limits, write, now: () => new Date() }),
+    record: (options, limits) => new CaptureRecorder(options, { payloads, limits, write, now: () => new Date() }),
     close: () => opened.close(),
   }
 }
@@ -88,4 +88,4 @@ export const openCaptureFile = (
 }
 
 /** The files of a capture, the oldest first. */
-export const filesOf = (file: string): readonly string[] => [...filesStamped(resolve(file)), file]
+export const captureFilesOf = (file: string): readonly string[] => [...filesStamped(resolve(file)), file]

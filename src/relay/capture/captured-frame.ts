@@ -3,27 +3,27 @@ import type { Envelope, Frame, FrameLimits, Message } from '#relay/protocol/fram
 import { anonymousError, idOf } from '#relay/protocol/message.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import type { CapturedFrame } from './line.js'
-import { headersOf, keyIn, type Redaction } from './redaction.js'
+import { capturedHeaders, keyInCapture, type Redaction } from './redaction.js'
 
 /** The frame as a capture keeps it. */
 export const capturedFrame = (frame: Frame, redaction: Redaction): CapturedFrame => {
   const { message, faults, otherKeys, envelope } = frame
   const keys = message.kind === 'unusable' ? message.keys : otherKeys
   return {
-    ...textOf(frame, redaction),
+    ...capturedText(frame, redaction),
     kind: message.kind,
-    key: 'key' in message && message.key !== undefined ? keyIn(message.key, redaction) : undefined,
-    keys: keys?.map(key => keyIn(key, redaction)),
+    key: 'key' in message && message.key !== undefined ? keyInCapture(message.key, redaction) : undefined,
+    keys: keys?.map(key => keyInCapture(key, redaction)),
     faults: faults.length === 0 ? undefined : faults.map(({ kind, path, message }) =>
       ({ kind, path: redaction.path(path), message: redaction.message(message) })),
     status: envelope?.response?.status,
-    headers: envelope?.headers && headersOf(envelope, redaction),
+    headers: envelope?.headers && capturedHeaders(envelope, redaction),
     sse: envelope?.event && redaction.text(envelope.event),
   }
 }
 
 /** The bytes of a frame as text or, if they are no UTF-8, as base64. */
-export const textOf = (
+export const capturedText = (
   frame: Frame, redaction: Redaction,
 ): { readonly text: string } | { readonly base64: string } => {
   const bytes = redaction.bytes(frame)

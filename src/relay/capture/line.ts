@@ -5,12 +5,12 @@ import type { IdKey } from '#relay/protocol/json-rpc.js'
 import { readKey } from '#relay/protocol/message.js'
 import { isRevision, type Revision } from '#relay/protocol/revisions/index.js'
 import { misshapen, type Read, readAs, shape } from '#relay/base/own-json.js'
-import { isObject, isString, type JsonObject, member, parseJson } from '#relay/protocol/unmetered.js'
+import { isRecord, isString, type DataObject, field, parseData } from '#relay/protocol/unmetered.js'
 
 const { text, number, flag, object, json, oneOf, maybe, list, record, fields } = shape
 
 const key: Read<IdKey> = value => readKey(text(value)) ?? misshapen()
-const schema: Read<JsonObject | boolean> = value => (typeof value === 'boolean' ? value : object(value))
+const schema: Read<DataObject | boolean> = value => (typeof value === 'boolean' ? value : object(value))
 const id: Read<string | number> = value => (typeof value === 'number' ? value : text(value))
 
 const side = oneOf<Side>('client', 'server')
@@ -139,7 +139,7 @@ const events = {
 const readersOfEvents: ReadonlyMap<unknown, Read<CapturedEvent>> = new Map(Object.entries(events))
 
 const event: Read<CapturedEvent> = value =>
-  (readersOfEvents.get(member(object(value), 'type')) ?? misshapen)(value)
+  (readersOfEvents.get(field(object(value), 'type')) ?? misshapen)(value)
 
 /** A frame that was sent: unchanged from the event of this number, or with bytes of its own. */
 const sent = fields({ to: side, exchange: text, number: maybe(number), ...bytes })
@@ -176,31 +176,31 @@ const captured = fields({
 })
 
 export type CaptureLimits = ReturnType<typeof limits>
-export type Ruling = ReturnType<typeof ruling>
+export type CapturedRuling = ReturnType<typeof ruling>
 export type CapturedLock = ReturnType<typeof lock>
 export type CapturedFrame = ReturnType<typeof frame>
 export type CapturedEvent = ReturnType<(typeof events)[keyof typeof events]>
 export type Sent = ReturnType<typeof sent>
-export type Decision = ReturnType<typeof decision>
+export type CapturedDecision = ReturnType<typeof decision>
 /** The first line of a session. */
 export type Opening = ReturnType<typeof opening>
 /** Every other line of a session: an event, and the effects that it had. */
 export type Captured = ReturnType<typeof captured>
-export type Line = Opening | Captured
+export type CaptureLine = Opening | Captured
 
-export const isOpening = (line: Line): line is Opening => 'capture' in line
+export const isOpening = (line: CaptureLine): line is Opening => 'capture' in line
 
 /**
  * @returns undefined for a text that is no line of a capture, such as the half of a line that a crash cut
  * short
  * @throws Error for a capture of another version
  */
-export const parseLine = (line: string): Line | undefined => {
-  const value = parseJson(line)
-  if (!isObject(value) || !isString(member(value, 'session'))) return undefined
-  const version = member(value, 'capture')
+export const parseLine = (line: string): CaptureLine | undefined => {
+  const value = parseData(line)
+  if (!isRecord(value) || !isString(field(value, 'session'))) return undefined
+  const version = field(value, 'capture')
   if (version !== undefined && version !== 1) {
     throw new Error(`it is a capture of version ${JSON.stringify(version)}, which this relay does not know`)
   }
-  return version === 1 ? readAs(opening, value) : readAs<Line>(captured, value)
+  return version === 1 ? readAs(opening, value) : readAs<CaptureLine>(captured, value)
 }

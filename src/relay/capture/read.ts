@@ -1,7 +1,7 @@
 import { linesOf as rawLinesOf } from '#relay/audit/read/lines.js'
 import { CustomsError, messageOf } from '#relay/base/errors.js'
-import { filesOf } from './capture.js'
-import { isOpening, parseLine, type Captured, type Line, type Opening } from './line.js'
+import { captureFilesOf } from './capture.js'
+import { isOpening, parseLine, type Captured, type CaptureLine, type Opening } from './line.js'
 
 export interface CapturedSession {
   readonly opening: Opening
@@ -12,7 +12,7 @@ export interface CapturedSession {
  * The lines of captures, in the order of the files. The rotated files of a capture are read before it.
  * @throws CustomsError BAD_USAGE for a file that cannot be read or is no capture
  */
-export function* linesOf(files: readonly string[]): Generator<Line> {
+export function* captureLinesOf(files: readonly string[]): Generator<CaptureLine> {
   for (const named of files) {
     let found = 0
     for (const file of siblings(named)) {
@@ -35,7 +35,7 @@ export function* linesOf(files: readonly string[]): Generator<Line> {
  * @param incomplete called for a session of which lines are missing
  */
 export function* sessionsIn(
-  lines: Iterable<Line>, incomplete: (session: string) => void = () => undefined,
+  lines: Iterable<CaptureLine>, incomplete: (session: string) => void = () => undefined,
 ): Generator<CapturedSession> {
   const open = new Map<string, { readonly opening: Opening; readonly events: Captured[] }>()
   const unknown = new Set<string>()
@@ -62,14 +62,14 @@ export function* sessionsIn(
 
 const siblings = (file: string): readonly string[] => {
   try {
-    return filesOf(file)
+    return captureFilesOf(file)
   } catch {
     // Reading the file itself reports why.
     return [file]
   }
 }
 
-const lineIn = (file: string, text: string): Line | undefined => {
+const lineIn = (file: string, text: string): CaptureLine | undefined => {
   try {
     return parseLine(text)
   } catch (error) {

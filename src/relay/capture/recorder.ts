@@ -2,23 +2,23 @@ import type { Accepted, DecidedEvent, Effect, Entry, Event } from '#relay/core/v
 import type { RelayOptions } from '#relay/core/options.js'
 import { isString, unmetered } from '#relay/protocol/unmetered.js'
 import type {
-  CapturedLock, CaptureLimits, Decision, CapturedEvent, Captured, Line, Opening, Ruling, Sent,
+  CapturedLock, CaptureLimits, CapturedDecision, CapturedEvent, Captured, CaptureLine, Opening, CapturedRuling, Sent,
 } from './line.js'
-import { capturedFrame, textOf } from './captured-frame.js'
-import { findingOf, keyIn, type Redaction, redaction, whole } from './redaction.js'
+import { capturedFrame, capturedText } from './captured-frame.js'
+import { findingOf, keyInCapture, type Redaction, redaction, wholeCapture } from './redaction.js'
 
 export interface RecorderOptions {
   readonly payloads: Opening['payloads']
   readonly limits: CaptureLimits
-  readonly write: (line: Line) => void
+  readonly write: (line: CaptureLine) => void
   /** The wall clock. */
   readonly now: () => Date
 }
 
 /** Captures one session: the events that the core received, and their effects. */
-export class Recorder {
+export class CaptureRecorder {
   readonly #options: RelayOptions
-  readonly #write: (line: Line) => void
+  readonly #write: (line: CaptureLine) => void
   readonly #now: () => Date
   readonly #redaction: Redaction
   readonly #numbers = new WeakMap<Buffer, number>()
@@ -72,7 +72,7 @@ export class Recorder {
     this.#write(line)
   }
 
-  #changed(): Ruling | undefined {
+  #changed(): CapturedRuling | undefined {
     const parts = partsOf(this.#options)
     if (parts.every((part, index) => part === this.#parts[index])) return undefined
     this.#parts = parts
@@ -87,7 +87,7 @@ export class Recorder {
       case 'frame-received':
         return { type: event.type, from: event.from, exchange, frame: capturedFrame(event.frame, redaction) }
       case 'request-lost':
-        return { ...event, exchange, key: keyIn(event.key, redaction), reason: redaction.text(event.reason) }
+        return { ...event, exchange, key: keyInCapture(event.key, redaction), reason: redaction.text(event.reason) }
       case 'server-gone':
       case 'session-ended':
         return { ...event, reason: redaction.text(event.reason) }
@@ -105,7 +105,7 @@ export class Recorder {
   #sent({ to, exchange: { name: exchange }, frame }: Extract<Effect, { readonly type: 'send' }>): Sent {
     const number = this.#numbers.get(frame.bytes)
     if (number !== undefined) return { to, exchange, number }
-    return { to, exchange, ...textOf(frame, this.#redaction) }
+    return { to, exchange, ...capturedText(frame, this.#redaction) }
   }
 }
 
@@ -116,18 +116,18 @@ const isDecided = (event: Event): event is DecidedEvent => !undecided.has(event.
 const partsOf = ({ policy, tools, names, shapes }: RelayOptions): readonly unknown[] =>
   [policy, tools, names, shapes]
 
-const rulingOf = ({ policy, tools, names, shapes }: RelayOptions): Ruling =>
+const rulingOf = ({ policy, tools, names, shapes }: RelayOptions): CapturedRuling =>
   ({ policy: Object.fromEntries(policy), tools: Object.fromEntries(tools), names, profiles: shapes?.names })
 
 const lockOf = ({ written, isFrozen, isTrusted, actions, program }: Accepted): CapturedLock =>
   ({ text: written(), isFrozen, isTrusted, actions, program })
 
 export const redactionOf = (payloads: Opening['payloads']): Redaction =>
-  payloads === 'full' ? whole : redaction()
+  payloads === 'full' ? wholeCapture : redaction()
 
 export const decisionOf = (
   { event, tool, id, verdict, findings }: Entry, redaction: Redaction,
-): Decision => ({
+): CapturedDecision => ({
   event: redaction.text(event), tool: tool && redaction.text(tool),
   id: isString(id) ? redaction.text(id) : id,
   verdict, findings: findings.map(one => findingOf(one, redaction)),

@@ -1,12 +1,12 @@
 import {
   type Declared, declaredIn, mapMembers, redacted, redactedMessage, redactedPath, redactedText,
 } from '#relay/audit/redaction.js'
-import { isSecretName, nameOf, withoutCredentials } from '#relay/base/secrets.js'
+import { isSecretName, safeName, withoutCredentials } from '#relay/base/secrets.js'
 import type { Finding } from '#relay/core/vocabulary.js'
 import type { Envelope, Frame } from '#relay/protocol/frame.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
 import { idOf } from '#relay/protocol/message.js'
-import { isArray, isObject, isString, member, parseJson, type Json } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, isString, field, parseData, type Data } from '#relay/protocol/unmetered.js'
 
 /** How a capture keeps the traffic of a session: whole, or redacted. */
 export interface Redaction {
@@ -24,7 +24,7 @@ export interface Redaction {
 const same = (text: string): string => text
 
 /** Keeps everything but credentials in headers, which are written to no file. */
-export const whole: Redaction = {
+export const wholeCapture: Redaction = {
   seen: () => undefined, bytes: ({ bytes }) => bytes, text: same, value: same, path: same, message: same,
 }
 
@@ -36,25 +36,25 @@ const longestDeclared = 256
 export const redaction = (): Redaction => {
   const texts = new Set<string>()
   const declared = [texts]
-  const note = (schema: Json | undefined): void => {
-    if (!isObject(schema)) return
+  const note = (schema: Data | undefined): void => {
+    if (!isRecord(schema)) return
     for (const text of declaredIn([schema]).flatMap(found => [...found])) {
       if (texts.size < maxDeclared && text.length <= longestDeclared) texts.add(text)
     }
   }
-  const seen = (value: Json | undefined): void => {
-    const result = isObject(value) ? member(value, 'result') : undefined
-    const tools = isObject(result) ? member(result, 'tools') : undefined
-    for (const tool of isArray(tools) ? tools.filter(isObject) : []) {
-      note(member(tool, 'inputSchema'))
-      note(member(tool, 'outputSchema'))
+  const seen = (value: Data | undefined): void => {
+    const result = isRecord(value) ? field(value, 'result') : undefined
+    const tools = isRecord(result) ? field(result, 'tools') : undefined
+    for (const tool of isList(tools) ? tools.filter(isRecord) : []) {
+      note(field(tool, 'inputSchema'))
+      note(field(tool, 'outputSchema'))
     }
   }
   return {
-    seen: ({ bytes }) => seen(parseJson(bytes.toString())),
+    seen: ({ bytes }) => seen(parseData(bytes.toString())),
     bytes: ({ bytes }) => {
       // Read anew from the bytes: the frame's message leaves out members that JSON-RPC does not know.
-      const value = parseJson(bytes.toString())
+      const value = parseData(bytes.toString())
       seen(value)
       try {
         if (value !== undefined) return Buffer.from(JSON.stringify(walk(value, 'message', declared)))
@@ -63,7 +63,7 @@ export const redaction = (): Redaction => {
       }
       return Buffer.from(JSON.stringify(redactedText(bytes.toString('latin1'), declared)))
     },
-    text: nameOf,
+    text: safeName,
     value: text => redactedText(text, declared),
     path: text => redactedPath(text, declared),
     message: text => redactedMessage(text, declared),
@@ -105,9 +105,9 @@ const inside: Readonly<Record<Place, ReadonlyMap<string, Place>>> = {
 /** Members of a schema that hold a value. */
 const samples: ReadonlySet<string> = new Set(['default', 'examples', 'example'])
 
-const walk = (value: Json, place: Place, declared: Declared): Json => {
-  if (isArray(value)) return value.map(one => walk(one, place, declared))
-  if (!isObject(value)) return redacted(value, declared)
+const walk = (value: Data, place: Place, declared: Declared): Data => {
+  if (isList(value)) return value.map(one => walk(one, place, declared))
+  if (!isRecord(value)) return redacted(value, declared)
   return mapMembers(value, declared, (held, key) => {
     // Members of `_meta` have a prefix: `io.modelcontextprotocol/clientInfo`.
     const name = key.slice(key.lastIndexOf('/') + 1)
@@ -124,14 +124,14 @@ export const findingOf = ({ rule, path, message, mended }: Finding, kept: Redact
 })
 
 /** A request's id as a key, redacted as in the frame. */
-export const keyIn = (key: IdKey, { text }: Redaction): IdKey => {
+export const keyInCapture = (key: IdKey, { text }: Redaction): IdKey => {
   const id = idOf(key)
   const clean = isString(id) ? text(id) : id
   return clean === id ? key : JSON.stringify(clean)
 }
 
 /** The headers of MCP, which the core reads, without credentials. */
-export const headersOf = (
+export const capturedHeaders = (
   { headers = new Map<string, string>() }: Envelope, { text, value }: Redaction,
 ): Readonly<Record<string, string>> =>
   Object.fromEntries([...headers].filter(([name]) => name.startsWith('mcp-') && !isSecretName(name))

@@ -1,4 +1,4 @@
-import { fail, pathFrom, type Keys, type Source } from './source.js'
+import { fail, pathFrom, type Keys, type ConfigurationSource } from './source.js'
 
 /** Where to listen. */
 export interface Address {
@@ -32,7 +32,7 @@ const maxSocketBytes = 103
 
 /** @param text `unix:PATH` or `unix:PATH?mode=660`, or as for `readAddress` */
 export const readListen = (
-  text: string, keys: Keys, source: Pick<Source, 'file'>,
+  text: string, keys: Keys, source: Pick<ConfigurationSource, 'file'>,
 ): Address | SocketAddress => {
   const [, path, mode = '600'] = /^unix:([^?]+)(?:\?mode=([0-7]{3}))?$/.exec(text) ?? []
   if (path === undefined) return readAddress(text, keys)

@@ -9,7 +9,7 @@ import {
 import { readText } from './file.js'
 import { isTokens } from './generated/checks.js'
 import type * as Written from './generated/types.js'
-import { fail, Problem, refusePlaceholder, type Keys } from './source.js'
+import { fail, ConfigurationProblem, refusePlaceholder, type Keys } from './source.js'
 
 type WrittenAuth = Exclude<NonNullable<Written.ConfigurationFile['auth']>, string>
 
@@ -123,7 +123,7 @@ export const readTokens = async (file: string): Promise<Configuration['tokens']>
     tokens.forEach((token, index) => void refusePlaceholder(token, [index]))
     return clientTokens(checked(isTokens, tokens, tokens))
   } catch (cause) {
-    if (!(cause instanceof Problem)) throw cause
+    if (!(cause instanceof ConfigurationProblem)) throw cause
     const line = lines.indexOf(tokens[Number(cause.keys[0])] ?? '') + 1
     throw new CustomsError('BAD_CONFIG', `${file}:${line}: ${cause.reason}`, { cause })
   }

@@ -1,5 +1,5 @@
 import { closestMatch } from 'leven'
-import { isObject, type Json } from '#relay/protocol/unmetered.js'
+import { isRecord, type Data } from '#relay/protocol/unmetered.js'
 import { fail, type Keys, wayTo } from './source.js'
 
 export const noServer = 'no server is configured'
@@ -8,7 +8,7 @@ export const noServer = 'no server is configured'
 export const beginning = '"servers: { NAME: { command: [npx, -y, PACKAGE] } }"'
 
 /** A part of the configuration's schema, compiled to plain code (`generated/checks.ts`). */
-export interface Check<Written> {
+export interface ConfigurationCheck<Written> {
   (value: unknown): value is Written
   /** Of the last call that failed. */
     readonly errors?: readonly SchemaError[] | null
@@ -42,7 +42,7 @@ interface Described {
  * environment
  * @throws Problem for the most specific error
  */
-export const checked = <Written>(check: Check<Written>, value: unknown, written: Json): Written => {
+export const checked = <Written>(check: ConfigurationCheck<Written>, value: unknown, written: Data): Written => {
   if (check(value)) return value
   const errors = check.errors ?? []
   const whole = withoutParts(errors)
@@ -99,7 +99,7 @@ const choicesIn = (error: SchemaError, errors: readonly SchemaError[]): readonly
 const maxListed = 32
 
 const describeError = (
-  { keyword, schema, params, parentSchema }: SchemaError, value: Json | undefined, choices: readonly string[],
+  { keyword, schema, params, parentSchema }: SchemaError, value: Data | undefined, choices: readonly string[],
 ): { readonly key?: string; readonly reason: string } => {
   const named = (param: string) => String(params[param])
   const meant = typeof value === 'string' ? suggestion(value, choices) : ''
@@ -138,7 +138,7 @@ const describeError = (
 }
 
 /** `, not "ftp://…"`: a URL as it was written, without what may be a password or token in it. */
-const notUrl = (message: string, value: Json | undefined): string =>
+const notUrl = (message: string, value: Data | undefined): string =>
   (typeof value === 'string' && message.includes('URL')
     ? `, not ${JSON.stringify(value.replace(/\/\/[^/]*@/, '//…@').replace(/[?#].*/s, '…').slice(0, 80))}`
     : '')
@@ -148,12 +148,12 @@ export const orList = (words: readonly string[]): string =>
   [words.slice(0, -1).join(', '), words.at(-1) ?? ''].filter(part => part !== '').join(' or ')
 
 const messageIn = (schema: unknown): string =>
-  isObject(schema) && typeof schema['errorMessage'] === 'string'
+  isRecord(schema) && typeof schema['errorMessage'] === 'string'
     ? schema['errorMessage']
     : 'is not as it must be'
 
-const valueAt = (root: Json, keys: Keys): Json | undefined =>
-  keys.reduce<Json | undefined>((held, key) => {
+const valueAt = (root: Data, keys: Keys): Data | undefined =>
+  keys.reduce<Data | undefined>((held, key) => {
     if (typeof held !== 'object' || held === null) return undefined
     return Object.entries(held).find(([name]) => name === key)?.[1]
   }, root)
@@ -163,10 +163,10 @@ const typeNames: ReadonlyMap<string, string> = new Map([
   ['boolean', 'true or false'],
 ])
 
-const spelt = (value: Json | undefined): string =>
+const spelt = (value: Data | undefined): string =>
   typeof value === 'object' || value === undefined ? kindOf(value) : JSON.stringify(value)
 
-const kindOf = (value: Json | undefined): string => {
+const kindOf = (value: Data | undefined): string => {
   if (value === null || value === undefined) return 'nothing'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'a map of keys'

@@ -1,11 +1,11 @@
 import { extname } from 'node:path'
 import { CustomsError } from '#relay/base/errors.js'
-import { readBoundedText, type Place } from '#relay/base/operator-file.js'
+import { readBoundedText, type FilePlace } from '#relay/base/operator-file.js'
 import type { Environment } from '#relay/base/platform/machine.js'
-import type { Json } from '#relay/protocol/unmetered.js'
-import { checked, type Check } from './check.js'
-import { expand, Problem, wayTo } from './source.js'
-import { parseStrictJson, parseYaml, SyntaxProblem, type Text } from './text.js'
+import type { Data } from '#relay/protocol/unmetered.js'
+import { checked, type ConfigurationCheck } from './check.js'
+import { expandVariables, ConfigurationProblem, wayTo } from './source.js'
+import { parseStrictJson, parseYaml, SyntaxProblem, type ConfigurationText } from './text.js'
 
 /** Longest file, in bytes. */
 const maxBytes = 256 * 1024
@@ -21,16 +21,16 @@ const maxBytes = 256 * 1024
 export const readChecked = async <Written, Read>(
   file: string,
   environment: Environment,
-  check: Check<Written>,
+  check: ConfigurationCheck<Written>,
   read: (written: Written) => Read | Promise<Read>,
-  partOf: (data: Json) => Json = data => data,
+  partOf: (data: Data) => Data = data => data,
 ): Promise<Read> => {
   const { data: all, placeOf } = await readData(file)
   const data = partOf(all)
   try {
-    return await read(checked(check, expand(data, environment), data))
+    return await read(checked(check, expandVariables(data, environment), data))
   } catch (cause) {
-    if (!(cause instanceof Problem)) throw cause
+    if (!(cause instanceof ConfigurationProblem)) throw cause
     const where = placed(file, await placeOf(cause.keys))
     const parts = [where, ...(cause.keys.length > 0 ? [wayTo(cause.keys)] : []), cause.reason]
     throw new CustomsError('BAD_CONFIG', parts.join(': '), { cause })
@@ -41,7 +41,7 @@ export const readChecked = async <Written, Read>(
  * A file as plain data: JSON when it is named `.json`, else YAML.
  * @throws CustomsError BAD_CONFIG, one line with the file and, for a syntax error, `:LINE:COLUMN`
  */
-export const readData = async (file: string): Promise<Text> => {
+export const readData = async (file: string): Promise<ConfigurationText> => {
   const text = await readText(file)
   try {
     return await (extname(file).toLowerCase() === '.json' ? parseStrictJson(text) : parseYaml(text))
@@ -54,5 +54,5 @@ export const readData = async (file: string): Promise<Text> => {
 /** @throws CustomsError BAD_CONFIG */
 export const readText = (file: string): Promise<string> => readBoundedText(file, maxBytes)
 
-const placed = (file: string, place: Place | undefined): string =>
+const placed = (file: string, place: FilePlace | undefined): string =>
   place ? `${file}:${place.line}:${place.column}` : file

@@ -8,7 +8,7 @@ import { isPolicyFile } from './generated/checks.js'
 import { defaults } from './generated/defaults.js'
 import type * as Written from './generated/types.js'
 import { notFor, type BasePolicy, type Rules } from './policy.js'
-import { fail, namedAt, pathFrom, type Keys, type Source } from './source.js'
+import { fail, namedAt, pathFrom, type Keys, type ConfigurationSource } from './source.js'
 
 /**
  * The value of `--policy`: a preset, or the path of a policy file.
@@ -36,7 +36,7 @@ const readPolicyFile = (file: string, environment: Environment): Promise<BasePol
 
 /** The `policy` of a configuration or of a server in it. */
 export const readBasePolicy = async (
-  written: string | undefined, keys: Keys, source: Source,
+  written: string | undefined, keys: Keys, source: ConfigurationSource,
 ): Promise<BasePolicy | undefined> => {
   const preset = presets.find(candidate => candidate === written)
   if (preset !== undefined) return { preset, rules: new Map() }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { ClientPatterns } from '#relay/core/options.js'
-import { isObject, type Json, member } from '#relay/protocol/unmetered.js'
+import { isRecord, type Data, field } from '#relay/protocol/unmetered.js'
 import { readAddress, readHost, readListen, readOrigin, readServerUrl } from './address.js'
 import { checked } from './check.js'
 import { clientTokens, readFacade, readIssuer, refuseContradictions } from './auth.js'
@@ -16,23 +16,23 @@ import type * as Written from './generated/types.js'
 import { readBasePolicy, readRules } from './policy-file.js'
 import { readClients, readHeaders, readLockSetting, readProfiles, readServer } from './server.js'
 import { readMerge } from './merge.js'
-import { fail, pathFrom, type Source } from './source.js'
+import { fail, pathFrom, type ConfigurationSource } from './source.js'
 import { readTrust } from './trust.js'
 
 /**
  * Reads a configuration file (YAML, or JSON when it is named `.json`), and the files that it names.
  * @throws CustomsError BAD_CONFIG: one line, `FILE:LINE:COLUMN: KEY.PATH: reason`
  */
-export const readConfiguration = (file: string, source: Omit<Source, 'file'>): Promise<Configuration> =>
+export const readConfiguration = (file: string, source: Omit<ConfigurationSource, 'file'>): Promise<Configuration> =>
   readChecked(file, source.environment, isConfigurationFile, written =>
     merged(written, { ...usual, file }, { ...source, file }), withoutClientsOwn)
 
 const ownKeys: ReadonlySet<string> = new Set(Object.keys(keys).map(key => key.split('.')[0] ?? key))
 
 /** A file with `mcpServers` and no other key of ours is a client's: its other settings are not read. */
-const withoutClientsOwn = (data: Json): Json => {
-  const servers = isObject(data) ? member(data, 'mcpServers') : undefined
-  const isOurs = !isObject(data)
+const withoutClientsOwn = (data: Data): Data => {
+  const servers = isRecord(data) ? field(data, 'mcpServers') : undefined
+  const isOurs = !isRecord(data)
     || Object.keys(data).some(key => ownKeys.has(key) && !/^(?:mcpServers|\$schema)$/.test(key))
   return servers === undefined || isOurs ? data : { mcpServers: servers }
 }
@@ -43,13 +43,13 @@ const withoutClientsOwn = (data: Json): Json => {
  * @throws Problem
  */
 export const overridden = async (
-  base: Configuration, flags: Json, source: Omit<Source, 'file'>,
+  base: Configuration, flags: Data, source: Omit<ConfigurationSource, 'file'>,
 ): Promise<Configuration> =>
   merged(checked(isConfigurationFile, flags, flags), base, { ...source, file: resolve('flags') })
 
 /** The base with the written settings; checks the conditions that the schema cannot express. */
 const merged = async (
-  written: Written.ConfigurationFile, base: Configuration, source: Source,
+  written: Written.ConfigurationFile, base: Configuration, source: ConfigurationSource,
 ): Promise<Configuration> => {
   const { listen, audit, telemetry, tls, allowHosts = [], allowOrigins = [], admin } = written
   const auth = typeof written.auth === 'string' ? { facade: true as const } : written.auth
@@ -127,7 +127,7 @@ const merged = async (
 }
 
 const readServers = async (
-  written: Readonly<Record<string, Written.Server>> = {}, source: Source, limits: Limits,
+  written: Readonly<Record<string, Written.Server>> = {}, source: ConfigurationSource, limits: Limits,
 ) => {
   const servers: [string, ServerConfiguration][] = []
   for (const [name, server] of Object.entries(written)) {
@@ -138,7 +138,7 @@ const readServers = async (
 
 /** The servers in the form of clients. */
 const readClientServers = async (
-  { mcpServers = {}, servers = {} }: Written.ConfigurationFile, source: Source, limits: Limits,
+  { mcpServers = {}, servers = {} }: Written.ConfigurationFile, source: ConfigurationSource, limits: Limits,
 ) => {
   const read: [string, ServerConfiguration][] = []
   for (const [name, { command, args = [], env, cwd, url, headers, disabled, ...rest }] of
@@ -166,11 +166,11 @@ const readClientServers = async (
 const onlyOurs: ReadonlySet<string> =
   new Set(['policy', 'rules', 'profile', 'lock', 'tools', 'workers', 'inheritEnv', 'upstream'])
 
-const readLog = (file: string, source: Source): string =>
+const readLog = (file: string, source: ConfigurationSource): string =>
   file === '-' || file === 'none' ? file : pathFrom(source, file)
 
 /** A module by its path, or a package by its name. */
-const readTarget = ({ target, options = {} }: WrittenTarget, source: Source): AuditTarget => ({
+const readTarget = ({ target, options = {} }: WrittenTarget, source: ConfigurationSource): AuditTarget => ({
   target: /^\.{0,2}\//.test(target) ? pathFrom(source, target) : target,
   options,
   from: source.file,

@@ -1,6 +1,6 @@
 import type { ClientPatterns, ToolSetting } from '#relay/core/options.js'
 import type { Environment } from '#relay/base/platform/machine.js'
-import { isObject, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isRecord, type DataObject } from '#relay/protocol/unmetered.js'
 import { readServerUrl } from './address.js'
 import { checked } from './check.js'
 import type { Limits, LockSetting, ServerConfiguration, ServerLogin, ServerTls } from './configuration.js'
@@ -8,11 +8,11 @@ import { readData } from './file.js'
 import { isHeaders, isVariables } from './generated/checks.js'
 import type * as Written from './generated/types.js'
 import { readBasePolicy, readRules } from './policy-file.js'
-import { expand, fail, namedAt, pathFrom, type Keys, type Source } from './source.js'
+import { expandVariables, fail, namedAt, pathFrom, type Keys, type ConfigurationSource } from './source.js'
 
 /** @param keys where it stands @param limits for its tools' schemas */
 export const readServer = async (
-  name: string, keys: Keys, written: Written.Server, source: Source, limits: Limits,
+  name: string, keys: Keys, written: Written.Server, source: ConfigurationSource, limits: Limits,
 ): Promise<ServerConfiguration> => {
   const { command, env = {}, inheritEnv, cwd, url = '', headers = {}, passHeaders, upstream } = written
   const common = {
@@ -62,7 +62,7 @@ const readLogin = (
   {
     grant, issuer: written, clientId, clientSecret, privateKey, clientMetadataUrl, loginMs = 300_000,
     shared = false, ...rest
-  }: Written.Login, keys: Keys, source: Source,
+  }: Written.Login, keys: Keys, source: ConfigurationSource,
 ): ServerLogin => {
   const isOwn = grant === undefined
     ? (clientSecret ?? privateKey) !== undefined : grant === 'client_credentials'
@@ -84,7 +84,7 @@ export const readProfiles = (written: Written.Profile | undefined): readonly str
   (typeof written === 'string' ? [written] : written)
 
 export const readLockSetting = (
-  written: Written.Lock | undefined, source: Source,
+  written: Written.Lock | undefined, source: ConfigurationSource,
 ): LockSetting | undefined => {
   if (written === undefined) return undefined
   const { file, frozen = false, trustAccepted = false, ...actions } =
@@ -118,7 +118,7 @@ export const parseHeaders = (
   pairs: readonly string[], environment: Environment,
 ): ReadonlyMap<string, string> => {
   const written = Object.fromEntries(pairs.map(pair => split(asPair(pair), /^[^\s:]+$/)))
-  return readHeaders(checked(isHeaders, expand(written, environment), written), [])
+  return readHeaders(checked(isHeaders, expandVariables(written, environment), written), [])
 }
 
 /** A name has no colon and no equals sign (RFC 9110, section 5.1): the first of them ends it. */
@@ -129,7 +129,7 @@ export const parseVariables = (
   pairs: readonly string[], environment: Environment,
 ): ReadonlyMap<string, string> => {
   const written = Object.fromEntries(pairs.map(pair => split(pair, /^[^\0]+$/)))
-  return new Map(Object.entries(checked(isVariables, expand(written, environment), written)))
+  return new Map(Object.entries(checked(isVariables, expandVariables(written, environment), written)))
 }
 
 /**
@@ -143,7 +143,7 @@ const split = (pair: string, name: RegExp): [string, string] => {
   return [before, pair.slice(at + 1).replace(/(?<!\$)\{env:/g, '${env:')]
 }
 
-const readServerTls = ({ ca, tls }: Written.Server, keys: Keys, source: Source): ServerTls | undefined => {
+const readServerTls = ({ ca, tls }: Written.Server, keys: Keys, source: ConfigurationSource): ServerTls | undefined => {
   if (ca !== undefined && tls?.ca !== undefined) {
     return fail([...keys, 'ca'], 'stands in tls as well: give one of them')
   }
@@ -159,7 +159,7 @@ const readServerTls = ({ ca, tls }: Written.Server, keys: Keys, source: Source):
 }
 
 const readTools = async (
-  tools: Readonly<Record<string, Written.Tool>> = {}, keys: Keys, source: Source, limits: Limits,
+  tools: Readonly<Record<string, Written.Tool>> = {}, keys: Keys, source: ConfigurationSource, limits: Limits,
 ) => {
   const read = new Map<string, ToolSetting>()
   for (const [name, tool] of Object.entries(tools)) {
@@ -186,7 +186,7 @@ export const readClients = (written: Written.ClientRules): readonly ClientPatter
   }))
 
 const readTool = async (
-  tool: Written.Tool, keys: Keys, source: Source, limits: Limits,
+  tool: Written.Tool, keys: Keys, source: ConfigurationSource, limits: Limits,
 ): Promise<ToolSetting> => {
   if (tool === 'deny') return { denied: true, outputSchema: undefined, annotations: undefined }
   const { deny = false, relaxed, scopes, title, description, inputSchema } = tool
@@ -215,12 +215,12 @@ const readTool = async (
 
 /** Inline, or the path of a file. */
 const readSchema = async (
-  written: unknown, keys: Keys, source: Source, limits: Limits,
-): Promise<JsonObject | boolean> => {
+  written: unknown, keys: Keys, source: ConfigurationSource, limits: Limits,
+): Promise<DataObject | boolean> => {
   const file = typeof written === 'string' ? pathFrom(source, written) : undefined
   const schema: unknown = file === undefined ? written : (await namedAt(keys, readData(file))).data
   const named = file === undefined ? '' : `${file} `
-  if (typeof schema !== 'boolean' && !isObject(schema)) return fail(keys, `${named}holds no JSON Schema`)
+  if (typeof schema !== 'boolean' && !isRecord(schema)) return fail(keys, `${named}holds no JSON Schema`)
   const fault = await source.judgeSchema(schema, limits)
   return fault === undefined ? schema : fail(keys, `${named}is no valid JSON Schema: ${fault}`)
 }

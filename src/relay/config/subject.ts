@@ -70,7 +70,7 @@ const launchers: ReadonlyMap<string, Launcher> = new Map<string, Launcher>([
 ])
 
 /** The program behind launchers. */
-export interface Subject {
+export interface ServerSubject {
   /** A package, a script, an image or a program. */
   readonly word: string
   /** The launcher's base name, and its verb. */
@@ -84,11 +84,11 @@ export interface Subject {
 }
 
 /** Finds the program behind launchers, their options, and assignments. */
-export const subjectOf = ([program = '', ...rest]: readonly string[]): Subject => {
+export const subjectOf = ([program = '', ...rest]: readonly string[]): ServerSubject => {
   const known = launcherOf(program)
   if (known === undefined) return { word: program }
   const { name, launcher: { verbs, valued, naming, code, folder, isInterpreter } } = known
-  let found: Omit<Subject, 'word'> = { launcher: name, isInterpreted: isInterpreter === true }
+  let found: Omit<ServerSubject, 'word'> = { launcher: name, isInterpreted: isInterpreter === true }
   for (let at = 0; at < rest.length; at++) {
     const word = rest[at] ?? ''
     const [, option = word, inline] = /^(--[a-z-]+)=(.*)$/s.exec(word) ?? []
@@ -124,7 +124,7 @@ const baseName = (path: string): string =>
  * Name of a server that the operator did not name: its host, package, image, script or program, safe as a
  * file name and metric label; `server` when none is usable.
  */
-export const nameOf = ({ url, command = [] }: Target): string =>
+export const serverNameOf = ({ url, command = [] }: Target): string =>
   plain(url === undefined ? nameIn(subjectOf(command).word) : hostOf(url))
 
 const plain = (name: string): string => name.replace(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[-_.]+/, '')

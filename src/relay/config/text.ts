@@ -1,6 +1,6 @@
 import type { Document, Lexer } from 'yaml'
-import { placeAt, type Place } from '#relay/base/operator-file.js'
-import type { Json } from '#relay/protocol/unmetered.js'
+import { placeAt, type FilePlace } from '#relay/base/operator-file.js'
+import type { Data } from '#relay/protocol/unmetered.js'
 import type { Keys } from './source.js'
 
 /** Deepest nesting of a file: the YAML parser recurses. */
@@ -10,10 +10,10 @@ const maxDepth = 200
 const maxAliases = 100
 
 /** A parsed text. */
-export interface Text {
-  readonly data: Json
+export interface ConfigurationText {
+  readonly data: Data
   /** Where a key or a list element stands; for a missing one, the nearest that holds it. */
-  readonly placeOf: (keys: Keys) => Place | undefined | Promise<Place | undefined>
+  readonly placeOf: (keys: Keys) => FilePlace | undefined | Promise<FilePlace | undefined>
 }
 
 /** A text that is not JSON or YAML, or whose values JSON does not have. */
@@ -22,7 +22,7 @@ export class SyntaxProblem extends Error {
   constructor(
     reason: string,
     /** Undefined when the error is not at one place. */
-    readonly place?: Place,
+    readonly place?: FilePlace,
   ) {
     super(reason)
   }
@@ -33,7 +33,7 @@ export class SyntaxProblem extends Error {
  * here: a relay without a YAML file starts sooner.
  * @throws SyntaxProblem
  */
-export const parseYaml = async (source: string): Promise<Text> => {
+export const parseYaml = async (source: string): Promise<ConfigurationText> => {
   const { isAlias, isMap, isNode, isScalar, isSeq, Lexer, parseDocument, visit } = await import('yaml')
   // A stack overflow within the recursive parser can end the process.
   if (depthOf(new Lexer(), source) > maxDepth) throw new SyntaxProblem(`nested deeper than ${maxDepth}`)
@@ -92,7 +92,7 @@ const depthOf = (lexer: Lexer, source: string): number => {
   return most
 }
 
-const dataOf = (document: Document): Json => {
+const dataOf = (document: Document): Data => {
   try {
     return plain(document.toJS({ maxAliasCount: maxAliases }))
   } catch (cause) {
@@ -101,7 +101,7 @@ const dataOf = (document: Document): Json => {
   }
 }
 
-const plain = (value: unknown): Json => {
+const plain = (value: unknown): Data => {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number' && Number.isFinite(value)) return value
   if (Array.isArray(value)) return value.map(plain)
@@ -118,7 +118,7 @@ const plain = (value: unknown): Json => {
  * parser, as JSON is a subset of YAML; a valid file is read without it.
  * @throws SyntaxProblem
  */
-export const parseStrictJson = async (source: string): Promise<Text> => {
+export const parseStrictJson = async (source: string): Promise<ConfigurationText> => {
   const data = parsed(source)
   if (data === undefined) {
     throw (await findFault(source)) ?? await parseYaml(source).then(() => misplaced(), (cause: unknown) =>
@@ -130,22 +130,22 @@ export const parseStrictJson = async (source: string): Promise<Text> => {
 }
 
 /** Replaces a message of the YAML parser, which speaks of flow maps and not of JSON. */
-const misplaced = (place?: Place): SyntaxProblem =>
+const misplaced = (place?: FilePlace): SyntaxProblem =>
   new SyntaxProblem('not JSON: a bracket, a comma or a colon is missing, or is too many', place)
 
-const parsed = (source: string): Json | undefined => {
+const parsed = (source: string): Data | undefined => {
   try {
-    return JSON.parse(source) as Json
+    return JSON.parse(source) as Data
   } catch {
     // `findFault` and the YAML parser say why.
     return undefined
   }
 }
 
-const membersIn = (data: Json, depth = 0): number => {
+const membersIn = (data: Data, depth = 0): number => {
   if (depth > maxDepth) throw new SyntaxProblem(`nested deeper than ${maxDepth}`)
   if (typeof data !== 'object' || data === null) return 0
-  const held: readonly (Json | undefined)[] = Object.values(data)
+  const held: readonly (Data | undefined)[] = Object.values(data)
   const below = held.reduce<number>((sum, value) => sum + membersIn(value ?? null, depth + 1), 0)
   return below + (Array.isArray(data) ? 0 : held.length)
 }

@@ -9,7 +9,7 @@ import { readChecked } from './file.js'
 import { isTrustList } from './generated/checks.js'
 import type * as Written from './generated/types.js'
 import { fail, type Keys } from './source.js'
-import { isBroughtAlong, partsOf, startsPackage } from './trusted-package.js'
+import { isBroughtAlong, packageParts, startsPackage } from './trusted-package.js'
 
 /** A server that the operator trusts. */
 export type TrustEntry =
@@ -66,7 +66,7 @@ export const isTrusted = async (server: Candidate, trust: readonly TrustEntry[])
 const vouchesFor = async (entry: TrustEntry, server: Candidate): Promise<boolean> => {
   if ('url' in server) return 'url' in entry && isBelow(server.url, entry.url)
   if ('package' in entry) {
-    const { name, version } = partsOf(entry.package)
+    const { name, version } = packageParts(entry.package)
     if (!startsPackage(server.command, entry.package, server.env)) return false
     return !(await isBroughtAlong(server.cwd ?? '.', name, version))
   }

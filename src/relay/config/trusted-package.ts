@@ -1,7 +1,7 @@
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { isObject, member, parseJson, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isRecord, field, parseData, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 
 /** Options that do not change what runs. Any other may: the registry, the package, the folder, the shell. */
 const harmless: ReadonlySet<string> = new Set(['-y', '--yes', '-q', '--quiet', '--silent'])
@@ -66,13 +66,13 @@ const readOptions = (words: readonly string[], program: 'npx' | 'npm'): Run | un
 }
 
 /** The parts of `NAME@VERSION`. */
-export const partsOf = (spec: string): { readonly name: string; readonly version: string } => {
+export const packageParts = (spec: string): { readonly name: string; readonly version: string } => {
   const at = spec.lastIndexOf('@')
   return { name: spec.slice(0, at), version: spec.slice(at + 1) }
 }
 
 /** `@scope/name@1.2.3` → `name` */
-const commandOf = (spec: string): string => partsOf(spec).name.replace(/^@[^/]*\//, '')
+const commandOf = (spec: string): string => packageParts(spec).name.replace(/^@[^/]*\//, '')
 
 /**
  * Whether the folder in which npx runs, or one above it, contains the package or redirects npm. npx then runs
@@ -83,8 +83,8 @@ const commandOf = (spec: string): string => partsOf(spec).name.replace(/^@[^/]*\
 export const isBroughtAlong = async (
   from: string, name: string, version: string | undefined,
 ): Promise<boolean> => {
-  const isIt = (found: JsonObject | undefined, named: Json | undefined) =>
-    named === name && (version === undefined || member(found, 'version') === version)
+  const isIt = (found: DataObject | undefined, named: Data | undefined) =>
+    named === name && (version === undefined || field(found, 'version') === version)
   const seen = new Set<string>()
 
   /** Whether a `node_modules`, or one within its packages, has the package. */
@@ -97,17 +97,17 @@ export const isBroughtAlong = async (
       const own = join(real, one)
       if (one.startsWith('@')) return holds(own)
       const manifest = await objectIn(join(own, 'package.json'))
-      return isIt(manifest, member(manifest, 'name')) || holds(join(own, 'node_modules'))
+      return isIt(manifest, field(manifest, 'name')) || holds(join(own, 'node_modules'))
     }))
     return found.includes(true)
   }
 
   /** Whether npm's hidden lockfile lists the package: npm does not look further then. */
   const isListedIn = async (folder: string): Promise<boolean> => {
-    const packages = member(await objectIn(join(folder, '.package-lock.json')), 'packages')
-    return isObject(packages) && Object.entries(packages).some(([path, noted]) => {
-      if (!isObject(noted)) return false
-      return isIt(noted, member(noted, 'name') ?? path.split('node_modules/').at(-1))
+    const packages = field(await objectIn(join(folder, '.package-lock.json')), 'packages')
+    return isRecord(packages) && Object.entries(packages).some(([path, noted]) => {
+      if (!isRecord(noted)) return false
+      return isIt(noted, field(noted, 'name') ?? path.split('node_modules/').at(-1))
     })
   }
 
@@ -116,9 +116,9 @@ export const isBroughtAlong = async (
   for (let folder = resolve(from); ; folder = dirname(folder)) {
     const modules = join(folder, 'node_modules')
     const manifest = await objectIn(join(folder, 'package.json'))
-    const bin = member(manifest, 'bin')
-    if (isIt(manifest, member(manifest, 'name')) || member(manifest, 'workspaces') !== undefined) return true
-    if (isObject(bin) && member(bin, spec) !== undefined) return true
+    const bin = field(manifest, 'bin')
+    if (isIt(manifest, field(manifest, 'name')) || field(manifest, 'workspaces') !== undefined) return true
+    if (isRecord(bin) && field(bin, spec) !== undefined) return true
     if (await exists(join(modules, '.bin', spec))) return true
     // The one in the home folder is the operator's own.
     if (folder !== homedir() && (await exists(join(folder, '.npmrc')))) return true
@@ -131,10 +131,10 @@ export const isBroughtAlong = async (
 
 const exists = (file: string): Promise<boolean> => stat(file).then(() => true, () => false)
 
-const objectIn = async (file: string): Promise<JsonObject | undefined> => {
+const objectIn = async (file: string): Promise<DataObject | undefined> => {
   try {
-    const value = parseJson(await readFile(file, 'utf8'))
-    return isObject(value) ? value : undefined
+    const value = parseData(await readFile(file, 'utf8'))
+    return isRecord(value) ? value : undefined
   } catch {
     // No manifest here.
     return undefined

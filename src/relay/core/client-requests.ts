@@ -11,7 +11,7 @@ import type { Flow } from './flow.js'
 import { settingOf } from './options.js'
 import { PendingRequests } from './pending.js'
 import { ProgressTokens } from './progress-tokens.js'
-import { type Arrived, PendingRequest, text } from './request.js'
+import { type Arrived, PendingRequest, requestText } from './request.js'
 import { GivenResponses, SharedRequests } from './shared-requests.js'
 import type { Terms } from './terms.js'
 import { blocked, errorFrame, inItsPlace, isOldRevision, oldRevision } from './refusal.js'
@@ -196,7 +196,7 @@ export class ClientRequests {
     if (message.kind !== 'request') return
     const terms = this.#core.handshake.termsOf(message, frame.envelope)
     const request = new PendingRequest(exchange, frame, message, terms, this.#core.output.now, findings)
-    const name = text(message.params, 'name') ?? ''
+    const name = requestText(message.params, 'name') ?? ''
     request.called = { name, shown: name, tool: undefined, listed: false }
     this.#core.records.answered(request, undefined, undefined)
   }

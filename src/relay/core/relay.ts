@@ -1,6 +1,6 @@
 import type { Effect, Event, Exchange, Side } from './vocabulary.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { idOf, isCancellation, keyIn, keysOf, membersOf } from '#relay/protocol/message.js'
+import { idOf, isCancellation, keyIn, idKeysOf, membersOf } from '#relay/protocol/message.js'
 import { errorCode, type IdKey } from '#relay/protocol/json-rpc.js'
 import { ServerResponses } from './server-responses.js'
 import { ClientRequests } from './client-requests.js'
@@ -160,7 +160,7 @@ export class Relay {
   readonly #isNeeded = (event: Event): boolean =>
     this.#lists.requests.isListing && event.type === 'frame-received'
       && (event.frame.message.kind === 'request'
-        || keysOf(event.frame).some(key => this.#lists.requests.awaits(event.exchange, key)))
+        || idKeysOf(event.frame).some(key => this.#lists.requests.awaits(event.exchange, key)))
 
   /** The next event that waited and can be handled now. */
   #next(): Event | undefined {
@@ -316,7 +316,7 @@ export class Relay {
       { event: 'wire', from: 'client', bytes: { request: frame.bytes.length } }, findings,
     )
     for (const one of membersOf(frame))
-      for (const key of keysOf(one)) this.#refuseRequest(exchange, one, key, findings)
+      for (const key of idKeysOf(one)) this.#refuseRequest(exchange, one, key, findings)
   }
 
   #refuseRequest(exchange: Exchange, frame: Frame, key: IdKey, findings: Findings): void {

@@ -96,8 +96,8 @@ export class PendingRequest implements Pending {
     this.method = message.method
     this.bytes = frame.bytes.length
     this.arguments = message.method === 'tools/call' ? slice(frame, ['params', 'arguments']) : undefined
-    this.cursor = text(message.params, 'cursor')
-    this.taskId = text(message.params, 'taskId')
+    this.cursor = requestText(message.params, 'cursor')
+    this.taskId = requestText(message.params, 'taskId')
     this.wantsTask = isObject(member(message.params, 'task'))
     this.trace = frame.envelope?.trace
     this.scopes = frame.envelope?.scopes
@@ -162,7 +162,7 @@ const maxParsed = 24
 export const parsedWeight = ({ bytes, message }: Frame): number =>
   bytes.length < small ? maxParsed * bytes.length : 'params' in message ? weigh(message.params ?? null) : 0
 
-export const text = (params: JsonObject | undefined, key: string): string | undefined => {
+export const requestText = (params: JsonObject | undefined, key: string): string | undefined => {
   const value = member(params, key)
   return isString(value) ? value : undefined
 }

@@ -1,6 +1,6 @@
 import type { Exchange } from './vocabulary.js'
 import {
-  answeredKeys, isResponseShaped, keysOf, lenientResponse, meaningOf, membersOf, namesMethod,
+  answeredKeys, isResponseShaped, idKeysOf, lenientResponse, meaningOf, membersOf, namesMethod,
 } from '#relay/protocol/message.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import {
@@ -93,7 +93,7 @@ export class ResponseMatching {
    */
   #suspect(exchange: Exchange, frame: Frame, findings: Findings): void {
     const isShaped = membersOf(frame).some(isResponseShaped)
-    const keys = keysOf(frame)
+    const keys = idKeysOf(frame)
     const meant = isShaped ? keys.map(key => this.#meant(exchange, key)) : []
     const request = meant.find(one => one?.isAtServer === true) ?? this.#requests.onlyAwaited(exchange)
     if (request === undefined) return
@@ -198,7 +198,7 @@ export class ResponseMatching {
 const lenientKeys = (frame: Frame): readonly IdKey[] =>
   membersOf(frame)
     .filter(one => isResponseShaped(one) || lenientResponse(one) !== undefined)
-    .flatMap(keysOf)
+    .flatMap(idKeysOf)
 
 const noBytes = Buffer.alloc(0)
 

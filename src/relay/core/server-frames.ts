@@ -1,6 +1,6 @@
 import type { Exchange } from './vocabulary.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { idOf, isBadRequest, isCancellation, keyIn, keysOf, membersOf } from '#relay/protocol/message.js'
+import { idOf, isBadRequest, isCancellation, keyIn, idKeysOf, membersOf } from '#relay/protocol/message.js'
 import { errorCode, type HttpPage, type Notification } from '#relay/protocol/json-rpc.js'
 import type { Core } from './core.js'
 import { noise, stdioExchange } from './event.js'
@@ -111,7 +111,7 @@ export class ServerFrames {
     )
     for (const one of membersOf(frame)) {
       const { message } = one
-      const key = message.kind === 'request' ? message.key : isBadRequest(one) ? keysOf(one)[0] : undefined
+      const key = message.kind === 'request' ? message.key : isBadRequest(one) ? idKeysOf(one)[0] : undefined
       if (key === undefined) continue
       const code = message.kind === 'request' ? errorCode.methodNotFound : errorCode.invalidRequest
       this.#core.output.toServer(

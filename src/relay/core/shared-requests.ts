@@ -5,7 +5,7 @@ import type { Exchange } from './vocabulary.js'
 import type { Findings } from './findings.js'
 import type { Flow } from './flow.js'
 import { type Ledger, weights } from './memory.js'
-import { type Called, PendingRequest, text, toJudgeResult } from './request.js'
+import { type Called, PendingRequest, requestText, toJudgeResult } from './request.js'
 import type { Terms } from './terms.js'
 import type { ToolCalls } from './tool-calls.js'
 import type { ToolLists } from './tool-lists.js'
@@ -88,7 +88,7 @@ export class SharedRequests {
   *calledIn(data: JsonObject, request: PendingRequest): Flow<Called | undefined> {
     const name = member(data, 'tool')
     if (!isString(name)) return undefined
-    const shown = text(data, 'shown') ?? name
+    const shown = requestText(data, 'shown') ?? name
     const found = yield* this.#calls.declared(request, name)
     const called = { name, shown, tool: found === 'absent' ? undefined : found, listed: found !== undefined }
     const isSame = ({ tool, listed }: Called) => listed && member(data, 'listed') === true
@@ -120,7 +120,7 @@ const requestOfData = (
     readonly exchange: Exchange; readonly terms: Terms; readonly now: number; readonly findings: Findings
   },
 ): PendingRequest | undefined => {
-  const method = text(data, 'method')
+  const method = requestText(data, 'method')
   if (method === undefined) return undefined
   const params: JsonObject = {
     // A page of which nothing but that it is not the first is known.

@@ -183,7 +183,7 @@ export class ToolJudge {
       key => member(value, key) === member(this.#withoutOperatorSchema(sent), key),
     )
     if (isSame) return { value, ...this.#asked(value, this.#inspected) }
-    const subjects = schemasOf({ ...this.#candidate, sent: value })
+    const subjects = toolSchemas({ ...this.#candidate, sent: value })
     return { value, ...this.#asked(value, (yield* core.checks.check(subjects, exchange)).flat()) }
   }
 
@@ -220,7 +220,7 @@ export class ToolJudge {
 const isStopped = ({ stopping }: Findings): boolean => stopping.some(rule => rule !== 'call/denied')
 
 /** The schemas of a tool by which arguments and results will be validated. */
-export const schemasOf = ({ index, sent, setting, overLimit }: Candidate): readonly Subject[] =>
+export const toolSchemas = ({ index, sent, setting, overLimit }: Candidate): readonly Subject[] =>
   ['inputSchema', 'outputSchema'].flatMap((key): Subject[] => {
     const theirs = key === 'outputSchema' ? setting?.outputSchema : undefined
     const schema = theirs ?? member(sent, key)

@@ -19,7 +19,7 @@ import { everyTool, fits, settingOf } from './options.js'
 import { summary } from './refusal.js'
 import { tellChanges } from './shape.js'
 import type { Terms } from './terms.js'
-import { type Candidate, type JudgedTool, schemasOf, ToolJudge, type ToolPage } from './tool-judge.js'
+import { type Candidate, type JudgedTool, toolSchemas, ToolJudge, type ToolPage } from './tool-judge.js'
 
 export interface JudgedPage {
   /** The edits that turn the server's page into the client's; empty when none are needed. */
@@ -95,7 +95,7 @@ class PageJudge {
       findings.meter.pay(perTurn)
       const candidates = unmetered(tools).slice(from, Math.min(room, from + perTurn))
         .map((tool, index) => this.#candidate(tool, from + index))
-      const subjects = candidates.map(schemasOf)
+      const subjects = candidates.map(toolSchemas)
       const inspected = yield* checks.check(subjects.flat(), exchange)
       let next = 0
       for (const [index, one] of candidates.entries()) {

@@ -8,7 +8,7 @@ import {
 import { requestBytes } from '#relay/protocol/message.js'
 import { quote } from '#relay/protocol/quote.js'
 import { byte, eachChild, slice, sliceOf } from '#relay/protocol/scan.js'
-import { type Asked, type Asker, type Origin, type Outgoing, withId } from './exchanges.js'
+import { type AskedRequest, type EraAsker, type Origin, type EraOutgoing, frameWithId } from './exchanges.js'
 import { forClient, legacyResult, type Requester } from './results.js'
 import type { ClientTerms } from './terms.js'
 import type { EraOptions } from './translator.js'
@@ -30,22 +30,22 @@ const maxKept = 32 * 1024 * 1024
 
 /** What the calls of a session share. */
 export interface Calls {
-  readonly out: Outgoing
+  readonly out: EraOutgoing
   readonly options: EraOptions
   readonly client: ClientTerms
   readonly questions: Questions
   /** The call is over. */
-  ended(call: Call): void
+  ended(call: LegacyCall): void
 }
 
 /** The questions that the client has not answered, over all calls of a session. */
 export class Questions {
-  readonly #open = new Map<IdKey, { readonly call: Call; readonly name: string }>()
+  readonly #open = new Map<IdKey, { readonly call: LegacyCall; readonly name: string }>()
   #last = 0
   /** Bytes that calls keep. */
   kept = 0
 
-  add(call: Call, name: string): IdKey {
+  add(call: LegacyCall, name: string): IdKey {
     const key = String(++this.#last)
     this.#open.set(key, { call, name })
     return key
@@ -64,7 +64,7 @@ export class Questions {
 }
 
 /** A request of the client from its arrival to its one answer, over all rounds in which the server asks. */
-export class Call implements Asker {
+export class LegacyCall implements EraAsker {
   readonly requester: Requester
   readonly #calls: Calls
   readonly #method: string
@@ -72,7 +72,7 @@ export class Call implements Asker {
   readonly #origin: Origin
   /** The request as the server got it, for further rounds; undefined where there is none, or no room. */
   readonly #request: Frame | undefined
-  #asked: Asked | undefined
+  #asked: AskedRequest | undefined
   #round = 0
   #kept = 0
   #state: string | undefined
@@ -205,7 +205,7 @@ export class Call implements Asker {
     if (this.#answers.length > 0)
       edits.push({ path: ['params', 'inputResponses'], replace: `{${this.#answers.join()}}` })
     if (this.#state !== undefined) edits.push({ path: ['params', 'requestState'], replace: this.#state })
-    this.#asked = out.ask(this.#origin, id, withId(this.#request, id, edits), this)
+    this.#asked = out.ask(this.#origin, id, frameWithId(this.#request, id, edits), this)
   }
 
   #end(frame: Frame, edits: readonly Edit[], head?: HttpEvent): void {

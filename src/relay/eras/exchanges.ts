@@ -11,7 +11,7 @@ import type { TransportEvent } from '#relay/transport/transport.js'
 import { type EraAction, OwnExchange } from './translator.js'
 
 /** Gets the answer to a request of ours, and what the server sends on its stream. */
-export interface Asker {
+export interface EraAsker {
   /** @param head of an HTTP error that the client has to see: its body is no JSON-RPC error of the server */
   answered(frame: Frame, head: HttpEvent | undefined): void
   /** A notification on the exchange of the request; on stdio those go to nobody in particular. */
@@ -27,21 +27,21 @@ export interface Origin {
 }
 
 /** A request that the relay has, and that was not answered yet. */
-export interface Asked {
+export interface AskedRequest {
   readonly exchange: Exchange
   readonly key: IdKey
   readonly id: Id
 }
 
-interface Open extends Asked {
-  readonly asker: Asker
+interface Open extends AskedRequest {
+  readonly asker: EraAsker
 }
 
 /**
  * What the translator sends to the relay in the client's name. Over HTTP each request has an exchange of its
  * own: its end closes the server's stream, and the end of the client's request does not.
  */
-export class Outgoing {
+export class EraOutgoing {
   readonly #limits: FrameLimits
   readonly #open = new ChurnMap<Exchange | IdKey, Open>()
   /** The exchanges of ours that are not over, with the head of an HTTP error that was not passed on. */
@@ -81,13 +81,13 @@ export class Outgoing {
   }
 
   answer(
-    to: Pick<Asked, 'exchange' | 'key'>, member: 'result' | 'error', value: object | string, envelope?: Envelope,
+    to: Pick<AskedRequest, 'exchange' | 'key'>, member: 'result' | 'error', value: object | string, envelope?: Envelope,
   ): void {
     this.say(to.exchange, responseBytes(to.key, member, value), envelope)
   }
 
   /** Sends a request. @param bytes a request of 2026-07-28 with this id */
-  ask(origin: Origin, id: Id, bytes: Buffer, asker: Asker): Asked {
+  ask(origin: Origin, id: Id, bytes: Buffer, asker: EraAsker): AskedRequest {
     const { exchange, envelope } = this.#place(origin)
     const key = written(id)
     const open = { exchange, key, id, asker }
@@ -106,7 +106,7 @@ export class Outgoing {
    * Gives up a request. A stdio server gets a notification; for an HTTP server the end of the stream says it
    * (2026-07-28, Cancellation).
    */
-  cancel({ exchange, id, key }: Asked): void {
+  cancel({ exchange, id, key }: AskedRequest): void {
     if (!this.#open.delete(exchange === stdioExchange ? key : exchange)) return
     const params = { requestId: id, reason: 'the client has cancelled it' }
     const text = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
@@ -120,7 +120,7 @@ export class Outgoing {
   }
 
   /** The request of ours that a frame of the relay belongs to, by its exchange, or on stdio by its id. */
-  find(exchange: Exchange, key: IdKey | undefined): Asker | undefined {
+  find(exchange: Exchange, key: IdKey | undefined): EraAsker | undefined {
     return this.#open.get(exchange === stdioExchange ? key ?? '' : exchange)?.asker
   }
 
@@ -182,5 +182,5 @@ const modernHeaders = (headers: ReadonlyMap<string, string>): ReadonlyMap<string
   ])
 
 /** The bytes of a frame with another id and other changes. */
-export const withId = ({ bytes }: Frame, id: Id, edits: readonly Edit[] = []): Buffer =>
+export const frameWithId = ({ bytes }: Frame, id: Id, edits: readonly Edit[] = []): Buffer =>
   edit(bytes, [{ path: ['id'], replace: written(id) }, ...edits])

@@ -6,7 +6,7 @@ import { requestBytes, written } from '#relay/protocol/message.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import { firstModern } from '#relay/protocol/revisions/index.js'
 import { LegacySession, modernRequest } from './legacy-session.js'
-import { type Asked, Outgoing } from './exchanges.js'
+import { type AskedRequest, EraOutgoing } from './exchanges.js'
 import type { Requester } from './results.js'
 import { type ClientTerms, clientTerms, serverTerms, showsModernOnly } from './terms.js'
 import type { EraAction, EraEvent, EraOptions, MakeTranslator, Translator } from './translator.js'
@@ -26,12 +26,12 @@ interface Opening extends Requester {
 
 class LegacyClient implements Translator {
   readonly #options: EraOptions
-  readonly #out: Outgoing
+  readonly #out: EraOutgoing
   /** Undefined within one era. */
   #session: LegacySession | undefined
   #opening: Opening | undefined
   /** `server/discover`. */
-  #asked: Asked | undefined
+  #asked: AskedRequest | undefined
   /** The client's HTTP session did not begin here: it was forgotten, or is at another replica. */
   #isUnknown: boolean
   /** What goes to the client if the server is no modern one. */
@@ -41,7 +41,7 @@ class LegacyClient implements Translator {
 
   constructor(options: EraOptions) {
     this.#options = options
-    this.#out = new Outgoing(options.limits)
+    this.#out = new EraOutgoing(options.limits)
     this.#isUnknown = options.newSessionId !== undefined
   }
 

@@ -8,8 +8,8 @@ import { keyIn, membersOf, requestBytes, responseBytes, written } from '#relay/p
 import { firstModern } from '#relay/protocol/revisions/index.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import type { TransportEvent } from '#relay/transport/transport.js'
-import { Call, type Calls, Questions } from './call.js'
-import { type Origin, type Outgoing, withId } from './exchanges.js'
+import { LegacyCall, type Calls, Questions } from './call.js'
+import { type Origin, type EraOutgoing, frameWithId } from './exchanges.js'
 import type { Requester } from './results.js'
 import { Streams } from './streams.js'
 import { Subscriptions, timer as subscriptionTimer } from './subscriptions.js'
@@ -27,19 +27,19 @@ const legacyOnly: ReadonlySet<string> = new Set([
 /** The session of a legacy client with a server of 2026-07-28, after `server/discover`. */
 export class LegacySession {
   readonly #options: EraOptions
-  readonly #out: Outgoing
+  readonly #out: EraOutgoing
   readonly #server: ServerTerms
   readonly #streams: Streams
   readonly #subscriptions: Subscriptions
   readonly #questions = new Questions()
   /** By the client's id. */
-  readonly #calls = new ChurnMap<IdKey, Call>()
+  readonly #calls = new ChurnMap<IdKey, LegacyCall>()
   #client: ClientTerms
   /** JSON text. */
   #logLevel: string | undefined
   #lastTimer = 0
 
-  constructor(options: EraOptions, out: Outgoing, client: ClientTerms, server: ServerTerms) {
+  constructor(options: EraOptions, out: EraOutgoing, client: ClientTerms, server: ServerTerms) {
     this.#options = options
     this.#out = out
     this.#client = client
@@ -213,8 +213,8 @@ export class LegacySession {
     // An id that another request of the client still has is replaced, so that each gets its answer.
     const isTaken = this.#calls.get(requester.key) !== undefined
     const id = isTaken ? this.#options.newId() : message.id
-    const bytes = isTaken ? withId(frame, id, edits) : edit(frame.bytes, edits)
-    const call = new Call(
+    const bytes = isTaken ? frameWithId(frame, id, edits) : edit(frame.bytes, edits)
+    const call = new LegacyCall(
       this.#parts, requester, origin, message, { bytes, message, faults: [] }, `call ${++this.#lastTimer}`,
     )
     if (!isTaken) this.#calls.set(requester.key, call)

@@ -5,7 +5,7 @@ import type { Frame } from '#relay/protocol/frame.js'
 import { each, isArray, isObject, isString, member, Meter, type JsonObject } from '#relay/protocol/json.js'
 import type { IdKey, Notification, Request } from '#relay/protocol/json-rpc.js'
 import { metaPrefix } from '#relay/protocol/revisions/index.js'
-import { inMeta, made, objectOf, resultOf } from './modern-frames.js'
+import { inFrameMeta, made, objectOf, resultOf } from './modern-frames.js'
 
 /** Bounds of one session: streams, and the characters of the URIs that they subscribe. */
 const maxStreams = 100
@@ -114,7 +114,7 @@ export class ListenStreams {
       const isWanted = methods.has(method) || (method === updated && isString(uri)
         && [...uris].some(([one, isSubscribed]) => isSubscribed && isWithin(uri, one)))
       if (isWanted && isAcknowledged)
-        this.#hands.send(exchange, edited(frame, [inMeta('params', params, 'subscriptionId', key)]))
+        this.#hands.send(exchange, edited(frame, [inFrameMeta('params', params, 'subscriptionId', key)]))
     }
     return method === updated || [...kinds.keys()].some(known => known === method)
   }

@@ -6,16 +6,16 @@ import { edited } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { each, isArray, isObject, isString, member, Meter, type JsonObject } from '#relay/protocol/json.js'
 import { errorCode, type IdKey, type Notification, type Request } from '#relay/protocol/json-rpc.js'
-import { idOf, isCancellation, keyAt, keyIn, keysOf } from '#relay/protocol/message.js'
+import { idOf, isCancellation, keyAt, keyIn, idKeysOf } from '#relay/protocol/message.js'
 import { firstModern, inMeta, metaPrefix, newestLegacy } from '#relay/protocol/revisions/index.js'
 import { modernErrors } from '#relay/transport/http/headers.js'
 import type { TransportEvent } from '#relay/transport/transport.js'
 import { ListenStreams } from './listen-streams.js'
 import {
-  discovered, legacyRequest, made, modernResult, objectOf, renamed, textIn, type Texts,
+  discovered, legacyRequest, made, modernResult, objectOf, renamedFrame, textIn, type FrameTexts,
 } from './modern-frames.js'
 import { type OpenCall, OpenCalls } from './open-calls.js'
-import { ParkedCalls, subjectOf } from './parked-calls.js'
+import { ParkedCalls, callSubject } from './parked-calls.js'
 import type { EraAction, EraEvent, EraOptions, Translator } from './translator.js'
 
 /**
@@ -116,7 +116,7 @@ export class ModernClient implements Translator {
     if (isCancellation(message)) this.#givenUp(exchange, keyIn(frame, 'requestId') ?? '')
     // 2026-07-28 has no batches, and its clients send no responses: one would answer a question that another
     // client was asked.
-    for (const key of message.kind === 'batch' ? keysOf(frame) : [])
+    for (const key of message.kind === 'batch' ? idKeysOf(frame) : [])
       this.#send(exchange, errorFrame({ id: idOf(key), key }, errorCode.invalidRequest, 'Invalid request: a batch'))
     this.#complete(exchange)
   }
@@ -180,7 +180,7 @@ export class ModernClient implements Translator {
       else this.#phase = 'unknown'
       for (const one of held) {
         if (isOpen) this.#requested(one)
-        else this.#send(one.exchange, renamed(answer, one.message))
+        else this.#send(one.exchange, renamedFrame(answer, one.message))
       }
     })
   }
@@ -238,7 +238,7 @@ export class ModernClient implements Translator {
     const [declared, logLevel] = [inMeta(params, 'clientCapabilities'), inMeta(params, 'logLevel')]
     const { context } = exchange
     const call: OpenCall = {
-      id: idOf(key), key, token, method, context, subject: subjectOf(message),
+      id: idOf(key), key, token, method, context, subject: callSubject(message),
       exchange: this.#exchangeFor(exchange),
       capabilities: carried(declared), logLevel: levels.includes(logLevel) ? String(logLevel) : undefined,
       waiter: { exchange, id, key: message.key, token: given }, questions: new Map(), isAtServer: false,
@@ -282,7 +282,7 @@ export class ModernClient implements Translator {
       if (message.method === 'ping') return this.#respond(exchange, message.key, { result: '{}' })
       return this.#parked.asked(exchange, message, frame)
     }
-    for (const key of keysOf(frame)) {
+    for (const key of idKeysOf(frame)) {
       const own = this.#own.get(key)
       const call = this.#calls.find(key)
       if (own !== undefined) {
@@ -313,7 +313,7 @@ export class ModernClient implements Translator {
     const asker = { ...waiter, method }
     const leftOut = (tool: string): void => void this.#actions.push({ type: 'left-out', tool })
     this.#send(waiter.exchange, message.kind === 'result'
-      ? modernResult(frame, message, asker, this.#initialized?.serverInfo, leftOut) : renamed(frame, waiter))
+      ? modernResult(frame, message, asker, this.#initialized?.serverInfo, leftOut) : renamedFrame(frame, waiter))
   }
 
   #notified(exchange: Exchange, frame: Frame, message: Notification): void {
@@ -387,12 +387,12 @@ export class ModernClient implements Translator {
     this.#tell(stdioExchange, { id, method: JSON.stringify(method), params })
   }
 
-  #respond(exchange: Exchange, id: IdKey, members: Texts): void {
+  #respond(exchange: Exchange, id: IdKey, members: FrameTexts): void {
     this.#tell(exchange, { id, ...members })
   }
 
   /** Sends a message of ours to the server. @param members JSON texts */
-  #tell(exchange: Exchange, members: Texts): void {
+  #tell(exchange: Exchange, members: FrameTexts): void {
     const isTranslated = this.#phase !== 'asking'
     const frame = { ...made(members), ...(isTranslated && { envelope: { translatedFrom: firstModern } }) }
     this.#report({ type: 'frame', exchange, frame })

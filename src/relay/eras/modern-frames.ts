@@ -20,19 +20,19 @@ const ofRetry = ['inputResponses', 'requestState']
 const anySize = { messageBytes: Infinity, depth: 1000 }
 
 /** JSON texts by name; those that are undefined are left out. */
-export type Texts = Readonly<Record<string, string | undefined>>
+export type FrameTexts = Readonly<Record<string, string | undefined>>
 
 /** The JSON text of an object. */
-export const objectOf = (members: Texts): string => {
+export const objectOf = (members: FrameTexts): string => {
   const texts = Object.entries(members).filter(([, text]) => text !== undefined)
   return `{${texts.map(([name, text]) => `${JSON.stringify(name)}:${text ?? ''}`).join()}}`
 }
 
 /** A message of ours. */
-export const made = (members: Texts): Frame =>
+export const made = (members: FrameTexts): Frame =>
   parseFrame(Buffer.from(objectOf({ jsonrpc: '"2.0"', ...members })), anySize)
 
-export const resultOf = ({ key }: RequestId, members: Texts): Frame =>
+export const resultOf = ({ key }: RequestId, members: FrameTexts): Frame =>
   made({ id: key, result: objectOf(members) })
 
 /** The JSON text of a part of a message, without some of its members. */
@@ -60,7 +60,7 @@ export const legacyRequest = (frame: Frame, key: IdKey, token: IdKey | undefined
 }
 
 /** A response under the id of the request that waits for it. */
-export const renamed = (frame: Frame, { id, key }: RequestId, edits: readonly Edit[] = []): Frame => {
+export const renamedFrame = (frame: Frame, { id, key }: RequestId, edits: readonly Edit[] = []): Frame => {
   const { message } = frame
   if (message.kind !== 'result' && message.kind !== 'error') return frame
   return { ...edited(frame, [...edits, { path: ['id'], replace: key }]), message: { ...message, id, key } }
@@ -78,16 +78,16 @@ const cacheable: ReadonlySet<string> = new Set([
 export const modernResult = (
   frame: Frame, { result }: Result, asker: RequestId & { readonly method: string },
   serverInfo: string | undefined, leftOut: (tool: string) => void,
-): Frame => renamed(frame, asker, [
+): Frame => renamedFrame(frame, asker, [
   { path: ['result', 'resultType'], replace: '"complete"' },
   ...(cacheable.has(asker.method)
     ? [{ path: ['result', 'ttlMs'], replace: '0' }, { path: ['result', 'cacheScope'], replace: '"private"' }] : []),
-  ...(serverInfo === undefined ? [] : [inMeta('result', result, 'serverInfo', serverInfo)]),
+  ...(serverInfo === undefined ? [] : [inFrameMeta('result', result, 'serverInfo', serverInfo)]),
   ...(asker.method === 'tools/list' ? withoutTasks(member(result, 'tools'), leftOut) : []),
 ])
 
 /** Puts a member into `_meta`, which may be missing. @param holder of `_meta`: `params` or `result` */
-export const inMeta = (holder: string, value: JsonObject | undefined, name: string, text: string): Edit => {
+export const inFrameMeta = (holder: string, value: JsonObject | undefined, name: string, text: string): Edit => {
   const meta = objectOf({ [metaPrefix + name]: text })
   if (value === undefined) return { path: [holder], replace: objectOf({ _meta: meta }) }
   return isObject(member(value, '_meta'))

@@ -87,7 +87,7 @@ export class ParkedCalls {
     handle: string, waiter: Waiter, request: Request, frame: Frame,
   ): { readonly call: OpenCall; readonly answer: Frame | undefined } | undefined {
     const call = this.#parked.get(handle)
-    if (call?.context !== waiter.exchange.context || call?.subject !== subjectOf(request)) return undefined
+    if (call?.context !== waiter.exchange.context || call?.subject !== callSubject(request)) return undefined
     const { answer } = call
     this.#release(call)
     this.#calls.setWaiter(call, waiter)
@@ -246,7 +246,7 @@ const urlsIn = (data: JsonObject[string]): Readonly<Record<string, string>> => {
   }))
 }
 
-export const subjectOf = ({ method, params }: Request): string => {
+export const callSubject = ({ method, params }: Request): string => {
   const repeated = ['name', 'uri', 'arguments'].map(key => member(params, key) ?? null)
   return hash('sha256', JSON.stringify([method, ...repeated]), 'base64url')
 }

@@ -7,7 +7,7 @@ import {
 import type { Id, IdKey } from '#relay/protocol/json-rpc.js'
 import { metaPrefix } from '#relay/protocol/revisions/index.js'
 import { byte, slice } from '#relay/protocol/scan.js'
-import { isWrapped, wrappedSchemas } from './schemas.js'
+import { isWrappedSchema, wrappedSchemas } from './schemas.js'
 
 /** A request of the client: a response goes to its exchange, under its id. */
 export interface Requester {
@@ -24,7 +24,7 @@ export const legacyResult = (
   frame: Frame, result: JsonObject, method: string, outputSchema: Json | undefined,
 ): readonly Edit[] => {
   const content = method === 'tools/call' ? slice(frame, ['result', 'structuredContent']) : undefined
-  const isOfObject = content?.[0] === byte.openObject && !isWrapped(outputSchema)
+  const isOfObject = content?.[0] === byte.openObject && !isWrappedSchema(outputSchema)
   return [
     ...modernMembers, ...withoutMeta(frame, 'result', 'serverInfo'),
     ...(method === 'tools/list' ? wrappedSchemas(frame, result) : []),

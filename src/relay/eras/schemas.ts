@@ -10,7 +10,7 @@ import { eachChild, type Path, slice, sliceOf } from '#relay/protocol/scan.js'
  * Before 2026-07-28 an output schema describes an object. A legacy client gets any other schema as that of an
  * object with the member `result`, and the structured content of its tool in the same form.
  */
-export const isWrapped = (outputSchema: Json | undefined): boolean =>
+export const isWrappedSchema = (outputSchema: Json | undefined): boolean =>
   outputSchema !== undefined && !(isObject(outputSchema) && member(outputSchema, 'type') === 'object')
 
 /** The edits of a list of tools whose schemas a legacy client could not use. */
@@ -21,7 +21,7 @@ export const wrappedSchemas = (frame: Frame, result: JsonObject): readonly Edit[
   if (isArray(tools)) {
     for (const [index, tool] of each(tools, meter)) {
       const schema = isObject(tool) ? member(tool, 'outputSchema') : undefined
-      if (schema !== undefined && isWrapped(schema)) schemas.set(index, schema)
+      if (schema !== undefined && isWrappedSchema(schema)) schemas.set(index, schema)
     }
   }
   const list = schemas.size === 0 ? undefined : slice(frame, ['result', 'tools'])

@@ -2,7 +2,7 @@ import type { Exchange } from '#relay/core/vocabulary.js'
 import { stdioExchange } from '#relay/core/event.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import type { TransportEvent } from '#relay/transport/transport.js'
-import type { Outgoing } from './exchanges.js'
+import type { EraOutgoing } from './exchanges.js'
 
 /** Most messages, and bytes of them, that wait for a stream of the client. */
 const maxWaiting = 256
@@ -10,7 +10,7 @@ const maxWaitingBytes = 256 * 1024
 
 /** The streams on which a legacy client of an HTTP server hears what answers none of its requests. */
 export class Streams {
-  readonly #out: Outgoing
+  readonly #out: EraOutgoing
   readonly #isOwn: boolean
   /** Opened by GET, the newest last. */
   readonly #open = new Set<Exchange>()
@@ -19,7 +19,7 @@ export class Streams {
   #bytes = 0
 
   /** @param isOwn false where the client's transport has one pipe, or chooses the stream by itself */
-  constructor(out: Outgoing, isOwn: boolean) {
+  constructor(out: EraOutgoing, isOwn: boolean) {
     this.#out = out
     this.#isOwn = isOwn
   }

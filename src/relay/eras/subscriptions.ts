@@ -4,7 +4,7 @@ import { isObject, isString, type JsonObject, member } from '#relay/protocol/jso
 import { errorCode } from '#relay/protocol/json-rpc.js'
 import { written } from '#relay/protocol/message.js'
 import { inMeta } from '#relay/protocol/revisions/index.js'
-import type { Asked, Asker, Origin, Outgoing } from './exchanges.js'
+import type { AskedRequest, EraAsker, Origin, EraOutgoing } from './exchanges.js'
 import { forClient, type Requester, withoutMeta } from './results.js'
 import type { EraOptions } from './translator.js'
 
@@ -25,7 +25,7 @@ const maxWaitMs = 60_000
 const acknowledgeMs = 30_000
 
 export interface SubscriptionParts {
-  readonly out: Outgoing
+  readonly out: EraOutgoing
   readonly options: Pick<EraOptions, 'newId'>
   readonly capabilities: JsonObject
   /** Makes the request of 2026-07-28. */
@@ -41,8 +41,8 @@ interface Change {
   readonly isWanted: boolean
 }
 
-interface Listen extends Asker {
-  asked: Asked
+interface Listen extends EraAsker {
+  asked: AskedRequest
   readonly changes: readonly Change[]
 }
 

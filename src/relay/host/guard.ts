@@ -11,7 +11,7 @@ import { actionOf } from '#relay/core/findings.js'
 import type { RelayOptions } from '#relay/core/options.js'
 import { messageOf, pathText } from '#relay/base/errors.js'
 import { loadChecker } from '#relay/session/checks.js'
-import { shownName, usualLongest } from './merge/names.js'
+import { mergedName, usualLongest } from './merge/names.js'
 import { ServerHealth } from '#relay/session/health.js'
 import type { Recorder } from '#relay/session/hooks.js'
 import type { Guard } from '#relay/session/open.js'
@@ -120,7 +120,7 @@ const mergedNameIn = ({ merge }: Configuration, name: string): Guard['mergedName
   const server = merge?.servers.find(one => one.name === name)
   if (merge === undefined || server === undefined) return undefined
   const naming = { separator: merge.separator, longest: usualLongest }
-  return tool => shownName(server, tool, naming)
+  return tool => mergedName(server, tool, naming)
 }
 
 /** Opens the guard of one server: its policy, schema checker and records. */

@@ -36,7 +36,7 @@ export interface ServedParts {
 
 type Awaitable<Value> = Value | Promise<Value>
 /** A page that shows a gateway's decisions from now on, with all their fields: the desk makes it. */
-export interface LivePage {
+export interface DecisionPage {
   readonly routes: PageRoutes
   /** The token, to be appended to the listener's address: it grants access to the page. */
   readonly query: string
@@ -46,7 +46,7 @@ export interface LivePage {
   readonly close: () => void
 }
 
-type GatewayPage = LivePage & { readonly follower: Follower }
+type GatewayPage = DecisionPage & { readonly follower: Follower }
 
 export interface Served {
   readonly backend: FrontBackend
@@ -71,7 +71,7 @@ export interface Served {
  * @returns 0, when it was told to stop and what was running has ended
  */
 export const serve = async (
-  flags: RelaySettings, target: Target, openPage: () => Promise<LivePage>,
+  flags: RelaySettings, target: Target, openPage: () => Promise<DecisionPage>,
 ): Promise<number> => {
   const channel = inheritedChannel()
   if (channel) return (await import('./serve/relay-process.js')).serveAsRelay(channel)
@@ -184,7 +184,7 @@ const openAlone = async (
 
 const adminOf = async (
   { host, port }: NonNullable<Configuration['admin']>, { configuration, ready, text }: Served,
-  page: LivePage | undefined,
+  page: DecisionPage | undefined,
 ) => {
   const { adminServer } = await import('./admin/server.js')
   const allowHosts = () => configuration().allowHosts
@@ -193,7 +193,7 @@ const adminOf = async (
   })
 }
 
-const withFollower = (page: LivePage): GatewayPage => {
+const withFollower = (page: DecisionPage): GatewayPage => {
   const take = (record: LogRecord): void => {
     page.take(record)
     page.changed()

@@ -1,7 +1,7 @@
 import { CustomsError } from '#relay/base/errors.js'
 import type { Translate } from '#relay/eras/index.js'
-import type { Problem } from '#relay/config/source.js'
-import type { JsonObject } from '#relay/protocol/unmetered.js'
+import type { ConfigurationProblem } from '#relay/config/source.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -48,7 +48,7 @@ export const noSettings: RelaySettings = {
 }
 
 export interface WrittenSettings {
-  readonly written: JsonObject
+  readonly written: DataObject
   /** Reports a problem of the configuration at the flag that set the key. */
-  readonly refusal: (problem: Problem) => CustomsError
+  readonly refusal: (problem: ConfigurationProblem) => CustomsError
 }

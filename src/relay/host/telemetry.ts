@@ -36,7 +36,7 @@ export const openTelemetry = async (
   const metrics = served.registry === undefined && signals.includes('metrics') ? countingMetrics() : served
   const undelivered = (to: string, count: number) => metrics.undelivered(to, count)
   const sent = signals.length === 0 ? undefined : await import('#relay/telemetry/opentelemetry.js').then(
-    module => module.openTelemetry({
+    module => module.startOpenTelemetry({
       settings: telemetry, signals, version: version(), warn, undelivered, registry: metrics.registry,
     }),
   ).catch((error: unknown) => {

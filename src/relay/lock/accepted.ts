@@ -10,7 +10,7 @@ import {
   type ChangeClass, changeClasses, compareValues, type Difference, differences,
 } from './comparison.js'
 import { decide, type LockActions, standardActions } from './decide.js'
-import { asDoubles, exactResult, withDigits } from './digits.js'
+import { asDoubles, resultDigits, withDigits } from './digits.js'
 import { formatLock, type Locked } from './lock.js'
 import { offer, type Offer } from './offer.js'
 import { isString, type Json, type Meter, pointer } from '#relay/protocol/json.js'
@@ -100,7 +100,7 @@ export const acceptedOfLock = (
     legacy: ofLegacy,
     modern: modern === legacy ? ofLegacy : acceptedOffer(modern, actions),
     ...settings,
-    exactResult,
+    exactResult: resultDigits,
     actions,
     written: () => formatLock(new Map([[name, locked]])),
   }

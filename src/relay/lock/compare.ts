@@ -4,9 +4,9 @@ import {
 } from '#relay/protocol/json.js'
 import {
   type ChangeClass, compareTool, compareValues, type Comparison, type Difference, differences,
-  setKeywords, sortedTexts, unmetered,
+  setKeywords, sortedTexts, unmeteredChanges,
 } from './comparison.js'
-import type { Definitions, Offer, Part } from './offer.js'
+import type { Definitions, Offer, OfferPart } from './offer.js'
 
 /** A difference, and the part of the server's offer in which it is. */
 export interface Change extends Difference {
@@ -72,11 +72,11 @@ const splitIdentity = (identity: JsonObject): {
 }
 
 /** The differences between two definitions of one tool. */
-export const compareTools = (before: Json, after: Json, meter = unmetered): readonly Difference[] =>
+export const compareTools = (before: Json, after: Json, meter = unmeteredChanges): readonly Difference[] =>
   differences(compareTool, before, after, meter)
 
 /** A digest of a definition without its name, by which a renamed tool is recognised. */
-export const bodyDigest = (definition: Json, meter = unmetered): string => {
+export const bodyDigest = (definition: Json, meter = unmeteredChanges): string => {
   meter.pay(weigh(definition) >> 6)
   const body = isObject(definition) ? withMembers(definition, { name: null }, meter) : definition
   const sortSets = (key: string, value: Json) =>
@@ -120,7 +120,7 @@ const renames = (before: Definitions, after: Definitions): ReadonlyMap<string, s
 }
 
 const compareAll = (
-  part: Change['part'], kind: ChangeClass & Part, { [kind]: before }: Offer, { [kind]: after }: Offer,
+  part: Change['part'], kind: ChangeClass & OfferPart, { [kind]: before }: Offer, { [kind]: after }: Offer,
 ): readonly Change[] =>
   [...new Set([...before.keys(), ...after.keys()])]
     .flatMap(name => changes(part, name, compareValues(kind), before.get(name), after.get(name)))
@@ -129,4 +129,4 @@ const changes = (
   part: Change['part'], name: string, comparison: Comparison, before: Json | undefined,
   after: Json | undefined,
 ): readonly Change[] =>
-  differences(comparison, before, after, unmetered).map(difference => ({ ...difference, part, name }))
+  differences(comparison, before, after, unmeteredChanges).map(difference => ({ ...difference, part, name }))

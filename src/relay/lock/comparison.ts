@@ -46,7 +46,7 @@ export interface Difference {
 }
 
 /** For commands of the operator, which compare without a limit: no message waits for them. */
-export const unmetered = new Meter(undefined, Infinity)
+export const unmeteredChanges = new Meter(undefined, Infinity)
 
 const isSame = (before: Json | undefined, after: Json | undefined, meter: Meter): boolean =>
   equal(before, after, steps => meter.pay(steps))

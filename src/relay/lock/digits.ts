@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isObject, member, parseJson, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isRecord, field, parseData, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import { decimal } from '#relay/protocol/decimal.js'
 import { afterScalar, afterString, byte } from '#relay/protocol/scan.js'
 
@@ -39,20 +39,20 @@ export const markLongNumbers = (bytes: Buffer): Buffer | undefined => {
 }
 
 /** The result of a response with marked numbers; undefined if doubles represent all its numbers. */
-export const exactResult = (bytes: Buffer): JsonObject | undefined => {
+export const resultDigits = (bytes: Buffer): DataObject | undefined => {
   const marked = markLongNumbers(bytes)
-  const response = marked === undefined ? undefined : parseJson(marked.toString())
-  const result = isObject(response) ? member(response, 'result') : undefined
-  return isObject(result) ? result : undefined
+  const response = marked === undefined ? undefined : parseData(marked.toString())
+  const result = isRecord(response) ? field(response, 'result') : undefined
+  return isRecord(result) ? result : undefined
 }
 
 /** The JSON text with the digits in place of marked strings. */
 export const withDigits = (text: string): string => text.replace(marked, '$1')
 
 /** The value with doubles in place of marked strings. */
-export const asDoubles = (value: Json): Json => {
+export const asDoubles = (value: Data): Data => {
   const text = JSON.stringify(value)
-  return text.includes(mark) ? (parseJson(withDigits(text)) ?? null) : value
+  return text.includes(mark) ? (parseData(withDigits(text)) ?? null) : value
 }
 
 /** The number in one form for all its spellings; undefined if a double represents it. */

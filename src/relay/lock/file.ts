@@ -10,7 +10,7 @@ import { formatLock, type Lock, parseLock } from './lock.js'
 import { readBounded } from '#relay/base/operator-file.js'
 import { replaceFile } from '#relay/base/platform/files.js'
 import { countTokens, stringsIn } from '#relay/protocol/ambiguity.js'
-import { type Json, parseJson } from '#relay/protocol/unmetered.js'
+import { type Data, parseData } from '#relay/protocol/unmetered.js'
 
 /** A lock, and the file that it was read from; undefined where there was none. */
 export interface LockFile {
@@ -48,8 +48,8 @@ const deepest = 200
  * The value of a text without duplicated keys: such a text has as many strings as its value. Undefined in
  * doubt; then the strict parser finds the fault.
  */
-const valueIfDistinct = (text: string): Json | undefined => {
-  const value = parseJson(text)
+const valueIfDistinct = (text: string): Data | undefined => {
+  const value = parseData(text)
   return value !== undefined && 2 * stringsIn(value, deepest, true) === countTokens(Buffer.from(text)).quotes
     ? value
     : undefined

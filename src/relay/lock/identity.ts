@@ -7,16 +7,16 @@ import { isBroughtAlong } from '#relay/config/trusted-package.js'
 import type { ProcessServer, ServerConfiguration } from '#relay/config/configuration.js'
 import { isWindows } from '#relay/base/platform/machine.js'
 import {
-  equal, isObject, isString, type Json, type JsonObject, member, parseJson,
+  equal, isRecord, isString, type Data, type DataObject, field, parseData,
 } from '#relay/protocol/unmetered.js'
-import { isLauncher, type Subject, subjectOf } from '#relay/config/subject.js'
+import { isLauncher, type ServerSubject, subjectOf } from '#relay/config/subject.js'
 import { processEnvironment, targetOf } from '#relay/config/target.js'
 
 /**
  * A server's identity: its command line or URL without secrets, the digest of its program or image where
  * there is one, and its package. Nothing the server says about itself counts.
  */
-export const identityOf = async (server: ServerConfiguration): Promise<JsonObject> => {
+export const identityOf = async (server: ServerConfiguration): Promise<DataObject> => {
   if ('url' in server) return { url: targetOf(server) }
   const subject = subjectOf(server.command)
   const command = targetOf(server)
@@ -32,13 +32,13 @@ export const identityOf = async (server: ServerConfiguration): Promise<JsonObjec
 }
 
 /** Advice for an identity without a digest of the program; undefined where there is one. */
-export const adviceOn = (server: ServerConfiguration, identity: JsonObject): string | undefined => {
-  const its = member(identity, 'package')
-  if ('url' in server || member(identity, 'sha256') !== undefined) return undefined
-  if (isObject(its) && member(its, 'from') !== undefined) {
+export const adviceOn = (server: ServerConfiguration, identity: DataObject): string | undefined => {
+  const its = field(identity, 'package')
+  if ('url' in server || field(identity, 'sha256') !== undefined) return undefined
+  if (isRecord(its) && field(its, 'from') !== undefined) {
     return 'the working directory brings the package along: start it in another folder'
   }
-  if (isObject(its) && member(its, 'integrity') !== undefined) return undefined
+  if (isRecord(its) && field(its, 'integrity') !== undefined) return undefined
   const subject = subjectOf(server.command)
   if (runsPackage(subject)) {
     return its === undefined ? 'name the exact version of the package' : 'its version is all that is held'
@@ -49,10 +49,10 @@ export const adviceOn = (server: ServerConfiguration, identity: JsonObject): str
 }
 
 /** Advice for a package without a version; undefined if none is named, or its version is given or unknown. */
-export const pinAdvice = (server: ServerConfiguration, identity: JsonObject): string | undefined => {
+export const pinAdvice = (server: ServerConfiguration, identity: DataObject): string | undefined => {
   const named = 'url' in server ? undefined : namedPackage(subjectOf(server.command))
-  const its = member(identity, 'package')
-  const version = isObject(its) ? member(its, 'version') : undefined
+  const its = field(identity, 'package')
+  const version = isRecord(its) ? field(its, 'version') : undefined
   return named === undefined || named.exact !== undefined || !isString(version)
     ? undefined
     : `no version of ${named.name} is named, so any may run at the next start: to keep this one, write ` +
@@ -64,27 +64,27 @@ export const pinAdvice = (server: ServerConfiguration, identity: JsonObject): st
  * change: the record depends on the machine, and on whether npx has fetched the package.
  */
 export const comparableIdentity = (
-  accepted: JsonObject, { package: its, ...now }: JsonObject,
-): JsonObject => {
-  const known = member(accepted, 'package')
-  const isBrought = isObject(its) && member(its, 'from') !== undefined
+  accepted: DataObject, { package: its, ...now }: DataObject,
+): DataObject => {
+  const known = field(accepted, 'package')
+  const isBrought = isRecord(its) && field(its, 'from') !== undefined
   if (known === undefined) return isBrought ? { ...now, package: its } : now
   const isKnown = its === undefined || (!isBrought && isSameWithoutIntegrity(its, known))
   return { ...now, package: isKnown ? known : its }
 }
 
 /** Whether two packages have the same name and version, and one of them has no integrity. */
-const isSameWithoutIntegrity = (one: Json, other: Json): boolean => {
-  if (!isObject(one) || !isObject(other)) return false
-  const isKnown = [one, other].every(each => member(each, 'integrity') !== undefined)
-  return !isKnown && ['name', 'version', 'from'].every(key => member(one, key) === member(other, key))
+const isSameWithoutIntegrity = (one: Data, other: Data): boolean => {
+  if (!isRecord(one) || !isRecord(other)) return false
+  const isKnown = [one, other].every(each => field(each, 'integrity') !== undefined)
+  return !isKnown && ['name', 'version', 'from'].every(key => field(one, key) === field(other, key))
 }
 
 /** The current identity, to be accepted: an unknown package keeps what was known before. */
-export const settledIdentity = (accepted: JsonObject, now: JsonObject): JsonObject => {
-  const [known, its] = [member(accepted, 'package'), member(now, 'package')]
-  if (!equal(member(accepted, 'command'), member(now, 'command')) || !isObject(known)) return now
-  return its === undefined || (isSameWithoutIntegrity(its, known) && member(known, 'integrity') !== undefined)
+export const settledIdentity = (accepted: DataObject, now: DataObject): DataObject => {
+  const [known, its] = [field(accepted, 'package'), field(now, 'package')]
+  if (!equal(field(accepted, 'command'), field(now, 'command')) || !isRecord(known)) return now
+  return its === undefined || (isSameWithoutIntegrity(its, known) && field(known, 'integrity') !== undefined)
     ? { ...now, package: known }
     : now
 }
@@ -96,7 +96,7 @@ interface Program {
 
 /** The file of the program. Interpreters are excluded: they are updated without the operator's doing. */
 const programOf = async (
-  server: ProcessServer, { word, option, folder, launcher, isInterpreted }: Subject,
+  server: ProcessServer, { word, option, folder, launcher, isInterpreted }: ServerSubject,
 ): Promise<Program | undefined> => {
   const cwd = resolve(server.cwd ?? '.', folder ?? '')
   if (launcher === undefined && isLauncher(word)) return undefined
@@ -143,7 +143,7 @@ const first = async (files: readonly string[]): Promise<Program | undefined> => 
 }
 
 /** A package, from the command line and npm's records. */
-interface Installed extends JsonObject {
+interface Installed extends DataObject {
   readonly name: string
   readonly version?: string
   /** The digest of the archive (Subresource Integrity). */
@@ -153,7 +153,7 @@ interface Installed extends JsonObject {
 }
 
 /** Whether the launcher fetches a package and runs it. */
-const runsPackage = ({ launcher = '', verb = '' }: Subject): boolean =>
+const runsPackage = ({ launcher = '', verb = '' }: ServerSubject): boolean =>
   /^(?:npx|bunx|uvx|pipx)$/.test(launcher)
     || /^(?:npm (?:exec|x)|pnpm (?:dlx|exec)|yarn dlx|bun x|uv tool)$/.test(`${launcher} ${verb}`)
 
@@ -167,7 +167,7 @@ export interface NamedPackage {
   readonly pinned: (version: string) => string
 }
 
-export const namedPackage = (subject: Subject): NamedPackage | undefined => {
+export const namedPackage = (subject: ServerSubject): NamedPackage | undefined => {
   const { word, option, launcher = '' } = subject
   if (!runsPackage(subject)) return undefined
   const [, name, extras = '', version] =
@@ -181,7 +181,7 @@ export const namedPackage = (subject: Subject): NamedPackage | undefined => {
 }
 
 /** The package that a command line names, with npm's local record of it. Nothing is fetched. */
-export const packageOf = async (server: ProcessServer, subject: Subject): Promise<Installed | undefined> => {
+export const packageOf = async (server: ProcessServer, subject: ServerSubject): Promise<Installed | undefined> => {
   const { word, launcher = '' } = subject
   const { name, exact } = namedPackage(subject) ?? {}
   if (name === undefined) return undefined
@@ -207,10 +207,10 @@ const packageOfFile = async (file: string): Promise<Installed | undefined> => {
 /** npm's record of a folder's `node_modules`. */
 const noted = async (folder: string, name: string): Promise<Installed | undefined> => {
   try {
-    const lock = parseJson(await readFile(join(folder, 'node_modules', '.package-lock.json'), 'utf8'))
-    const packages = isObject(lock) ? member(lock, 'packages') : undefined
-    const its = isObject(packages) ? member(packages, `node_modules/${name}`) : undefined
-    const [version, integrity] = isObject(its) ? [member(its, 'version'), member(its, 'integrity')] : []
+    const lock = parseData(await readFile(join(folder, 'node_modules', '.package-lock.json'), 'utf8'))
+    const packages = isRecord(lock) ? field(lock, 'packages') : undefined
+    const its = isRecord(packages) ? field(packages, `node_modules/${name}`) : undefined
+    const [version, integrity] = isRecord(its) ? [field(its, 'version'), field(its, 'integrity')] : []
     return isString(version) && isString(integrity) ? { name, version, integrity } : undefined
   } catch {
     return undefined

@@ -1,12 +1,12 @@
 import { canonical, sha256 } from '#relay/base/canonical.js'
 import { CustomsError } from '#relay/base/errors.js'
 import {
-  equal, isObject, isString, member, parseJson, type Json, type JsonObject,
+  equal, isRecord, isString, field, parseData, type Data, type DataObject,
 } from '#relay/protocol/unmetered.js'
 import { plainJson } from '#relay/protocol/quote.js'
 import { compareIdentities, compareOffers, type Change } from './compare.js'
 import { withDigits } from './digits.js'
-import { emptyOffer, offer, partNames, parts, type Definitions, type Offer, type Part } from './offer.js'
+import { emptyOffer, offer, partNames, parts, type Definitions, type Offer, type OfferPart } from './offer.js'
 
 /**
  * The eras of the protocol: sessions begin with `initialize` (legacy), or there is `server/discover`
@@ -19,13 +19,13 @@ type Era = (typeof eras)[number]
 /** What a server offers now, to clients of each era that it supports. */
 export interface Listed {
   /** How the operator starts or reaches the server: `serverInfo` proves nothing. */
-  readonly identity: JsonObject
+  readonly identity: DataObject
   readonly offers: Readonly<Partial<Record<Era, Offer>>>
 }
 
 /** The accepted offers of a server. If it supported one era, that offer holds for clients of both. */
 export interface Locked {
-  readonly identity: JsonObject
+  readonly identity: DataObject
   /** Whether a person saw the offers and agreed, or `--yes` skipped the question. */
   readonly acceptedBy: 'person' | '--yes'
   readonly offers: Readonly<Record<Era, Offer>>
@@ -72,7 +72,7 @@ export const acceptTools = (locked: Locked, { offers }: Listed, names: ReadonlyS
 
 const toolsOf = (locked: Offer, listed: Offer, names: ReadonlySet<string>): Offer => {
   const tools = new Map(locked.tools)
-  const take = (name: string, definition: Json | undefined) =>
+  const take = (name: string, definition: Data | undefined) =>
     definition === undefined ? tools.delete(name) : tools.set(name, definition)
   for (const { part, name, ...change } of compareOffers(locked, listed)) {
     if (part !== 'tool') continue
@@ -84,13 +84,13 @@ const toolsOf = (locked: Offer, listed: Offer, names: ReadonlySet<string>): Offe
 }
 
 /** `sha256-` and hex, over the canonical form (RFC 8785), in which every number has all its digits. */
-export const digestOf = (value: Json): string => `sha256-${sha256(withDigits(canonical(value)))}`
+export const definitionDigest = (value: Data): string => `sha256-${sha256(withDigits(canonical(value)))}`
 
 /** The digests of a listed tool; two where clients of the eras get different definitions. */
 export const digestsOf = ({ offers }: Listed, tool: string): readonly string[] => [...new Set(
   eras.flatMap(era => {
     const definition = offers[era]?.tools.get(tool)
-    return definition === undefined ? [] : [digestOf(definition)]
+    return definition === undefined ? [] : [definitionDigest(definition)]
   }),
 )]
 
@@ -103,18 +103,18 @@ const version = 2
  */
 export const formatLock = (lock: Lock): string =>
   // Keys are in the order of RFC 8785.
-  `${withDigits(plainJson(parseJson(canonical({ version, servers: serversOf(lock) }))))}\n`
+  `${withDigits(plainJson(parseData(canonical({ version, servers: serversOf(lock) }))))}\n`
 
-const serversOf = (lock: Lock): JsonObject =>
+const serversOf = (lock: Lock): DataObject =>
   Object.fromEntries([...lock].map(([name, server]) => [name, formatServer(server)]))
 
-const formatServer = ({ identity, acceptedBy, offers: { legacy, modern } }: Locked): JsonObject => {
+const formatServer = ({ identity, acceptedBy, offers: { legacy, modern } }: Locked): DataObject => {
   const isIn = (offer: Offer) =>
-    (part: Part, name: string, definition: Json) => equal(offer[part].get(name), definition)
+    (part: OfferPart, name: string, definition: Data) => equal(offer[part].get(name), definition)
   const own = (offer: Offer, other: Offer) => {
     const written = formatOffer(offer, (...one) => !isIn(other)(...one))
     return Object.fromEntries(
-      Object.entries(written).filter(([, part]) => isObject(part) && Object.keys(part).length > 0),
+      Object.entries(written).filter(([, part]) => isRecord(part) && Object.keys(part).length > 0),
     )
   }
   const different = { legacy: own(legacy, modern), modern: own(modern, legacy) }
@@ -123,11 +123,11 @@ const formatServer = ({ identity, acceptedBy, offers: { legacy, modern } }: Lock
 }
 
 const formatOffer =
-  (offer: Offer, isWanted: (part: Part, name: string, definition: Json) => boolean): JsonObject =>
-    Object.fromEntries(partNames.flatMap((part): [string, JsonObject][] => {
+  (offer: Offer, isWanted: (part: OfferPart, name: string, definition: Data) => boolean): DataObject =>
+    Object.fromEntries(partNames.flatMap((part): [string, DataObject][] => {
       const wanted = [...offer[part]].filter(([name, definition]) => isWanted(part, name, definition))
-      const entries = wanted.map(([name, definition]): [string, JsonObject] => [
-        name, { digest: digestOf(definition), definition },
+      const entries = wanted.map(([name, definition]): [string, DataObject] => [
+        name, { digest: definitionDigest(definition), definition },
       ])
       // The definition of a part that is no list is written without a name.
       return parts[part] === undefined ? entries.map(([, entry]) => [part, entry]) : [
@@ -141,12 +141,12 @@ const formatOffer =
  * @param file its name in errors
  * @throws CustomsError BAD_CONFIG
  */
-export const parseLock = (value: Json, file: string): Lock => {
+export const parseLock = (value: Data, file: string): Lock => {
   const fail: Fail = reason => {
     throw new CustomsError('BAD_CONFIG', `${file}: ${reason}`)
   }
   const lock = objectOf(value, 'it', fail)
-  const written = member(lock, 'version')
+  const written = field(lock, 'version')
   if (typeof written === 'number' && written > version) {
     return fail(`was written by a newer mcp-customs (version ${written} of the file; known is ${version})`)
   }
@@ -158,7 +158,7 @@ export const parseLock = (value: Json, file: string): Lock => {
   }
   if (written !== version) return fail(`is no lock file: its version is not ${version}`)
   only(lock, ['version', 'servers'], 'it', fail)
-  const servers = objectOf(member(lock, 'servers'), 'servers', fail)
+  const servers = objectOf(field(lock, 'servers'), 'servers', fail)
   return new Map(Object.entries(servers).map(([name, server]) => [
     name, parseServer(server, JSON.stringify(name), fail),
   ]))
@@ -166,55 +166,55 @@ export const parseLock = (value: Json, file: string): Lock => {
 
 type Fail = (reason: string) => never
 
-const parseServer = (value: Json | undefined, where: string, fail: Fail): Locked => {
+const parseServer = (value: Data | undefined, where: string, fail: Fail): Locked => {
   const server = objectOf(value, where, fail)
   only(server, ['identity', 'acceptedBy', ...eras, ...partNames], where, fail)
-  const by = member(server, 'acceptedBy')
+  const by = field(server, 'acceptedBy')
   const acceptedBy =
     by === 'person' || by === '--yes' ? by : fail(`${where}: acceptedBy must be "person" or "--yes"`)
   const common = offer(part => parsePart(
-    member(server, part) ?? (parts[part] === undefined ? undefined : null), part, where, fail,
+    field(server, part) ?? (parts[part] === undefined ? undefined : null), part, where, fail,
   ))
   const offerOf = (era: Era): Offer => {
-    const value = member(server, era)
+    const value = field(server, era)
     if (value === undefined) return common
     const own = objectOf(value, `${where}: ${era}`, fail)
     only(own, partNames, `${where}: ${era}`, fail)
     return offer(part => new Map([
-      ...common[part], ...parsePart(member(own, part), part, `${where}: ${era}`, fail),
+      ...common[part], ...parsePart(field(own, part), part, `${where}: ${era}`, fail),
     ]))
   }
-  const identity = objectOf(member(server, 'identity'), `${where}: identity`, fail)
+  const identity = objectOf(field(server, 'identity'), `${where}: identity`, fail)
   return { identity, acceptedBy, offers: { legacy: offerOf('legacy'), modern: offerOf('modern') } }
 }
 
 /** @param value undefined if the part is missing */
-const parsePart = (value: Json | undefined, part: Part, where: string, fail: Fail): Definitions => {
+const parsePart = (value: Data | undefined, part: OfferPart, where: string, fail: Fail): Definitions => {
   if (value === undefined) return new Map()
   const key = parts[part]
   if (key === undefined) return new Map([['', parseEntry(value, `${where}: ${part}`, fail)]])
   return new Map(Object.entries(objectOf(value, `${where}: ${part}`, fail)).map(([name, entry]) => {
     const at = `${where}: ${part}: ${JSON.stringify(name)}`
     const definition = objectOf(parseEntry(entry ?? null, at, fail), `${at}: definition`, fail)
-    return [name, member(definition, key) === name ? definition : fail(
+    return [name, field(definition, key) === name ? definition : fail(
       `${at}: the definition is that of another name`,
     )]
   }))
 }
 
-const parseEntry = (value: Json, where: string, fail: Fail): Json => {
+const parseEntry = (value: Data, where: string, fail: Fail): Data => {
   const entry = objectOf(value, where, fail)
   only(entry, ['digest', 'definition'], where, fail)
-  const [digest, definition] = [member(entry, 'digest'), member(entry, 'definition')]
-  const isIntact = definition !== undefined && digestOf(definition) === digest
+  const [digest, definition] = [field(entry, 'digest'), field(entry, 'definition')]
+  const isIntact = definition !== undefined && definitionDigest(definition) === digest
   if (isIntact) return definition
   return fail(`${where}: the definition is not what its digest says: it was changed after it was accepted`)
 }
 
-const objectOf = (value: Json | undefined, where: string, fail: Fail): JsonObject =>
-  (isObject(value) ? value : fail(`${where} must be an object`))
+const objectOf = (value: Data | undefined, where: string, fail: Fail): DataObject =>
+  (isRecord(value) ? value : fail(`${where} must be an object`))
 
-const only = (object: JsonObject, known: readonly string[], where: string, fail: Fail): void => {
+const only = (object: DataObject, known: readonly string[], where: string, fail: Fail): void => {
   const unknown = Object.keys(object).find(key => !known.includes(key))
   if (unknown !== undefined) fail(`${where}: unknown key ${JSON.stringify(unknown)}`)
 }

@@ -3,7 +3,7 @@ import {
 } from '#relay/protocol/json.js'
 import { jsonSchemaKeywords } from '#relay/protocol/json-schema.js'
 import {
-  copy, elements, isTyped, isTypedUnion, propertiesOf, requiredOf, typeOf, typesOf, untyped,
+  copy, elements, isTyped, isTypedUnion, propertiesOf, requiredOf, schemaType, schemaTypes, untyped,
 } from './merge.js'
 import { anySchema, type Node, type Rewriting } from './node.js'
 import type { SchemaRules } from './profile.js'
@@ -39,7 +39,7 @@ export const withProfileRules = (schema: JsonObject, node: Node, rewriting: Rewr
 const separated = (
   schema: JsonObject, meter: Meter, finished: (branch: JsonObject) => JsonObject,
 ): JsonObject => {
-  const types = typesOf(member(schema, 'type'), meter)
+  const types = schemaTypes(member(schema, 'type'), meter)
   const left = omit(schema, 'type')
   const [first, ...more] = types
   if (first !== undefined && more.length === 0) return { ...copy(left, meter), type: first }
@@ -111,7 +111,7 @@ const closed = (
 const saying = (schema: JsonObject, rules: SchemaRules, meter: Meter): JsonObject => {
   if (['type', 'anyOf', '$ref', 'properties'].some(keyword => member(schema, keyword) !== undefined)) return schema
   const values = member(schema, 'enum')
-  const kinds = isArray(values) ? [...new Set(elements(values, meter).map(typeOf))] : []
+  const kinds = isArray(values) ? [...new Set(elements(values, meter).map(schemaType))] : []
   const of = [...each(schema, meter)].map(([keyword]) => jsonSchemaKeywords.get(keyword)?.of)
     .find(type => type !== undefined)
   const found = kinds.length > 0 ? kinds : of !== undefined ? [of] : []
@@ -124,7 +124,7 @@ const saying = (schema: JsonObject, rules: SchemaRules, meter: Meter): JsonObjec
 /** The schema, which accepts null too. */
 const nullable = (schema: JsonObject, { oneType }: SchemaRules, meter: Meter): JsonObject => {
   const [type, union, values] = [member(schema, 'type'), member(schema, 'anyOf'), member(schema, 'enum')]
-  const types = typesOf(type, meter)
+  const types = schemaTypes(type, meter)
   const isNull = (one: Json) => isObject(one) && isTyped(member(one, 'type'), 'null')
   if (isArray(union) && type === undefined) {
     const branches = elements(union, meter)

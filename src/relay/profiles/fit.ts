@@ -4,7 +4,7 @@ import {
 } from '#relay/protocol/json.js'
 import { defaultDialect, dialectOf } from '#relay/protocol/json-schema.js'
 import { upgrade } from '#relay/protocol/upgrade.js'
-import type { Refusal } from './node.js'
+import type { ProfileRefusal } from './node.js'
 import type { NameRules, Profile, SchemaRules } from './profile.js'
 import { widen } from './widen.js'
 import { described } from './words.js'
@@ -12,7 +12,7 @@ import { described } from './words.js'
 /** What a profile makes of a tool's definition. */
 export interface Fitted {
   /** Why the profile refuses the definition; empty when it accepts it. */
-  readonly refused: readonly Refusal[]
+  readonly refused: readonly ProfileRefusal[]
   /** A definition that the profile accepts: the same one when nothing is refused. */
   readonly made: JsonObject
 }
@@ -24,7 +24,7 @@ export interface Fitted {
  */
 export const fit = (definition: JsonObject, profile: Profile, meter: Meter, server = ''): Fitted => {
   const { toolName, needsWords, input, output } = profile
-  const refused: Refusal[] = []
+  const refused: ProfileRefusal[] = []
   const changes = new Map<string, Json | undefined>()
   const [name, description] = [member(definition, 'name'), member(definition, 'description')]
   if (isString(name) && toolName !== undefined && !fitsName(name, toolName, server)) {
@@ -73,7 +73,7 @@ const newestOf = (schema: JsonObject, meter: Meter): JsonObject | undefined => {
 /** What is rewritten no longer names the dialect of the schema. */
 const oldDialect = (
   schema: JsonObject, newest: JsonObject | undefined, { dialects }: SchemaRules, key: string,
-): readonly Refusal[] => {
+): readonly ProfileRefusal[] => {
   const named = member(schema, '$schema')
   const dialect = isString(named) && newest !== schema && newest !== undefined ? dialectOf(named) : undefined
   return dialect === undefined || dialects === undefined || dialects.includes(dialect)

@@ -1,8 +1,8 @@
 import { each, isArray, isObject, mapped, member, type Json, type JsonObject } from '#relay/protocol/json.js'
 import { isAnnotation } from './merge.js'
-import { below, put, type Node, type Place, type Rewriting } from './node.js'
+import { nodeBelow, put, type Node, type NodePlace, type Rewriting } from './node.js'
 import { conditional } from './unions.js'
-import { describe, text } from './words.js'
+import { describe, wordText } from './words.js'
 
 /** The inclusive bound of an exclusive one. */
 const bounds = new Map([['exclusiveMinimum', 'minimum'], ['exclusiveMaximum', 'maximum']])
@@ -14,11 +14,11 @@ export const without = (node: Node, keyword: string, value: Json, rewriting: Rew
     node.keywords.set(weaker, value)
   if (!isAnnotation(keyword)) node.isExact = false
   const isTold = keyword === 'format' || keyword === 'default' || !isAnnotation(keyword)
-  if (isTold && !isObject(value) && !isArray(value)) node.notes.push(`${keyword} ${text(value)}`)
+  if (isTold && !isObject(value) && !isArray(value)) node.notes.push(`${keyword} ${wordText(value)}`)
 }
 
 /** A keyword whose value is one schema. */
-export const child = (node: Node, keyword: string, value: Json, place: Place, rewriting: Rewriting): void => {
+export const child = (node: Node, keyword: string, value: Json, place: NodePlace, rewriting: Rewriting): void => {
   if (!rewriting.knows(keyword)) return without(node, keyword, value, rewriting)
   const widened = rewriting.rewritten(value, place)
   if (widened.schema === false && rewriting.rules.noBooleans === true && keyword !== 'additionalProperties')
@@ -28,11 +28,11 @@ export const child = (node: Node, keyword: string, value: Json, place: Place, re
 
 /** A keyword whose value is a map of schemas. */
 export const schemaMap = (
-  node: Node, keyword: string, schemas: JsonObject, place: Place, rewriting: Rewriting,
+  node: Node, keyword: string, schemas: JsonObject, place: NodePlace, rewriting: Rewriting,
 ): void => {
   let isExact = true
   const schema = mapped(schemas, rewriting.meter, (one, name) => {
-    const widened = rewriting.rewritten(one, below(place, name))
+    const widened = rewriting.rewritten(one, nodeBelow(place, name))
     isExact &&= widened.isExact
     return widened.schema
   })
@@ -45,7 +45,7 @@ export const schemaMap = (
 /** `contains` stays with `maxContains` only if it is exact: a wider one would count more elements. */
 export const contained = (node: Node, value: Json, rewriting: Rewriting): void => {
   const [least, most] = [member(node.source, 'minContains'), member(node.source, 'maxContains')]
-  const widened = rewriting.rewritten(value, below(node.place, 'contains'))
+  const widened = rewriting.rewritten(value, nodeBelow(node.place, 'contains'))
   if (!rewriting.knows('contains') || (!widened.isExact && most !== undefined))
     return without(node, 'contains', value, rewriting)
   put(node, 'contains', widened)
@@ -61,9 +61,9 @@ export const condition = (node: Node, value: Json, rewriting: Rewriting): void =
   const parts = ['then', 'else'].flatMap(keyword => {
     const schema = member(node.source, keyword)
     if (schema === undefined) return []
-    return [[keyword, schema, rewriting.rewritten(schema, below(node.place, keyword))] as const]
+    return [[keyword, schema, rewriting.rewritten(schema, nodeBelow(node.place, keyword))] as const]
   })
-  const { schema, isExact } = rewriting.rewritten(value, below(node.place, 'if'))
+  const { schema, isExact } = rewriting.rewritten(value, nodeBelow(node.place, 'if'))
   const keywords = ['if', ...parts.map(([keyword]) => keyword)]
   if (isExact && keywords.every(keyword => rewriting.isTaken(node, keyword))) {
     node.keywords.set('if', schema)

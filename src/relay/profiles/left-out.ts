@@ -1,7 +1,7 @@
 import {
   isArray, isObject, isString, mapped, member, type Json, type JsonObject, type Meter,
 } from '#relay/protocol/json.js'
-import { targetOf } from '#relay/protocol/json-schema.js'
+import { referenceTarget } from '#relay/protocol/json-schema.js'
 import { wirePath } from '#relay/protocol/quote.js'
 import { propertiesOf, requiredOf } from './merge.js'
 
@@ -20,7 +20,7 @@ export const withoutNulls = (
     value: Json, schema: Json | undefined, path: readonly (string | number)[], isAll: boolean,
   ): Json => {
     const reference = isObject(schema) ? member(schema, '$ref') : undefined
-    const target = isString(reference) ? targetOf(root, reference) : schema
+    const target = isString(reference) ? referenceTarget(root, reference) : schema
     const own = isObject(target) ? target : {}
     let changes = 0
     // Undefined: a null that is left out.

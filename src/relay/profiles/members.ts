@@ -1,6 +1,6 @@
 import { each, isArray, isObject, isString, lengthOf, mapped, type Json } from '#relay/protocol/json.js'
-import { below, type Node, type Rewriting } from './node.js'
-import { describe, text } from './words.js'
+import { nodeBelow, type Node, type Rewriting } from './node.js'
+import { describe, wordText } from './words.js'
 
 /** `properties`: those are left out whose name or number the profile refuses. */
 export const declaredMembers = (node: Node, properties: Json, rewriting: Rewriting): void => {
@@ -8,7 +8,7 @@ export const declaredMembers = (node: Node, properties: Json, rewriting: Rewriti
   if (!isObject(properties)) return void node.keywords.set('properties', properties)
   const kept: [string, Json][] = []
   for (const [name, schema] of each(properties, meter)) {
-    const place = { ...below(node.place, 'properties', name), level: node.place.level + 1 }
+    const place = { ...nodeBelow(node.place, 'properties', name), level: node.place.level + 1 }
     const { schema: own, isExact } = rewriting.rewritten(schema, place)
     node.isExact &&= isExact
     const isBad = node.place.isRoot && propertyName?.test(name) === false
@@ -20,7 +20,7 @@ export const declaredMembers = (node: Node, properties: Json, rewriting: Rewriti
       node.isExact = false
       if (!isRefused) continue
       node.allowsUndeclared = true
-      node.notes.push(`also takes ${text(name)}: ${describe([own], meter)}`)
+      node.notes.push(`also takes ${wordText(name)}: ${describe([own], meter)}`)
     }
   }
   node.keywords.set('properties', Object.fromEntries(kept))

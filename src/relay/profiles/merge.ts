@@ -103,7 +103,7 @@ export const untyped = (schema: JsonObject, { meter, rules }: Rewriting): JsonOb
 }
 
 const types = (first: Json, second: Json, meter: Meter): Json => {
-  const [a, b] = [typesOf(first, meter), typesOf(second, meter)]
+  const [a, b] = [schemaTypes(first, meter), schemaTypes(second, meter)]
   const shared = a.flatMap(type => {
     if (b.includes(type)) return [type]
     if (type === 'number' && b.includes('integer')) return ['integer']
@@ -124,13 +124,13 @@ export const isAnnotation = (keyword: string): boolean => {
   return /^\$|^format$/.test(keyword) && !/Ref$|^\$ref$/.test(keyword)
 }
 
-export const typesOf = (type: Json | undefined, meter: Meter): readonly string[] => {
+export const schemaTypes = (type: Json | undefined, meter: Meter): readonly string[] => {
   if (isString(type)) return [type]
   return isArray(type) ? elements(type, meter).filter(isString) : []
 }
 
 /** The name of a value's type. */
-export const typeOf = (value: Json): string =>
+export const schemaType = (value: Json): string =>
   (value === null ? 'null' : isArray(value) ? 'array' : typeof value)
 
 /** Whether it accepts every value. */

@@ -2,7 +2,7 @@ import type { Json, JsonObject, Meter } from '#relay/protocol/json.js'
 import type { SchemaRules } from './profile.js'
 
 /** A reason why a profile refuses a definition. */
-export interface Refusal {
+export interface ProfileRefusal {
   /** JSON Pointer into the definition. */
   readonly path: string
   readonly message: string
@@ -22,7 +22,7 @@ interface Path {
 }
 
 /** Where a schema is. */
-export interface Place {
+export interface NodePlace {
   readonly path: Path
   /** At the root, or an alternative or a part of it that applies to the whole value too. */
   readonly isRoot: boolean
@@ -33,23 +33,23 @@ export interface Place {
 }
 
 /** The place of a schema that applies to the same value. */
-export const beside = (place: Place, ...steps: readonly (string | number)[]): Place => {
+export const nodeBeside = (place: NodePlace, ...steps: readonly (string | number)[]): NodePlace => {
   let { path } = place
   for (const step of steps) path = { outer: path, step }
   return { ...place, path }
 }
 
 /** The place of a schema that applies to a part of the value, or decides about the value in another way. */
-export const below = (place: Place, ...steps: readonly (string | number)[]): Place =>
-  ({ ...beside(place, ...steps), isRoot: false })
+export const nodeBelow = (place: NodePlace, ...steps: readonly (string | number)[]): NodePlace =>
+  ({ ...nodeBeside(place, ...steps), isRoot: false })
 
-export const stepsOf = (path: Path | undefined): readonly (string | number)[] =>
-  (path === undefined ? [] : [...stepsOf(path.outer), path.step])
+export const nodeSteps = (path: Path | undefined): readonly (string | number)[] =>
+  (path === undefined ? [] : [...nodeSteps(path.outer), path.step])
 
 /** A schema that is being rewritten. */
 export interface Node {
   readonly source: JsonObject
-  readonly place: Place
+  readonly place: NodePlace
   /** The keywords so far. */
   readonly keywords: Map<string, Json>
   /** Schemas that the value must match too, merged in at the end. */
@@ -77,11 +77,11 @@ export interface Rewriting {
   /** True if the profile accepts the keyword here. */
   readonly isTaken: (node: Node, keyword: string) => boolean
   /** Notes why the profile refuses the definition. */
-  readonly refuse: (place: Place, message: string) => void
+  readonly refuse: (place: NodePlace, message: string) => void
   /** Counts what the profile limits in all schemas together. @returns false beyond the limit */
-  readonly fits: (limit: Limit, more: number, place: Place) => boolean
+  readonly fits: (limit: Limit, more: number, place: NodePlace) => boolean
   /** Rewrites a schema. Each schema is rewritten once for each place, so that the work does not multiply. */
-  readonly rewritten: (schema: Json, place: Place) => Widened
+  readonly rewritten: (schema: Json, place: NodePlace) => Widened
   /** A schema that accepts nothing becomes one that accepts anything, if the profile has no `false`. */
   readonly spelled: (widened: Widened) => Json
 }

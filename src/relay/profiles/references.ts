@@ -1,7 +1,7 @@
 import {
   each, isArray, isObject, isString, weigh, type Json, type JsonObject, type Meter,
 } from '#relay/protocol/json.js'
-import { schemasIn, targetOf } from '#relay/protocol/json-schema.js'
+import { schemasIn, referenceTarget } from '#relay/protocol/json-schema.js'
 
 /** Most schemas copied in place of references, and most bytes (`weigh`); later references accept anything. */
 const maxCopied = 2000
@@ -41,7 +41,7 @@ export class References {
   ): { readonly target: Json } | { readonly note: string } {
     const isLocal = keyword === '$ref' && isString(reference) && !this.#hasResources
     if (isLocal) this.#meter.pay(reference.length)
-    const target = isLocal ? targetOf(this.#root, reference) : undefined
+    const target = isLocal ? referenceTarget(this.#root, reference) : undefined
     if (target === undefined) return { note: 'accepts any type' }
     if (within.includes(target)) return { note: 'has the same structure again' }
     return this.#hasRoomFor(target) ? { target } : { note: 'accepts any type' }

@@ -5,7 +5,7 @@ import { type JsonObject, type Meter, OverBudget, weigh } from '#relay/protocol/
 import { fit } from './fit.js'
 import { automatic, combinedOf, profileFor, profileNamed } from './index.js'
 import { withoutNulls } from './left-out.js'
-import type { Refusal } from './node.js'
+import type { ProfileRefusal } from './node.js'
 import type { Profile } from './profile.js'
 
 /** What the profiles say of a definition. */
@@ -110,7 +110,7 @@ const attempt = (definition: JsonObject, profile: Profile, meter: Meter, server:
 const maxTold = 3
 
 /** One finding for a definition, because a frame has room for few. */
-const summary = (refused: readonly Refusal[]): string => {
+const summary = (refused: readonly ProfileRefusal[]): string => {
   const first = [...new Map(refused.map(one => [one.message, one])).values()]
   const told = first.slice(0, maxTold).map(({ path, message }) => `${message} at ${path}`)
   const more = first.length > maxTold ? [`and ${first.length - maxTold} more`] : []

@@ -2,7 +2,7 @@ import {
   each, isArray, isObject, member, omit, withMembers, type Json, type JsonObject, type Meter,
 } from '#relay/protocol/json.js'
 import { acceptsAnything, elements, isTyped, merged, propertiesOf, requiredOf } from './merge.js'
-import { anySchema, beside, put, type Node, type Rewriting } from './node.js'
+import { anySchema, nodeBeside, put, type Node, type Rewriting } from './node.js'
 import { describe, described } from './words.js'
 
 /** The simplest schema that accepts what at least one of the schemas accepts. */
@@ -48,7 +48,7 @@ export const union = (
   const { meter, knows } = rewriting
   if (!isArray(value)) return void keywords.set(keyword, value)
   const sources = elements(value, meter)
-  const widened = sources.map((one, index) => rewriting.rewritten(one, beside(place, keyword, index)))
+  const widened = sources.map((one, index) => rewriting.rewritten(one, nodeBeside(place, keyword, index)))
   const isExact = widened.every(one => one.isExact)
   const schemas = widened.map(({ schema }) => schema).filter(schema => schema !== false)
   const tell = () =>
@@ -75,7 +75,7 @@ export const union = (
 export const intersection = (node: Node, value: Json, rewriting: Rewriting): void => {
   if (!isArray(value)) return void node.keywords.set('allOf', value)
   const widened = elements(value, rewriting.meter)
-    .map((one, index) => rewriting.rewritten(one, beside(node.place, 'allOf', index)))
+    .map((one, index) => rewriting.rewritten(one, nodeBeside(node.place, 'allOf', index)))
   const schemas = widened.map(one => rewriting.spelled(one))
   const isExact = widened.every(({ schema, isExact }, index) => isExact && schema === schemas[index])
   if (rewriting.isTaken(node, 'allOf')) return put(node, 'allOf', { schema: schemas, isExact })

@@ -10,7 +10,7 @@ import { enumeration, tuple } from './lists.js'
 import { declaredMembers, requiredMembers } from './members.js'
 import { elements, isAnnotation, merged, mergedAll } from './merge.js'
 import {
-  anySchema, below, type Limit, limits, stepsOf, type Node, type Place, type Refusal, type Rewriting,
+  anySchema, nodeBelow, type Limit, limits, nodeSteps, type Node, type NodePlace, type ProfileRefusal, type Rewriting,
   type Widened,
 } from './node.js'
 import type { SchemaRules } from './profile.js'
@@ -44,7 +44,7 @@ export const widen = (
 
 class Widening implements Rewriting {
   readonly notes: string[] = []
-  readonly refused: Refusal[] = []
+  readonly refused: ProfileRefusal[] = []
   readonly rules: SchemaRules
   readonly meter: Meter
   readonly #root: JsonObject
@@ -61,7 +61,7 @@ class Widening implements Rewriting {
   }
 
   root(key: 'inputSchema' | 'outputSchema'): JsonObject {
-    const place: Place = { path: { outer: undefined, step: key }, isRoot: true, within: [], level: 0 }
+    const place: NodePlace = { path: { outer: undefined, step: key }, isRoot: true, within: [], level: 0 }
     const type = member(this.#root, 'type')
     const isForced = key === 'inputSchema' && type !== 'object'
     const { schema } = this.rewritten(
@@ -78,11 +78,11 @@ class Widening implements Rewriting {
     return Object.fromEntries(keywords)
   }
 
-  readonly refuse = ({ path }: Place, message: string): void => {
-    if (this.refused.length < maxRefusals) this.refused.push({ path: wirePath(...stepsOf(path)), message })
+  readonly refuse = ({ path }: NodePlace, message: string): void => {
+    if (this.refused.length < maxRefusals) this.refused.push({ path: wirePath(...nodeSteps(path)), message })
   }
 
-  readonly fits = (limit: Limit, more: number, place: Place): boolean => {
+  readonly fits = (limit: Limit, more: number, place: NodePlace): boolean => {
     const [count, most] = [(this.#counts.get(limit) ?? 0) + more, this.rules[limit] ?? Infinity]
     this.#counts.set(limit, count)
     if (count > most) this.refuse(place, `takes ${most} ${limits[limit]} at most`)
@@ -98,7 +98,7 @@ class Widening implements Rewriting {
   readonly spelled = ({ schema }: Widened): Json =>
     (schema === false && this.rules.noBooleans === true ? anySchema(this.rules) : schema)
 
-  readonly rewritten = (schema: Json, place: Place): Widened => {
+  readonly rewritten = (schema: Json, place: NodePlace): Widened => {
     this.meter.pay(stepsOfSchema)
     if (place.within.length > 0) this.#references.countCopied()
     if (isObject(schema)) return this.#object(schema, place)
@@ -109,7 +109,7 @@ class Widening implements Rewriting {
     return { schema: this.knows('not') ? { not: {} } : false, isExact: true }
   }
 
-  #object(source: JsonObject, place: Place): Widened {
+  #object(source: JsonObject, place: NodePlace): Widened {
     const node: Node = {
       source, place, keywords: new Map(), otherSchemas: [], notes: [], isExact: true, allowsUndeclared: false,
     }
@@ -147,7 +147,7 @@ class Widening implements Rewriting {
 
   #keyword(node: Node, keyword: string, value: Json): void {
     const { keywords, place } = node
-    const inner = below(place, keyword)
+    const inner = nodeBelow(place, keyword)
     this.meter.pay(stepsOfKeyword)
     if (!this.knows(keyword)) this.refuse(inner, `does not know ${quote(keyword)}`)
     else if (!this.isTaken(node, keyword)) this.refuse(inner, `refuses ${keyword} at the root`)
@@ -172,7 +172,7 @@ class Widening implements Rewriting {
       case 'definitions':
         if (this.knows(keyword) && isObject(value)) {
           const kept = mapped(value, this.meter, (one, name) =>
-            this.spelled(this.rewritten(one, { ...below(inner, name), level: 0 })))
+            this.spelled(this.rewritten(one, { ...nodeBelow(inner, name), level: 0 })))
           if (this.#references.areKept) keywords.set(keyword, kept)
         }
         return
@@ -245,7 +245,7 @@ class Widening implements Rewriting {
   }
 
   #enumeration(node: Node, values: JsonArray): void {
-    const place = below(node.place, 'enum')
+    const place = nodeBelow(node.place, 'enum')
     const strings = elements(values, this.meter).filter(isString)
     const characters = strings.reduce((sum, { length }) => sum + length, 0)
     const { longEnum: most = Infinity } = this.rules

@@ -11,7 +11,7 @@ const maxNotes = 800
 const maxTold = 8
 
 /** The JSON text of a value of one line, for a note. */
-export const text = (value: Json): string => {
+export const wordText = (value: Json): string => {
   const json = isObject(value) || isArray(value) ? '…' : JSON.stringify(value)
   return json.length > maxNote ? `${json.slice(0, maxNote - 1)}…` : json
 }
@@ -41,8 +41,8 @@ const one = (schema: Json, meter: Meter): string => {
 const valueIn = (schema: Json | undefined, meter: Meter): string => {
   if (!isObject(schema)) return ''
   const [only, list] = [member(schema, 'const'), member(schema, 'enum')]
-  if (only !== undefined) return ` = ${text(only)}`
-  return isArray(list) ? ` = ${elements(list, meter).slice(0, maxTold).map(text).join(' | ')}` : ''
+  if (only !== undefined) return ` = ${wordText(only)}`
+  return isArray(list) ? ` = ${elements(list, meter).slice(0, maxTold).map(wordText).join(' | ')}` : ''
 }
 
 /** A description with what it should say besides. */

@@ -15,7 +15,7 @@ export const dialectOf = (uri: string): Dialect | undefined => {
 }
 
 /** Up to draft-07, keywords beside a `$ref` are ignored, and a fragment in an id names an anchor. */
-export const isLegacy = (dialect: Dialect): boolean =>
+export const isLegacyDialect = (dialect: Dialect): boolean =>
   dialects.indexOf(dialect) <= dialects.indexOf('draft-07')
 
 export const idKeyword = (dialect: Dialect): '$id' | 'id' => (dialect === 'draft-04' ? 'id' : '$id')
@@ -161,6 +161,6 @@ export const below = (value: Json | undefined, step: string): Json | undefined =
 }
 
 /** The part of a schema that a reference in it names; undefined for a reference that is no JSON Pointer. */
-export const targetOf = (root: JsonObject, reference: string): Json | undefined =>
+export const referenceTarget = (root: JsonObject, reference: string): Json | undefined =>
   (reference.startsWith('#') ? pointerSteps(reference.slice(1)) : undefined)
     ?.reduce<Json | undefined>(below, root)

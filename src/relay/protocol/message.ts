@@ -179,7 +179,7 @@ const opening = (bytes: Buffer, at: number): number => {
 const unique = (keys: readonly IdKey[]): readonly IdKey[] => [...new Set(keys)]
 
 /** The message, or the reason why the value is not one (JSON-RPC 2.0, sections 4 and 5, narrowed by MCP). */
-export const messageOf = (bytes: Buffer, value: Json): Message | string =>
+export const errorMessageOf = (bytes: Buffer, value: Json): Message | string =>
   isObject(value) ? withId(bytes, value, member(value, 'id')) : 'not an object'
 
 const withId = (bytes: Buffer, value: JsonObject, id: Json | undefined): Message | string => {
@@ -228,9 +228,9 @@ export const isCancellation = (message: Message): message is Notification =>
   message.kind === 'notification' && message.method === 'notifications/cancelled'
 
 /** Every id that a frame names, likeliest first. */
-export const keysOf = ({ message, otherKeys }: Frame): readonly IdKey[] => {
+export const idKeysOf = ({ message, otherKeys }: Frame): readonly IdKey[] => {
   if (message.kind === 'unusable') return message.keys
-  if (message.kind === 'batch') return message.members.flatMap(keysOf)
+  if (message.kind === 'batch') return message.members.flatMap(idKeysOf)
   if (message.kind === 'notification' || message.key === undefined) return []
   return [message.key, ...(otherKeys ?? [])]
 }
@@ -249,7 +249,7 @@ export const membersOf = (frame: Frame): readonly Frame[] =>
  * A text that is not JSON may be a line of a log, or may have one around it.
  */
 export const answeredKeys = (frame: Frame): readonly IdKey[] =>
-  membersOf(frame).filter(isCertainResponse).flatMap(keysOf)
+  membersOf(frame).filter(isCertainResponse).flatMap(idKeysOf)
 
 const isCertainResponse = (frame: Frame): boolean => {
   const { message, faults } = frame
@@ -294,7 +294,7 @@ export const lenientResponse = (frame: Frame): Result | ErrorResponse | undefine
   const value = lenientValue(frame)
   const result = member(value, 'result')
   const error = member(value, 'error')
-  const [key = 'null'] = keysOf(frame)
+  const [key = 'null'] = idKeysOf(frame)
   if (isObject(result)) return { kind: 'result', id: idOf(key), key, result }
   if (!isObject(error)) return undefined
   return { kind: 'error', id: idOf(key), key, error: { code: 0, message: '', ...unmetered(error) } }

@@ -2,7 +2,7 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { countsOfShort, countTokens, stringsIn, strictScan, tooDeep } from './ambiguity.js'
 import type { Facts, Fault, Frame, FrameLimits } from './frame.js'
 import { isObject, isString, parseJson, type Json, type JsonObject } from './json.js'
-import { keysAtEnds, keysIn, messageOf } from './message.js'
+import { keysAtEnds, keysIn, errorMessageOf } from './message.js'
 import { parseInPieces, pieceBytes, type Parsed } from './pieces.js'
 import { caseVariants } from './case-variants.js'
 import { readFast } from './read-fast.js'
@@ -48,29 +48,29 @@ export const parseFrame = (bytes: Buffer, limits: FrameLimits): Frame => {
  * Like `parseFrame`, but reads a large message or a batch in pieces, between which the caller may yield. A
  * message that is not short waits for its turn, so that its schema can be checked right after it was read.
  */
-export const readFrame = (bytes: Buffer, limits: FrameLimits): Frame | Reading => {
+export const readFrame = (bytes: Buffer, limits: FrameLimits): Frame | FrameReading => {
   const steps = stepsFor(bytes, limits)
   if (!turns.isOpen && bytes.length >= shortBytes) return inOpenTurn(steps)
   const { done, value } = steps.next()
   return done === true ? value : steps
 }
 
-function* stepsFor(bytes: Buffer, limits: FrameLimits): Reading {
+function* stepsFor(bytes: Buffer, limits: FrameLimits): FrameReading {
   if (bytes.length > limits.messageBytes) {
     return oversizedFrame(bytes.subarray(0, kept), bytes.subarray(-kept), bytes.length, limits)
   }
   return yield* bytes[afterSpace(bytes, 0)] === byte.openArray ? batch(bytes, limits) : single(bytes, limits)
 }
 
-function* inOpenTurn(steps: Reading): Reading {
+function* inOpenTurn(steps: FrameReading): FrameReading {
   while (!turns.isOpen) yield
   return yield* steps
 }
 
 /** A message that is being read. */
-export type Reading = Generator<void, Frame, void>
+export type FrameReading = Generator<void, Frame, void>
 
-export const isReading = (frame: Frame | Reading): frame is Reading => !('bytes' in frame)
+export const isReading = (frame: Frame | FrameReading): frame is FrameReading => !('bytes' in frame)
 
 /**
  * A message over the limit, of which only the beginning and the end were kept.
@@ -82,7 +82,7 @@ export const oversizedFrame = (head: Buffer, tail: Buffer, size: number, limits:
   faults: [fault('size', `${size} bytes long, over the limit of ${limits.messageBytes}`)],
 })
 
-function* single(bytes: Buffer, limits: FrameLimits): Reading {
+function* single(bytes: Buffer, limits: FrameLimits): FrameReading {
   const fine = readFast(bytes, limits)
   if (fine !== undefined) return framed(bytes, fine.value, [], fine, yield* caseVariants(fine.value))
   const ascii = isAscii(bytes)
@@ -119,7 +119,7 @@ const framed = (
   variants: readonly Fault[],
 ): Frame => {
   const faults = variants.length === 0 ? found : [...found, ...variants]
-  const message = messageOf(bytes, value)
+  const message = errorMessageOf(bytes, value)
   if (isString(message)) return unusable(bytes, ...faults, fault('json-rpc', message))
   if (faults.length === 0) {
     const onlyContainer = isObject(value) && hasOneContainer(value)
@@ -140,7 +140,7 @@ const hasOneContainer = (message: JsonObject): boolean => {
 }
 
 /** Reads each member by itself, and checks the bytes between the members. */
-function* batch(bytes: Buffer, limits: FrameLimits): Reading {
+function* batch(bytes: Buffer, limits: FrameLimits): FrameReading {
   const start = afterSpace(bytes, 0)
   const children: Child[] = []
   eachChild(bytes, start, child => children.push(child) > maxMembers)

@@ -3,34 +3,34 @@ import * as json from './json.js'
 // JSON without a meter, for modules whose loops are bounded otherwise: the schema engine has a budget,
 // commands read files of their operator. `test/architecture.test.ts` lists who may import this.
 
-export type Json = null | boolean | number | string | JsonArray | JsonObject
+export type Data = null | boolean | number | string | DataArray | DataObject
 
-export type JsonArray = readonly Json[]
+export type DataArray = readonly Data[]
 
-export interface JsonObject {
-  readonly [member: string]: Json | undefined
+export interface DataObject {
+  readonly [member: string]: Data | undefined
 }
 
 /** A value from the wire, to be walked without a meter. */
-export function unmetered(value: json.JsonObject): JsonObject
-export function unmetered(value: json.JsonArray): JsonArray
-export function unmetered(value: json.JsonObject | boolean): JsonObject | boolean
-export function unmetered(value: json.Json): Json
-export function unmetered(value: json.Json | undefined): Json | undefined
-export function unmetered(value: json.Json | undefined): Json | undefined {
-  return value as Json | undefined
+export function unmetered(value: json.JsonObject): DataObject
+export function unmetered(value: json.JsonArray): DataArray
+export function unmetered(value: json.JsonObject | boolean): DataObject | boolean
+export function unmetered(value: json.Json): Data
+export function unmetered(value: json.Json | undefined): Data | undefined
+export function unmetered(value: json.Json | undefined): Data | undefined {
+  return value as Data | undefined
 }
 
-export const isObject = (value: unknown): value is JsonObject => json.isObject(value)
+export const isRecord = (value: unknown): value is DataObject => json.isObject(value)
 
-export const isArray = (value: Json | undefined): value is JsonArray => Array.isArray(value)
+export const isList = (value: Data | undefined): value is DataArray => Array.isArray(value)
 
-export const parseJson = (text: string): Json | undefined => {
+export const parseData = (text: string): Data | undefined => {
   const value = json.parseJson(text)
   return value === undefined ? undefined : unmetered(value)
 }
 
-export const member = (object: json.JsonObject | undefined, key: string): Json | undefined =>
+export const field = (object: json.JsonObject | undefined, key: string): Data | undefined =>
   unmetered(json.member(object, key))
 
 export const { costOfMany, costOfMembers, equal, isString, manyMembers, pointer, weigh } = json

@@ -3,7 +3,7 @@ import {
   type Meter,
 } from './json.js'
 import {
-  below, defaultDialect, dialectOf, idKeyword, isLater, isLegacy, jsonSchemaKeywords, pointerSteps, schemasIn,
+  below, defaultDialect, dialectOf, idKeyword, isLater, isLegacyDialect, jsonSchemaKeywords, pointerSteps, schemasIn,
   type Dialect,
 } from './json-schema.js'
 
@@ -91,7 +91,7 @@ class Upgrade {
   /** False for a later keyword, one beside a legacy `$ref`, and `additionalItems` without a tuple. */
   #hasEffect(keyword: string, schema: JsonObject): boolean {
     const isAside =
-      isLegacy(this.#dialect)
+      isLegacyDialect(this.#dialect)
       && isString(member(schema, '$ref'))
       && keyword !== '$ref'
       && !isAnnotation(keyword)
@@ -102,7 +102,7 @@ class Upgrade {
 
   #identityOf(schema: JsonObject): Identity | undefined {
     const id = member(schema, idKeyword(this.#dialect))
-    if (!isString(id) || (isLegacy(this.#dialect) && isString(member(schema, '$ref')))) return undefined
+    if (!isString(id) || (isLegacyDialect(this.#dialect) && isString(member(schema, '$ref')))) return undefined
     const [uri = '', anchor = ''] = id.split('#')
     if (id.length > longestId || (anchor !== '' && !isAnchor(anchor))) throw new Inexact()
     return { uri, anchor }
@@ -159,7 +159,7 @@ class Upgrade {
       case 'additionalItems':
         return void made.set('items', rewritten(value))
       case 'dependencies':
-        return isLegacy(this.#dialect)
+        return isLegacyDialect(this.#dialect)
           ? this.#dependencies(value, rewritten, made)
           : void made.set(keyword, value)
       case 'maximum':
@@ -278,7 +278,7 @@ class Upgrade {
       case 'additionalItems':
         return 'items'
       case 'dependencies':
-        if (!isLegacy(this.#dialect)) throw new Inexact()
+        if (!isLegacyDialect(this.#dialect)) throw new Inexact()
         return 'dependentSchemas'
       default:
         return keyword

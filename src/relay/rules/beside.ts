@@ -1,5 +1,5 @@
 import { isArray, isObject, isString, type Json, member, type Meter, weigh } from '#relay/protocol/json.js'
-import { targetOf } from '#relay/protocol/json-schema.js'
+import { referenceTarget } from '#relay/protocol/json-schema.js'
 import type { CallResult, Problem } from '#relay/core/vocabulary.js'
 import { stepsAlong } from './problem.js'
 
@@ -41,7 +41,7 @@ const declaredAt = (
     for (let left = maxReferences; left > 0 && isObject(held) && isObject(schema); left--) {
       const reference = member(held, '$ref')
       if (!isString(reference)) break
-      held = targetOf(schema, reference)
+      held = referenceTarget(schema, reference)
     }
     return held
   }

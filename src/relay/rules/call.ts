@@ -2,7 +2,7 @@ import type { Call, Powers } from '#relay/core/vocabulary.js'
 import { each, isObject, member } from '#relay/protocol/json.js'
 import { jsonSchemaKeywords } from '#relay/protocol/json-schema.js'
 import { quote } from '#relay/protocol/quote.js'
-import { below, isMismatch, isNoVerdict, maxProblems, nothing, ofKind, one } from './problem.js'
+import { pathBelow, isSchemaMismatch, isNoVerdict, maxProblems, nothing, ofKind, one } from './problem.js'
 
 /** Also finds a call without a name. */
 export const unlisted: Powers = {
@@ -29,10 +29,10 @@ export const rate: Powers = {
 
 /** Formats are ignored: in JSON Schema they are annotations, and the server decides what a date is. */
 export const wrong: Powers = {
-  onArguments: ({ checked }) => ofKind(checked, isMismatch),
+  onArguments: ({ checked }) => ofKind(checked, isSchemaMismatch),
 }
 
-export const unchecked: Powers = {
+export const uncheckedCall: Powers = {
   onCall: call =>
     isUnknown(call) ? one('/params/arguments', 'the list of tools could not be had') : nothing,
   onArguments: ({ checked }) => ofKind(checked, isNoVerdict),
@@ -41,7 +41,7 @@ export const unchecked: Powers = {
 const isUnknown = ({ listed, tool, denied }: Call): boolean => !listed && tool === undefined && !denied
 
 /** An undeclared argument is unused, misspelt or an attack. */
-export const undeclared: Powers = {
+export const undeclaredCall: Powers = {
   onCall({ arguments: given, tool }, meter) {
     const schema = tool?.inputSchemas[0]
     if (given === undefined || !isObject(schema)) return nothing
@@ -50,7 +50,7 @@ export const undeclared: Powers = {
     if (!isObject(properties) || isOpen) return nothing
     const unknown = [...each(given, meter)].filter(([key]) => !Object.hasOwn(properties, key))
     return unknown.slice(0, maxProblems).map(([key]) => ({
-      path: below('/params/arguments', key), message: 'is not declared by the inputSchema',
+      path: pathBelow('/params/arguments', key), message: 'is not declared by the inputSchema',
     }))
   },
 }

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { excerpt } from '#relay/core/changed-texts.js'
 import type { Powers, Problem } from '#relay/core/vocabulary.js'
-import { findHidden, nameOf, type Hidden } from '#relay/protocol/text/hidden.js'
+import { findHidden, characterName, type Hidden } from '#relay/protocol/text/hidden.js'
 import { isMediaType } from '#relay/protocol/headers.js'
 import {
   each, isArray, isObject, isString, member, type Json, type JsonObject, type Meter,
@@ -11,7 +11,7 @@ import { quote } from '#relay/protocol/quote.js'
 import { traitsOf } from '#relay/protocol/revisions/index.js'
 import { charactersOf, isKnownBase64 } from '#relay/protocol/unread.js'
 import { contradicted } from './mime.js'
-import { below, maxProblems, nothing, one, partRule, readingRule } from './problem.js'
+import { pathBelow, maxProblems, nothing, one, partRule, readingRule } from './problem.js'
 
 export const type = partRule((part, { revision }) => {
   // The path of a part is made only when it is needed.
@@ -24,7 +24,7 @@ export const type = partRule((part, { revision }) => {
     : one(`${part.path}/type`, `${quote(type)} is no content type of revision ${revision}`)
 })
 
-export const annotations = partRule((part, _, meter) => {
+export const contentAnnotations = partRule((part, _, meter) => {
   const annotations = member(part.value, 'annotations')
   return isObject(annotations) ? judge(annotations, `${part.path}/annotations`, meter) : nothing
 })
@@ -137,7 +137,7 @@ const long = 4096
 const maxSuspects = 150_000
 
 const found = (holder: string, hidden: Hidden): string =>
-  `the ${holder} has a hidden character at position ${hidden.index} (${nameOf(hidden)})`
+  `the ${holder} has a hidden character at position ${hidden.index} (${characterName(hidden)})`
 
 /**
  * Searches every string below a value, the names of members included.
@@ -157,8 +157,8 @@ const search = (root: Json, path: string, meter: Meter, isDefinition = false): r
     if (hidden === undefined) return
     const at = [...way, ...(part === undefined ? [] : [part])]
     problems.push({
-      path: below(path, ...at), message: found('text', hidden),
-      ...(isDefinition && { value: { [below('', ...at)]: excerpt(text, hidden.index) } }),
+      path: pathBelow(path, ...at), message: found('text', hidden),
+      ...(isDefinition && { value: { [pathBelow('', ...at)]: excerpt(text, hidden.index) } }),
     })
   }
 
@@ -167,7 +167,7 @@ const search = (root: Json, path: string, meter: Meter, isDefinition = false): r
     const hidden = problems.length < maxProblems ? findHidden(key, budget) : undefined
     if (hidden === undefined) return
     const message = found(`name of the member ${quote(key)}`, hidden)
-    problems.push({ path: below(path, ...way), message })
+    problems.push({ path: pathBelow(path, ...way), message })
   }
 
   const step = (part: string | number, value: Json | undefined) => {

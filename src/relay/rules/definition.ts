@@ -8,14 +8,14 @@ import { changedTexts } from '#relay/core/changed-texts.js'
 import type { List, Mend, Powers, Problem, SchemaProblem } from '#relay/core/vocabulary.js'
 import { withoutBroken } from './broken.js'
 import { tidied } from './nulls.js'
-import { below, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
+import { pathBelow, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
 import { upgrade } from '#relay/protocol/upgrade.js'
 import { defaultDialect, dialectOf } from '#relay/protocol/json-schema.js'
 import { paramHeaders } from '#relay/protocol/headers.js'
 
 const keys = ['inputSchema', 'outputSchema'] as const
 
-export const definition: Powers = {
+export const definitionRules: Powers = {
   onTool: ({ definition, path, revision }, meter) =>
     definition === undefined
       ? one(path, 'a tool must be an object')
@@ -74,7 +74,7 @@ const booleansIn = (schema: Json | undefined, path: string, meter: Meter): reado
   return [...each(properties, meter)]
     .filter(([, value]) => typeof value === 'boolean')
     .slice(0, maxProblems)
-    .map(([key]) => ({ path: below(path, key), message: 'must be an object, not true or false' }))
+    .map(([key]) => ({ path: pathBelow(path, key), message: 'must be an object, not true or false' }))
 }
 
 export const list: Powers = {
@@ -146,7 +146,7 @@ export const drift: Powers = {
       .slice(0, maxProblems)
       .map(key => ({
         path, message: `${quote(key)} differs from what this session listed first`,
-        ...changedTexts([[below('', key), member(first, key), member(sent, key)]]),
+        ...changedTexts([[pathBelow('', key), member(first, key), member(sent, key)]]),
       }))
   },
 }
@@ -155,7 +155,7 @@ export const drift: Powers = {
 const ofInspection = (isIts: (kind: SchemaProblem['kind']) => boolean): Powers =>
   ({ onTool: ({ schemas }) => ofKind(schemas, isIts) })
 
-export const schema = ofInspection(kind => kind !== 'external-ref' && kind !== 'cost')
+export const definitionSchema = ofInspection(kind => kind !== 'external-ref' && kind !== 'cost')
 
 /** Leaves out each keyword with a broken value, for the client and for the check. */
 export const repaired: Mend = {
@@ -194,7 +194,7 @@ export const isAnnotated = (tool: JsonObject | undefined, meter: Meter): boolean
 }
 
 /** tool/annotations. Who is trusted: `trusted` in core/tool-judge.ts, from config/trust.ts or the lock. */
-export const annotations: Powers = {
+export const toolAnnotations: Powers = {
   onTool: ({ definition, path, trusted }, meter) =>
     trusted || !isAnnotated(definition, meter)
       ? nothing

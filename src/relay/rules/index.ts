@@ -13,7 +13,7 @@ import * as server from './server.js'
 import * as wire from './wire.js'
 
 /** Whose mistake a finding is. A message of either side may break a rule of `wire/`: its sender made it. */
-export type Fault = 'server' | 'client' | 'sender' | 'configuration' | 'nobody'
+export type RuleFault = 'server' | 'client' | 'sender' | 'configuration' | 'nobody'
 
 /** A row of the table of rules. Presets, the configuration's schema, reports and docs are made from it. */
 export interface Row extends Rule {
@@ -26,7 +26,7 @@ export interface Row extends Rule {
   readonly title: string
   /** What happened, in one sentence for a user who knows neither the protocol nor JSON. */
   readonly means: string
-  readonly fault: Fault
+  readonly fault: RuleFault
   /** The advice to the author of the server or client, in one sentence. */
   readonly help: string
   /** What the operator can do, apart from another action for the rule; in the form of `next`. */
@@ -60,10 +60,10 @@ const row = (
   ], ...powers, ...more,
 })
 
-const faultOf = (name: RuleName): Fault =>
+const faultOf = (name: RuleName): RuleFault =>
   (name.startsWith('wire/') ? 'sender' : name.startsWith('call/') ? 'client' : 'server')
 
-const report = (fault: Fault, help: string): readonly string[] => {
+const report = (fault: RuleFault, help: string): readonly string[] => {
   if (fault !== 'server' && fault !== 'sender') return []
   const program = fault === 'server' ? 'the server' : 'the program that sent it'
   return [`Report it to the author of ${program}: ${help.slice(0, -1)}`]
@@ -100,7 +100,7 @@ export const rules: readonly Row[] = [
   row('wire/json', 'block', 'not UTF-8 JSON: noise on stdout, a byte order mark, a truncated message',
     'The message cannot be read: it is not JSON, often because a program printed a log line where only ' +
       'messages belong.',
-    'Write nothing but messages to stdout, one a line, in UTF-8; logs belong on stderr.', wire.json),
+    'Write nothing but messages to stdout, one a line, in UTF-8; logs belong on stderr.', wire.wireJson),
   row('wire/json-rpc', 'block', 'JSON, but not a JSON-RPC 2.0 message that MCP allows',
     'The message is not one that MCP allows, so it cannot be said for sure what it asks or answers.',
     'Send JSON-RPC 2.0 as the negotiated revision defines it; batches are for 2025-03-26 alone.',
@@ -119,7 +119,7 @@ export const rules: readonly Row[] = [
   row('wire/size', 'block',
     'longer than `messageBytes`, nested deeper than `depth`, or made of very many parts',
     'The message is longer, or nested deeper, than the limits allow.',
-    'Send less at once: pages, or links to resources.', wire.size, {
+    'Send less at once: pages, or links to resources.', wire.wireSize, {
       mayPass: false, steps: ['Raise `limits.messageBytes` or `limits.depth` in the configuration'],
     }),
   row('wire/id', 'block',
@@ -131,7 +131,7 @@ export const rules: readonly Row[] = [
     'headers and body disagree, or a response that is neither JSON nor SSE, or cannot be decoded',
     'The HTTP headers do not fit the message, or the response cannot be decoded.',
     'Answer with application/json or text/event-stream, and make the headers agree with the body.',
-    wire.http),
+    wire.wireHttp),
   row('wire/revision', 'block', 'a client or server that speaks an older revision of MCP than `minRevision`',
     'The client or the server speaks an older version of MCP than your configuration allows.',
     'Update the program to a newer revision of MCP.', wire.revision, {
@@ -141,7 +141,7 @@ export const rules: readonly Row[] = [
     'The server describes a tool in a way that MCP does not allow, so clients may refuse all its ' +
       'tools.',
     'Give the tool a name, an object for its inputSchema, and every field the type that the revision wants.',
-    definition.definition, {
+    definition.definitionRules, {
       ...relaxable,
       mend: definition.withObjects,
       mends: '`[]` becomes `{}` where every revision has an object; what else is wrong blocks the tool',
@@ -187,7 +187,7 @@ export const rules: readonly Row[] = [
     'The server\'s schema of a tool\'s arguments or result has a mistake, so nothing can be checked ' +
       'against it.',
     'Mend the schema at that place; name its dialect in $schema where that is not 2020-12.',
-    definition.schema, {
+    definition.definitionSchema, {
       ...relaxable,
       mend: definition.repaired,
       mends: 'each keyword with a broken value is left out, for the client and for the check',
@@ -207,7 +207,7 @@ export const rules: readonly Row[] = [
     'The server makes claims about its tool (such as "only reads") that you have not vouched for, so the ' +
       'claims are left out; the tool works all the same.',
     'Trust the server (--trust, or a trust list) if you believe what it says of its tools.',
-    definition.annotations, {
+    definition.toolAnnotations, {
       ...nobody, steps: ['Trust the server, if you know it: `--trust`', accept], mayPass: false,
       mend: definition.withoutAnnotations,
       mends: 'they are removed from the tool, but for the title; `block` does so too',
@@ -279,15 +279,15 @@ export const rules: readonly Row[] = [
     }),
   row('call/unchecked', 'log', 'the arguments could not be checked',
     'The arguments of a call could not be checked against its input schema.',
-    'Make the inputSchema simpler.', call.unchecked, {
+    'Make the inputSchema simpler.', call.uncheckedCall, {
       fault: 'server', steps: ['Raise `limits.validationMs` in the configuration'],
     }),
   row('call/undeclared', 'log', 'an argument that `properties` does not name, where nothing forbids it',
     'The client gave a tool an argument that the tool does not know, perhaps under a misspelt name.',
-    'Declare the argument in properties, or leave it out.', call.undeclared),
+    'Declare the argument in properties, or leave it out.', call.undeclaredCall),
   row('result/shape', 'block', 'a result that the negotiated revision does not allow',
     'The server\'s answer is not a tool result that a client can read.',
-    'Return content as a list of blocks, as the revision has them.', result.shape, {
+    'Return content as a list of blocks, as the revision has them.', result.resultShape, {
       ...relaxable,
       mend: result.shaped,
       mends: 'a null is removed, and `[]` becomes `{}`, where no revision knows it; `structuredContent` that is ' +
@@ -305,7 +305,7 @@ export const rules: readonly Row[] = [
     }),
   row('result/schema', 'block', '`structuredContent` that does not match `outputSchema`',
     'The tool\'s answer is not what the tool promises: a value is missing, or is of another kind.',
-    'Return what the outputSchema declares, or declare what is returned.', result.schema, {
+    'Return what the outputSchema declares, or declare what is returned.', result.resultSchema, {
       ...relaxable, ...checked,
       mend: result.taken,
       mends: 'the tool is shown without `outputSchema`; `structuredContent` is removed where a text is left',
@@ -323,7 +323,7 @@ export const rules: readonly Row[] = [
   row('result/unchecked', 'block',
     'the result could not be checked: no list in time, a schema that does not compile, the budget spent',
     'The tool\'s answer could not be checked against the schema that the tool promises.',
-    'Make the schema or the result smaller.', result.unchecked, {
+    'Make the schema or the result smaller.', result.uncheckedResult, {
       ...checked, steps: ['Raise `limits.validationMs` or `limits.listMs` in the configuration'],
     }),
   row('result/error-structured', 'demote', 'an error whose `structuredContent` does not match',
@@ -342,7 +342,7 @@ export const rules: readonly Row[] = [
     }),
   row('result/size', 'log', 'a result that is longer than `resultBytes` of the tool allows',
     'The tool\'s answer is longer than your configuration allows.',
-    'Return less at once: pages, filters, or links to resources.', result.size, {
+    'Return less at once: pages, filters, or links to resources.', result.resultSize, {
       fault: 'configuration', steps: [
         'Raise `resultBytes` of the tool in the configuration',
         'Have clients get the first part of such an answer, and how much is missing: ' +
@@ -351,13 +351,13 @@ export const rules: readonly Row[] = [
     }),
   row('result/undeclared', 'off', '`structuredContent` without an `outputSchema`',
     'The tool returns structured data that it never declared, so nothing can be checked.',
-    'Declare an outputSchema for it.', result.undeclared, {
+    'Declare an outputSchema for it.', result.undeclaredResult, {
       mend: result.withoutStructured,
       mends: '`structuredContent` is removed; what no text says is said in one',
     }),
   row('result/text', 'log', 'a text block is JSON and disagrees with `structuredContent`',
     'The tool\'s answer says one thing in its text and another in its structured data.',
-    'Write the text from the same data as structuredContent.', result.text, {
+    'Write the text from the same data as structuredContent.', result.resultText, {
       mend: result.agreed, mends: 'the block becomes the JSON of `structuredContent`',
     }),
   row('result/no-text', 'log', '`structuredContent` without any text block',
@@ -381,7 +381,7 @@ export const rules: readonly Row[] = [
     '`priority` outside 0–1, an unknown audience, a `lastModified` that is not an ISO 8601 time',
     'The server sent hints about its content (priority, audience, date) with values that MCP does not allow.',
     'Give a priority from 0 to 1, an audience of user or assistant, a time in ISO 8601.',
-    content.annotations),
+    content.contentAnnotations),
   row('content/hidden-text', 'log',
     'hidden characters in all else that a model reads: results, prompts, resources, instructions, errors, ' +
       'sampling and elicitation requests, progress and log messages',
@@ -392,13 +392,13 @@ export const rules: readonly Row[] = [
   row('server/request', 'block', 'the server asks for what the client did not declare',
     'The server asked the client for something that the client does not offer: its model, its user or its ' +
       'folders.',
-    'Ask only for what the client has declared in its capabilities.', server.undeclared),
+    'Ask only for what the client has declared in its capabilities.', server.undeclaredServer),
   row('server/unchecked', 'log',
     'a request of the server, or the client\'s answer to one, in a session that this relay did not see begin',
     'The server asked the client for something in a session that began before this relay or at another, so ' +
       'it is not known what the client offers.',
     'Send all requests of a session to the relay that saw it begin, or let replicas share their state.',
-    server.unchecked, nobody),
+    server.uncheckedServer, nobody),
   row('server/sampling', 'off', 'the server asks for sampling, declared or not',
     'The server asked the client\'s model to write something.',
     'Allow it (log) for a server that has a reason to use your model.', server.asksForSampling, nobody),

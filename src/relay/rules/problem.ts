@@ -14,9 +14,9 @@ export const one = (path: string, message: string): readonly Problem[] => [{ pat
 
 type Kind = SchemaProblem['kind']
 
-export const isMismatch = (kind: Kind): boolean => kind === 'mismatch'
+export const isSchemaMismatch = (kind: Kind): boolean => kind === 'mismatch'
 export const isFormat = (kind: Kind): boolean => kind === 'format'
-export const isNoVerdict = (kind: Kind): boolean => !isMismatch(kind) && !isFormat(kind)
+export const isNoVerdict = (kind: Kind): boolean => !isSchemaMismatch(kind) && !isFormat(kind)
 
 /** The problems of a check that are of a rule's kinds. */
 export const ofKind =
@@ -27,10 +27,10 @@ export const ofKind =
 export const ofMisfits = (misfits: readonly Misfit[], path: string): readonly Problem[] =>
   misfits.length === 0
     ? nothing
-    : misfits.map(misfit => ({ path: below(path, ...misfit.path), message: misfit.message }))
+    : misfits.map(misfit => ({ path: pathBelow(path, ...misfit.path), message: misfit.message }))
 
 /** A path with further steps, which come from the wire. */
-export const below = (path: string, ...parts: readonly (string | number)[]): string =>
+export const pathBelow = (path: string, ...parts: readonly (string | number)[]): string =>
   path + wirePath(...parts)
 
 /**

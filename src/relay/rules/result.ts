@@ -8,7 +8,7 @@ import { listShape, methodOf, traitsOf } from '#relay/protocol/revisions/index.j
 import type { CallResult, Mend, Powers, Problem, Reading } from '#relay/core/vocabulary.js'
 import { beside } from './beside.js'
 import { tidied } from './nulls.js'
-import { isFormat, isMismatch, isNoVerdict, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
+import { isFormat, isSchemaMismatch, isNoVerdict, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
 import { readExactly, sameData, type Exact } from './exact.js'
 
 /** Undefined only when the member is missing: null, false and empty values are present. */
@@ -22,7 +22,7 @@ const declares = ({ tool }: CallResult): boolean => tool !== undefined && tool.o
 const isMissing = (result: CallResult): boolean => {
   const structured = structuredOf(result)
   return declares(result) && !isError(result)
-    && (structured === undefined || (structured === null && ofKind(result.checked, isMismatch).length > 0))
+    && (structured === undefined || (structured === null && ofKind(result.checked, isSchemaMismatch).length > 0))
 }
 
 /** Nulls, and arrays in the place of objects, in a result of any method. Tolerant clients do not mind. */
@@ -40,7 +40,7 @@ const minor = (reading: Reading, meter: Meter): readonly Problem[] => {
     ? nothing : ofMisfits(faults, reading.path).map(problem => ({ ...problem, isMinor: true }))
 }
 
-export const shape: Powers = {
+export const resultShape: Powers = {
   onResult(result, meter) {
     const misfits = ofMisfits(traitsOf(result.revision).result(result.value, meter), result.path)
     const isNull = structuredOf(result) === null && isMissing(result)
@@ -90,10 +90,10 @@ export const promoted: Mend = {
   hidesSchema: true,
 }
 
-export const schema: Powers = {
+export const resultSchema: Powers = {
   onResult: (result, meter) =>
     (isError(result) || structuredOf(result) === null
-      ? nothing : beside(ofKind(result.checked, isMismatch), result, meter)),
+      ? nothing : beside(ofKind(result.checked, isSchemaMismatch), result, meter)),
 }
 
 /** Takes out what breaks the schema, where a text is left. */
@@ -107,14 +107,14 @@ export const taken: Mend = {
 
 export const format: Powers = {
   onResult: (result, meter) =>
-    result.checked?.some(({ kind }) => isMismatch(kind)) === true
+    result.checked?.some(({ kind }) => isSchemaMismatch(kind)) === true
       ? nothing : beside(ofKind(result.checked, isFormat), result, meter),
 }
 
 /** What breaks only formats is left as it is: the client does not know the schema. */
 export const unformatted: Mend = { otherwise: 'log', hidesSchema: true }
 
-export const unchecked: Powers = {
+export const uncheckedResult: Powers = {
   onResult: result => (isError(result) ? nothing : ofKind(result.checked, isNoVerdict)),
 }
 
@@ -131,7 +131,7 @@ export const contract: Powers = {
   onResult: result => ofKind(result.contract, kind => !isFormat(kind)),
 }
 
-export const size: Powers = {
+export const resultSize: Powers = {
   onResult: ({ size, path }) =>
     size === undefined ? nothing : one(path, `is ${size.bytes} bytes long; ${size.limit} are allowed`),
 }
@@ -153,14 +153,14 @@ const withText = ({ value, structuredText }: CallResult, meter: Meter): JsonObje
   return withMembers(value, { content: blocks }, meter)
 }
 
-export const undeclared: Powers = {
+export const undeclaredResult: Powers = {
   onResult: result =>
     result.tool !== undefined && !declares(result) && structuredOf(result) !== undefined
       ? one(`${result.path}/structuredContent`, 'the tool declares no outputSchema')
       : nothing,
 }
 
-export const text: Powers = {
+export const resultText: Powers = {
   onResult(result, meter) {
     const structured = structuredOf(result)
     if (structured === undefined) return nothing

@@ -8,7 +8,7 @@ const elicitation = 'elicitation/create'
 const roots = 'roots/list'
 
 /** Other requests (`ping`, those of extensions) need no capability that is checked here. */
-export const undeclared: Powers = {
+export const undeclaredServer: Powers = {
   onServerRequest(request) {
     switch (request.method) {
       case sampling:
@@ -83,7 +83,7 @@ const isDeclared = (capabilities: JsonObject, way: readonly string[]): boolean =
 const asking: ReadonlySet<string> = new Set([sampling, elicitation, roots])
 
 /** In a session that began elsewhere, the client's capabilities and the server's requests are not known. */
-export const unchecked: Powers = {
+export const uncheckedServer: Powers = {
   onServerRequest: ({ method, methodPath, clientCapabilities }) =>
     clientCapabilities === undefined && asking.has(method)
       ? one(methodPath, 'what the client declared is not known here')

@@ -10,9 +10,9 @@ const faultsOf = ({ frame: { faults } }: Arrival, kind: Fault['kind']): readonly
 
 const ofFault = (kind: Fault['kind']): Powers => ({ onFrame: arrival => faultsOf(arrival, kind) })
 
-export const json = ofFault('json')
+export const wireJson = ofFault('json')
 export const ambiguous = ofFault('ambiguous')
-export const size: Powers = {
+export const wireSize: Powers = {
   ...ofFault('size'),
   onId: ({ use }) => (use === 'no-room' ? one('', 'the requests in flight take too much memory') : nothing),
 }
@@ -31,7 +31,7 @@ export const jsonRpc: Powers = {
   },
 }
 
-export const http: Powers = {
+export const wireHttp: Powers = {
   ...ofFault('http'),
   onCall: ({ mismatch }) => (mismatch === undefined ? nothing : one('', mismatch)),
 }

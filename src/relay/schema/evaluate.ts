@@ -1,12 +1,12 @@
 import type { SchemaProblem } from '#relay/core/vocabulary.js'
-import { isArray, isObject, type Json } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, type Data } from '#relay/protocol/unmetered.js'
 import { wirePath } from '#relay/protocol/quote.js'
 import type { Budget } from './budget.js'
 import { checksOf, type SchemaChecks } from './keywords/index.js'
 import type { Check, Subschema } from './keywords/keyword.js'
 import { Evaluated } from './keywords/evaluated.js'
 import { type Mismatch, Run } from './run.js'
-import type { SchemaNode, Step } from './schema-node.js'
+import type { SchemaNode, SchemaStep } from './schema-node.js'
 
 /**
  * The influence of `format` on the verdict. `alone`: formats can only make a valid value invalid.
@@ -14,14 +14,14 @@ import type { SchemaNode, Step } from './schema-node.js'
  */
 type Formats = 'none' | 'alone' | 'entangled'
 
-export interface Schema {
+export interface ReadSchema {
   readonly root: SchemaNode
   readonly formats: Formats
 }
 
-export interface Reading {
+export interface SchemaReading {
   /** Undefined when the schema is invalid. */
-  readonly schema: Schema | undefined
+  readonly schema: ReadSchema | undefined
   /** `path` is a JSON Pointer into the schema. */
   readonly problems: readonly SchemaProblem[]
 }
@@ -44,7 +44,7 @@ class Validator implements Subschema {
     this.#node = node
   }
 
-  matches(value: Json, run: Run, seen: Evaluated | undefined): boolean {
+  matches(value: Data, run: Run, seen: Evaluated | undefined): boolean {
     const checks = (this.#checks ??= checksOf(this.#node, run.budget, validatorOf))
     if (checks.flat && typeof value !== 'object') {
       run.spend(4)
@@ -62,7 +62,7 @@ class Validator implements Subschema {
     return valid
   }
 
-  matchesBelow(step: string | number, value: Json, run: Run): boolean {
+  matchesBelow(step: string | number, value: Data, run: Run): boolean {
     if (!run.tracing) return this.matches(value, run, undefined)
     run.path.push(step)
     const valid = this.matches(value, run, undefined)
@@ -71,13 +71,13 @@ class Validator implements Subschema {
   }
 }
 
-const holds = (checks: SchemaChecks, value: Json, run: Run, seen: Evaluated | undefined): boolean => {
+const holds = (checks: SchemaChecks, value: Data, run: Run, seen: Evaluated | undefined): boolean => {
   if (typeof value === 'string') return all(checks.string, value, run, seen)
   if (typeof value === 'number') return all(checks.number, value, run, seen)
   if (value === null) return all(checks.null, value, run, seen)
   if (typeof value === 'boolean') return all(checks.boolean, value, run, seen)
-  if (isArray(value)) return all(checks.array, value, run, seen)
-  return isObject(value) ? all(checks.object, value, run, seen) : run.fail('is no JSON')
+  if (isList(value)) return all(checks.array, value, run, seen)
+  return isRecord(value) ? all(checks.object, value, run, seen) : run.fail('is no JSON')
 }
 
 /** Runs the checks up to the first that fails, or all of them where mismatches are collected. */
@@ -110,14 +110,14 @@ export const validatorOf = (node: SchemaNode): Validator => {
 const costOfClip = ({ length }: string): number => (length > 80 ? 50 + 2 * Math.min(length, 4096) : 10)
 
 /** A JSON Pointer with clipped parts, for messages. */
-export const clippedPointer = (path: readonly Step[], budget: Budget): string => {
+export const clippedPointer = (path: readonly SchemaStep[], budget: Budget): string => {
   for (const step of path) budget.spend(typeof step === 'number' ? 5 : costOfClip(step))
   return wirePath(...path)
 }
 
 /** One evaluation. @returns undefined when the value is valid, else mismatches, up to `max` */
 const evaluate = (
-  root: SchemaNode, value: Json, budget: Budget, depth: number, formats: boolean, max: number,
+  root: SchemaNode, value: Data, budget: Budget, depth: number, formats: boolean, max: number,
 ): readonly Mismatch[] | undefined => {
   const run = new Run(budget, depth, formats, max)
   if (validatorOf(root).matches(value, run, undefined)) return undefined
@@ -126,7 +126,7 @@ const evaluate = (
 
 /** The mismatches of a value, formats aside. Most values match, so the first pass collects nothing. */
 export const mismatchesOf = (
-  root: SchemaNode, value: Json, budget: Budget, depth: number,
+  root: SchemaNode, value: Data, budget: Budget, depth: number,
 ): readonly Mismatch[] => {
   const collect = (max: number) => evaluate(root, value, budget, depth, false, max)
   return collect(0) === undefined ? none : (collect(maxProblems) ?? none)
@@ -142,7 +142,7 @@ export const unchecked = (why: string): readonly SchemaProblem[] =>
  * @throws Exhausted; RangeError when the native stack does not suffice
  */
 export const verdict = (
-  { schema, problems }: Reading, value: Json, budget: Budget, depth: number,
+  { schema, problems }: SchemaReading, value: Data, budget: Budget, depth: number,
 ): readonly SchemaProblem[] => {
   if (schema === undefined) return unchecked(`: the schema cannot be used: ${problems[0]?.message ?? ''}`)
   const { root, formats } = schema

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import type {
   Checked, SchemaChecker, SchemaLimits, SchemaProblem, Source, Subject, ValueSubject,
 } from '#relay/core/vocabulary.js'
-import { isArray, isObject, unmetered, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, unmetered, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import { byteValidator, checkedOf, parsedOf, stepsOfReading, textOf } from '#relay/protocol/read-fast.js'
 import { turns } from '#relay/protocol/turns.js'
 import { Budget, Exhausted, mainThreadBytes, mainThreadSteps } from './budget.js'
-import { mainThreadDepth, unchecked, verdict, type Reading, type Schema } from './evaluate.js'
+import { mainThreadDepth, unchecked, verdict, type SchemaReading, type ReadSchema } from './evaluate.js'
 import { Plans, type Plan, type SchemaText } from './plans.js'
 import { read as readSchema } from './read/read.js'
 import { type Table, TableWriter } from './table/table.js'
@@ -49,9 +49,9 @@ class Checker implements WarmableChecker {
   readonly #offload: Offload
   readonly #plans = new Plans()
   /** What the byte validator checks by, for each schema. */
-  readonly #tables = new WeakMap<Schema, Table | 'none' | Making>()
+  readonly #tables = new WeakMap<ReadSchema, Table | 'none' | Making>()
   /** The digest of each schema object that was seen before, which is not measured again. */
-  readonly #digests = new WeakMap<JsonObject, string>()
+  readonly #digests = new WeakMap<DataObject, string>()
 
   constructor(limits: SchemaLimits) {
     this.#limits = limits
@@ -66,7 +66,7 @@ class Checker implements WarmableChecker {
     return turns.later(`${this.#name} ${session}`, () => this.#check(subject, session))
   }
 
-  tableOf(schema: JsonObject | boolean, length: number): Table | undefined {
+  tableOf(schema: DataObject | boolean, length: number): Table | undefined {
     const plan = this.#planOf(unmetered(schema))
     if ('over' in plan || plan.reading?.schema === undefined) return undefined
     const table = this.#tableOf(plan, plan.reading.schema, length)
@@ -94,7 +94,7 @@ class Checker implements WarmableChecker {
     }
   }
 
-  #listed(schema: Json, session: string): Problems | Promise<Problems> {
+  #listed(schema: Data, session: string): Problems | Promise<Problems> {
     const plan = this.#planOf(schema)
     if ('over' in plan) return [{ kind: 'cost', path: '', message: plan.over }]
     return plan.reading?.problems
@@ -102,7 +102,7 @@ class Checker implements WarmableChecker {
   }
 
   #validate(
-    schema: JsonObject | boolean, value: Json, { source }: ValueSubject, session: string,
+    schema: DataObject | boolean, value: Data, { source }: ValueSubject, session: string,
   ): Problems | Promise<Problems> {
     const plan = this.#planOf(schema)
     if ('over' in plan) return unchecked(`: the schema ${plan.over}`)
@@ -132,7 +132,7 @@ class Checker implements WarmableChecker {
   }
 
   /** Asks the byte validator about a value that is not parsed. */
-  #isSurelyValid(plan: Plan, schema: Schema, text: Buffer, value: Json): boolean {
+  #isSurelyValid(plan: Plan, schema: ReadSchema, text: Buffer, value: Data): boolean {
     const checked = checkedOf(value)
     const table = this.#tableOf(plan, schema, checked === undefined ? text.length : 0)
     if (checked !== undefined && checked.table === table) return checked.isValid
@@ -145,7 +145,7 @@ class Checker implements WarmableChecker {
    * @param bytes of the value that it is asked for
    * @returns undefined while it is not made
    */
-  #tableOf(plan: Plan, schema: Schema, bytes: number): Table | 'none' | undefined {
+  #tableOf(plan: Plan, schema: ReadSchema, bytes: number): Table | 'none' | undefined {
     const known = this.#tables.get(schema)
       ?? { seen: 0, budget: new Budget(mainThreadSteps), writer: undefined }
     if (known === 'none' || !('seen' in known)) return known
@@ -181,20 +181,20 @@ class Checker implements WarmableChecker {
   }
 
   /** Reads a schema when it is listed or first used. @returns the plan, or the exceeded limit in words */
-  #planOf(schema: Json): Plan | { readonly over: string } {
-    const known = isObject(schema) ? this.#plans.get(this.#digests.get(schema) ?? '') : undefined
+  #planOf(schema: Data): Plan | { readonly over: string } {
+    const known = isRecord(schema) ? this.#plans.get(this.#digests.get(schema) ?? '') : undefined
     if (known !== undefined) return known
     const measured = measure(schema, this.#limits)
     turns.spend('over' in measured ? this.#limits.schemaBytes : measured.text.length)
     if ('over' in measured) return measured
     const digest = createHash('sha256').update(measured.text).digest('base64')
-    if (isObject(schema)) this.#digests.set(schema, digest)
+    if (isRecord(schema)) this.#digests.set(schema, digest)
     return this.#plans.get(digest) ?? this.#read(schema, { digest, ...measured })
   }
 
-  #read(schema: Json, text: SchemaText): Plan {
+  #read(schema: Data, text: SchemaText): Plan {
     const budget = new Budget(mainThreadSteps)
-    let reading: Reading | undefined
+    let reading: SchemaReading | undefined
     try {
       reading = readSchema(schema, this.#limits.subschemas, budget, mainThreadDepth)
     } catch (error) {
@@ -231,18 +231,18 @@ type Measured = { readonly text: string; readonly held: number } | { readonly ov
 const bytesOfValue = 60
 
 /** Stops reading a schema where it exceeds a limit. */
-const measure = (schema: Json, limits: SchemaLimits): Measured => {
+const measure = (schema: Data, limits: SchemaLimits): Measured => {
   const tooLong = { over: `is longer than ${limits.schemaBytes} bytes` }
   let [bytes, values] = [limits.schemaBytes, 0]
   const take = (count: number): boolean => (bytes -= count) >= 0
   // True if depth and minimal length are within the limits. Each character counts as one byte.
-  const fits = (value: Json, depth: number): boolean => {
+  const fits = (value: Data, depth: number): boolean => {
     values++
     if (typeof value === 'string') return take(value.length + 2)
-    if (isArray(value)) {
+    if (isList(value)) {
       return depth > 0 && take(1 + Math.max(1, value.length)) && value.every(item => fits(item, depth - 1))
     }
-    if (!isObject(value)) return take(1)
+    if (!isRecord(value)) return take(1)
     const keys = Object.keys(value)
     // Keys, not entries: values are read only while there are bytes left.
     return depth > 0 && take(1 + Math.max(1, 2 * keys.length))

@@ -1,4 +1,4 @@
-import type { Reading } from './evaluate.js'
+import type { SchemaReading } from './evaluate.js'
 
 /** A schema's JSON text, as it goes to the worker thread. */
 export interface SchemaText {
@@ -12,7 +12,7 @@ export interface SchemaText {
 /** A schema that was read. */
 export interface Plan extends SchemaText {
   /** Undefined when reading it exceeds this thread's budget. */
-  readonly reading: Reading | undefined
+  readonly reading: SchemaReading | undefined
 }
 
 interface CachedPlan extends Plan {

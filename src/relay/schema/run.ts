@@ -1,15 +1,15 @@
 import { Exhausted, type Budget } from './budget.js'
-import type { Resource, Step } from './schema-node.js'
+import type { SchemaResource, SchemaStep } from './schema-node.js'
 
 /** A keyword that does not hold, at a path in the value. */
 export interface Mismatch {
-  readonly path: readonly Step[]
+  readonly path: readonly SchemaStep[]
   readonly message: string
 }
 
 /** The dynamic scope, innermost resource first (2020-12 core, 7.1). */
 export interface Scope {
-  readonly resource: Resource
+  readonly resource: SchemaResource
   readonly outer: Scope | undefined
 }
 
@@ -18,7 +18,7 @@ const none: never[] = []
 /** One evaluation: its budget, its path in the value, its mismatches. */
 export class Run {
   readonly mismatches: Mismatch[]
-  readonly path: Step[]
+  readonly path: SchemaStep[]
   readonly budget: Budget
   /** Whether `format` is an assertion. */
   readonly formats: boolean
@@ -74,7 +74,7 @@ export class Run {
     this.#muted--
   }
 
-  fail(message: string, ...below: readonly Step[]): false {
+  fail(message: string, ...below: readonly SchemaStep[]): false {
     if (!this.collecting) return false
     this.budget.spend(20 + this.path.length)
     this.mismatches.push({ path: [...this.path, ...below], message })

@@ -1,4 +1,4 @@
-import { pointer, type JsonObject } from '#relay/protocol/unmetered.js'
+import { pointer, type DataObject } from '#relay/protocol/unmetered.js'
 import type { Dialect } from '#relay/protocol/json-schema.js'
 import { nameKey, type Budget } from './budget.js'
 
@@ -10,7 +10,7 @@ export interface Base {
 }
 
 /** A schema resource (2020-12 core, 4.3.5): a schema with a URI of its own. */
-export class Resource implements Base {
+export class SchemaResource implements Base {
   readonly anchors = new Map<string, SchemaNode>()
   /** `$dynamicAnchor` (2020-12). */
   readonly dynamicAnchors = new Map<string, SchemaNode>()
@@ -23,32 +23,32 @@ export class Resource implements Base {
   ) {}
 }
 
-export interface Target {
+export interface SchemaTarget {
   readonly node: SchemaNode
   /** The anchor to look up in the dynamic scope: a name for `$dynamicRef`, empty for `$recursiveRef`. */
   readonly dynamic: string | undefined
 }
 
-export type Step = string | number
+export type SchemaStep = string | number
 
-const noTargets: ReadonlyMap<string, Target> = new Map()
+const noTargets: ReadonlyMap<string, SchemaTarget> = new Map()
 
 /** A schema, with its position in the document. */
 export class SchemaNode {
-  readonly resource: Resource
-  #targets: Map<string, Target> | undefined
+  readonly resource: SchemaResource
+  #targets: Map<string, SchemaTarget> | undefined
   #children: Map<string, SchemaNode> | undefined
 
   constructor(
-    readonly schema: JsonObject | boolean,
+    readonly schema: DataObject | boolean,
     base: Base,
     /** The enclosing schema; undefined for a document's root. */
     readonly parent?: SchemaNode,
     /** The path from the enclosing schema. */
-    readonly steps: readonly Step[] = [],
+    readonly steps: readonly SchemaStep[] = [],
   ) {
     // A resource and its root know each other.
-    this.resource = base instanceof Resource ? base : new Resource(base.uri, base.dialect, this)
+    this.resource = base instanceof SchemaResource ? base : new SchemaResource(base.uri, base.dialect, this)
   }
 
   get isResource(): boolean {
@@ -60,7 +60,7 @@ export class SchemaNode {
     return this.#children?.values() ?? []
   }
 
-  child(...steps: readonly Step[]): SchemaNode | undefined {
+  child(...steps: readonly SchemaStep[]): SchemaNode | undefined {
     return this.#children?.get(keyOf(steps))
   }
 
@@ -70,11 +70,11 @@ export class SchemaNode {
   }
 
   /** The targets of `$ref`, `$dynamicRef` and `$recursiveRef`. */
-  get targets(): ReadonlyMap<string, Target> {
+  get targets(): ReadonlyMap<string, SchemaTarget> {
     return this.#targets ?? noTargets
   }
 
-  refer(keyword: string, target: Target): void {
+  refer(keyword: string, target: SchemaTarget): void {
     this.#targets ??= new Map()
     this.#targets.set(keyword, target)
   }
@@ -82,8 +82,8 @@ export class SchemaNode {
 
 /** The path from the document's root through a node; too long in deep schemas to be stored. */
 export const pathOf = (
-  node: SchemaNode | undefined, steps: readonly Step[], budget: Budget,
-): readonly Step[] => {
+  node: SchemaNode | undefined, steps: readonly SchemaStep[], budget: Budget,
+): readonly SchemaStep[] => {
   const parts = [steps]
   for (let at = node; at !== undefined; at = at.parent) parts.push(at.steps)
   budget.spend(10 + 10 * parts.length + steps.length)
@@ -91,10 +91,10 @@ export const pathOf = (
 }
 
 /** The deepest schema on the way from one along a path, and the rest of the path. */
-export const nearest = (
-  from: SchemaNode, path: readonly Step[], budget: Budget,
-): { readonly node: SchemaNode; readonly steps: readonly Step[] } => {
-  let [node, steps, length] = [from, [] as Step[], 0]
+export const nearestNode = (
+  from: SchemaNode, path: readonly SchemaStep[], budget: Budget,
+): { readonly node: SchemaNode; readonly steps: readonly SchemaStep[] } => {
+  let [node, steps, length] = [from, [] as SchemaStep[], 0]
   for (const step of path) {
     steps.push(step)
     length += String(step).length
@@ -105,4 +105,4 @@ export const nearest = (
   return { node, steps }
 }
 
-const keyOf = (steps: readonly Step[]): string => nameKey(pointer(...steps))
+const keyOf = (steps: readonly SchemaStep[]): string => nameKey(pointer(...steps))

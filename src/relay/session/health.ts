@@ -1,7 +1,7 @@
 import type { Health } from '#relay/core/vocabulary.js'
 
 /** Why a server does not work. */
-export interface Problem {
+export interface HealthProblem {
   readonly kind: Exclude<Health, 'restored'>
   /** In words; it may quote names, and holds nothing of the server's output. */
   readonly reason: string
@@ -12,7 +12,7 @@ export interface Problem {
 /** How a server is. It may have a problem although it can be reached: its last process or request failed. */
 export interface Condition {
   readonly isReachable: boolean
-  readonly problem?: Problem | undefined
+  readonly problem?: HealthProblem | undefined
 }
 
 /** Whether each server is well: it can be reached and has no problem. */
@@ -31,7 +31,7 @@ export const together = (conditions: readonly Condition[]): Condition => ({
  */
 export class ServerHealth {
   readonly #report: (health: Health, reason: string, stderr?: readonly string[]) => void
-  #problem: Problem | undefined
+  #problem: HealthProblem | undefined
   #isStopping = false
 
   /**
@@ -44,7 +44,7 @@ export class ServerHealth {
     this.#report = report
   }
 
-  get problem(): Problem | undefined {
+  get problem(): HealthProblem | undefined {
     return this.#problem
   }
 
@@ -71,7 +71,7 @@ export class ServerHealth {
     this.#report('restored', `the server answers again, after: ${problem.reason}`)
   }
 
-  #fails(kind: Problem['kind'], reason: string, stderr?: readonly string[]): void {
+  #fails(kind: HealthProblem['kind'], reason: string, stderr?: readonly string[]): void {
     this.#problem = { kind, reason, since: new Date().toISOString() }
     this.#report(kind, reason, stderr)
   }

@@ -3,7 +3,7 @@ import type { Frame } from '#relay/protocol/frame.js'
 import { isString, member } from '#relay/protocol/json.js'
 import { errorCode, type Request } from '#relay/protocol/json-rpc.js'
 import { methodOf } from '#relay/protocol/revisions/index.js'
-import type { Connection, Place } from './place.js'
+import type { Connection, MeasuredPlace } from './place.js'
 import { shown } from '#relay/base/secrets.js'
 
 /** Attributes by OpenTelemetry's conventions for MCP (semantic-conventions-genai, docs/gen-ai/mcp.md). */
@@ -16,7 +16,7 @@ export type Role = 'server' | 'client'
 export const other = '_OTHER'
 
 /** The outcome of a request, for the side that sent it. */
-export interface Outcome {
+export interface CallOutcome {
   /** The code of a JSON-RPC error. */
   readonly code?: number
   /** `error.type`; undefined when the request did not fail. */
@@ -58,15 +58,15 @@ const counted = ({ entry: { event, tool }, isListed }: Operation): Attributes =>
 })
 
 /** All attributes of an answered request, for metrics. */
-export const measured = (operation: Operation, role: Role, place: Place): Attributes => ({
+export const measured = (operation: Operation, role: Role, place: MeasuredPlace): Attributes => ({
   ...counted(operation),
   ...outcome(role === 'server' ? toClient(operation) : ofServer(operation)),
-  ...where(role, place),
+  ...placeAttributes(role, place),
   ...revisionAttributes(operation.entry, role),
 })
 
 /** Attributes that do not depend on the request. */
-export const where = (role: Role, { server, toClient, toServer }: Place): Attributes => ({
+export const placeAttributes = (role: Role, { server, toClient, toServer }: MeasuredPlace): Attributes => ({
   'mcp_customs.server': server,
   ...connected(role === 'server' ? toClient : toServer),
 })
@@ -86,7 +86,7 @@ export const judged = ({ verdict, findings, ...spoken }: Entry, role: Role): Att
   ...revisionAttributes(spoken, role),
 })
 
-export const outcome = ({ code, failure }: Outcome): Attributes => ({
+export const outcome = ({ code, failure }: CallOutcome): Attributes => ({
   ...(code !== undefined && { 'rpc.response.status_code': String(code) }),
   ...(failure !== undefined && { 'error.type': failure }),
 })
@@ -101,7 +101,7 @@ const connected = ({ transport, address, port }: Connection): Attributes => ({
 /** Codes of errors that the client made: the server has not failed. */
 const clientErrors: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32002])
 
-export const toClient = ({ sent }: Operation): Outcome => {
+export const toClient = ({ sent }: Operation): CallOutcome => {
   const { code, failure, ...rest } = sent === undefined ? cancelled : outcomeOf(sent)
   return {
     ...rest, ...(code !== undefined && { code }),
@@ -110,15 +110,15 @@ export const toClient = ({ sent }: Operation): Outcome => {
 }
 
 /** The outcome of the server's own response. */
-export const ofServer = ({ response, sent }: Operation): Outcome => {
+export const ofServer = ({ response, sent }: Operation): CallOutcome => {
   if (response !== undefined) return outcomeOf(response)
   if (sent === undefined) return cancelled
   return { failure: outcomeOf(sent).code === errorCode.late ? 'timeout' : 'no_answer' }
 }
 
-const cancelled: Outcome = { failure: 'cancelled' }
+const cancelled: CallOutcome = { failure: 'cancelled' }
 
-const outcomeOf = ({ message }: Frame): Outcome => {
+const outcomeOf = ({ message }: Frame): CallOutcome => {
   switch (message.kind) {
     case 'result':
       return member(message.result, 'isError') === true ? { failure: 'tool_error' } : {}

@@ -4,14 +4,14 @@ import type { ObservedSession } from '#relay/session/open.js'
 import type { Observer } from '#relay/session/hooks.js'
 import type { Trace } from '#relay/protocol/frame.js'
 import type { Request } from '#relay/protocol/json-rpc.js'
-import { type Attributes, measured, other, type Role, revisionAttributes, where } from './attributes.js'
+import { type Attributes, measured, other, type Role, revisionAttributes, placeAttributes } from './attributes.js'
 import { countedMethod, type Metrics } from './metrics.js'
-import type { Place } from './place.js'
+import type { MeasuredPlace } from './place.js'
 
 /** Follows requests through the relay, and on to the server. */
 export interface Tracing {
   begun(
-    request: Request, headers: ReadonlyMap<string, string> | undefined, place: Place,
+    request: Request, headers: ReadonlyMap<string, string> | undefined, place: MeasuredPlace,
     session: ObservedSession,
   ): Trace
   done(operation: Operation, session: ObservedSession): void
@@ -24,7 +24,7 @@ interface ObservingOptions {
   readonly failed: (reason: string) => void
 }
 
-export type Observe = (place: Place) => (session: ObservedSession) => Observer
+export type Observe = (place: MeasuredPlace) => (session: ObservedSession) => Observer
 
 const roles: readonly Role[] = ['server', 'client']
 
@@ -82,7 +82,7 @@ export const observing = ({ metrics, tracing, failed }: ObservingOptions): Obser
           const seconds = (performance.now() - startedAt) / 1000
           for (const role of roles) {
             const attributes = {
-              ...where(role, place),
+              ...placeAttributes(role, place),
               ...revisionAttributes(spoken, role),
               ...(hasFailed && { 'error.type': 'relay_failed' }),
             }

@@ -52,7 +52,7 @@ const closeMs = () => getNumberFromEnv('OTEL_EXPORTER_OTLP_TIMEOUT') ?? 1500
  * endpoint and the choice of signals from the environment: sampler, headers, certificates, timeouts, batches,
  * resource.
  */
-export const openTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
+export const startOpenTelemetry = (options: OpenTelemetryOptions): OpenTelemetry => {
   const { settings: { payloads }, signals, version, warn, undelivered, registry } = options
   printWarnings(warn)
   if (process.env['OTEL_EXPORTER_OTLP_PROTOCOL'] === 'grpc') {

@@ -7,7 +7,7 @@ export interface Connection {
 }
 
 /** The attributes that all telemetry of one server shares. */
-export interface Place {
+export interface MeasuredPlace {
   /** The server's name in the configuration. */
   readonly server: string
   readonly toClient: Connection
@@ -16,7 +16,7 @@ export interface Place {
 
 export const pipe: Connection = { transport: 'pipe' }
 
-export const http: Connection = { transport: 'tcp' }
+export const httpPlace: Connection = { transport: 'tcp' }
 
 /** @param url of the server; undefined: it is a process */
 export const connectionTo = (url: string | undefined): Connection => {

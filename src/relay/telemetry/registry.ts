@@ -29,7 +29,7 @@ export interface Series {
 }
 
 /** A series with the labels of Prometheus. One process sends it to another in this form. */
-export interface Row {
+export interface MetricRow {
   readonly metric: string
   /** Values of the metric's labels. */
   readonly labels: readonly string[]
@@ -78,7 +78,7 @@ export class Registry {
     for (const [metric, series] of this.#series) if (series.size > 0) yield [metric, [...series.values()]]
   }
 
-  snapshot(): Row[] {
+  snapshot(): MetricRow[] {
     return [...this.collect()].flatMap(([{ name, labels }, all]) => all.map(({ attributes, value, counts }) =>
       ({ metric: name, labels: labels.map(label => String(attributes[label] ?? '')), value, counts })))
   }
@@ -101,18 +101,18 @@ export class Registry {
 }
 
 /** The totals of several processes, ended ones included, because a counter must not decrease. */
-export class Totals {
+export class MetricTotals {
   readonly #metrics: readonly Metric[]
   /** The last rows of each process, by its number. */
-  readonly #last = new Map<number, readonly Row[]>()
-  #ended: readonly Row[] = []
+  readonly #last = new Map<number, readonly MetricRow[]>()
+  #ended: readonly MetricRow[] = []
 
   constructor(metrics: readonly Metric[]) {
     this.#metrics = metrics
   }
 
   /** @param now snapshots of running processes; for one that is missing, its last snapshot counts */
-  text(now: ReadonlyMap<number, readonly Row[]>): string {
+  text(now: ReadonlyMap<number, readonly MetricRow[]>): string {
     for (const [number, snapshot] of now) this.#last.set(number, snapshot)
     return textOf(this.#metrics, [...this.#last.values(), this.#ended].flat())
   }
@@ -127,8 +127,8 @@ export class Totals {
 }
 
 /** Rows with the same labels become one. */
-const merged = (rows: readonly Row[], leastCounts: boolean): Row[] => {
-  const all = new Map<string, Row>()
+const merged = (rows: readonly MetricRow[], leastCounts: boolean): MetricRow[] => {
+  const all = new Map<string, MetricRow>()
   for (const row of rows) {
     const key = JSON.stringify([row.metric, row.labels])
     const other = all.get(key)
@@ -142,7 +142,7 @@ const merged = (rows: readonly Row[], leastCounts: boolean): Row[] => {
 }
 
 /** Prometheus's text format, version 0.0.4. */
-const textOf = (metrics: readonly Metric[], rows: readonly Row[]): string => {
+const textOf = (metrics: readonly Metric[], rows: readonly MetricRow[]): string => {
   const texts = metrics.map(metric => {
     const shown = merged(rows.filter(row => row.metric === metric.name), metric.leastCounts ?? false)
     const head = [`# HELP ${metric.name} ${escaped(metric.help)}`, `# TYPE ${metric.name} ${metric.type}`]
@@ -152,7 +152,7 @@ const textOf = (metrics: readonly Metric[], rows: readonly Row[]): string => {
 }
 
 const linesOf = (
-  { name, labels: names, bounds }: Metric, { labels: values, value, counts }: Row,
+  { name, labels: names, bounds }: Metric, { labels: values, value, counts }: MetricRow,
 ): string[] => {
   const quoted = values.map(text => `"${escaped(text).replaceAll('"', '\\"')}"`)
   const labels = names.map((label, index) => `${label.replaceAll('.', '_')}=${quoted[index] ?? '""'}`)

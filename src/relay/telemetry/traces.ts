@@ -10,10 +10,10 @@ import { isObject, isString, member } from '#relay/protocol/json.js'
 import type { Request } from '#relay/protocol/json-rpc.js'
 import { isRevision, traitsOf } from '#relay/protocol/revisions/index.js'
 import {
-  type Attributes, judged, ofServer, outcome, type Outcome, requestAttributes, spanName, toClient, where,
+  type Attributes, judged, ofServer, outcome, type CallOutcome, requestAttributes, spanName, toClient, placeAttributes,
 } from './attributes.js'
 import type { Tracing } from './observing.js'
-import type { Place } from './place.js'
+import type { MeasuredPlace } from './place.js'
 
 const propagator = new W3CTraceContextPropagator()
 
@@ -50,7 +50,7 @@ class Followed implements Trace {
   readonly context: Context
   readonly #tracer: Tracer
   readonly #asked: Attributes
-  readonly #place: Place
+  readonly #place: MeasuredPlace
   readonly #server: Span
   /** The arrival of the request: by the wall clock, and by the monotonic clock. */
   readonly #beganAt = Date.now()
@@ -58,13 +58,13 @@ class Followed implements Trace {
   #client: Span | undefined
 
   constructor(
-    tracer: Tracer, request: Request, parent: Context, place: Place, { peer, stateless }: ObservedSession,
+    tracer: Tracer, request: Request, parent: Context, place: MeasuredPlace, { peer, stateless }: ObservedSession,
   ) {
     this.#tracer = tracer
     this.#asked = requestAttributes(request)
     this.#place = place
     const attributes = {
-      ...this.#asked, ...where('server', place),
+      ...this.#asked, ...placeAttributes('server', place),
       ...(peer && !stateless && { 'client.address': peer.address }),
     }
     this.#server = tracer.startSpan(
@@ -99,7 +99,7 @@ class Followed implements Trace {
   }
 
   #toServer(afterMs: number): Span {
-    const attributes = { ...this.#asked, ...where('client', this.#place) }
+    const attributes = { ...this.#asked, ...placeAttributes('client', this.#place) }
     return this.#tracer.startSpan(
       spanName(attributes), { kind: SpanKind.CLIENT, startTime: this.#beganAt + afterMs, attributes },
       this.context,
@@ -107,7 +107,7 @@ class Followed implements Trace {
   }
 }
 
-const settle = (span: Span, result: Outcome): void => {
+const settle = (span: Span, result: CallOutcome): void => {
   span.setAttributes(outcome(result))
   if (result.failure !== undefined) {
     span.setStatus({

@@ -2,7 +2,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
 import { isArray, member } from '#relay/protocol/json.js'
-import { isReading, readFrame, type Reading } from '#relay/protocol/parse.js'
+import { isReading, readFrame, type FrameReading } from '#relay/protocol/parse.js'
 
 /** The result of a `Gathering`. */
 export type Gathered =
@@ -165,7 +165,7 @@ export const parseInTurns = (bytes: Buffer, limits: FrameLimits): Frame | Promis
   return isReading(frame) ? finished(frame) : frame
 }
 
-export const finished = async (reading: Reading): Promise<Frame> => {
+export const finished = async (reading: FrameReading): Promise<Frame> => {
   for (;;) {
     await new Promise(setImmediate)
     const { done, value } = reading.next()

@@ -19,7 +19,7 @@ export interface Groups {
  * What this program uses of the machine that it runs on, besides time (`realTimers`). Undefined: the machine
  * itself. A simulation (test/simulation) puts its own in their place; nothing else may.
  */
-export interface Machine {
+export interface SimulatedMachine {
   /** Makes a listener receive connections. @returns its address */
   listen?: (server: Server) => string
   /** Starts the process of a server. */
@@ -34,4 +34,4 @@ export interface Machine {
   httpServer?: (url: URL) => Pick<HttpUpstream, keyof HttpUpstream>
 }
 
-export const machine: Machine = {}
+export const machine: SimulatedMachine = {}

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { argumentPhrases, argumentsOf } from '#desk/inspect/definition.js'
-import type { Json, JsonObject } from '#relay/protocol/unmetered.js'
+import type { Data, DataObject } from '#relay/protocol/unmetered.js'
 
-const object = (properties: JsonObject, more: JsonObject = {}): JsonObject =>
+const object = (properties: DataObject, more: DataObject = {}): DataObject =>
   ({ type: 'object', properties, ...more })
 
 t.test('arguments are shown in one line', t => {
-  const cases: [string, Json | undefined, string][] = [
+  const cases: [string, Data | undefined, string][] = [
     ['no schema', undefined, ''],
     ['true', true, ''],
     ['nothing declared', { type: 'object' }, ''],
@@ -62,6 +62,6 @@ t.test('no schema takes long or exhausts the reader', t => {
     anyOf: Array.from({ length: 9 }, () => ({ $ref: '#' })),
   })
   t.match(argumentsOf(dear), [{ name: 'a', required: false }])
-  fc.assert(fc.property(fc.jsonValue(), value => Array.isArray(argumentsOf(value as Json))))
+  fc.assert(fc.property(fc.jsonValue(), value => Array.isArray(argumentsOf(value as Data))))
   t.end()
 })

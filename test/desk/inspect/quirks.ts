@@ -3,7 +3,7 @@ import { stdioExchange } from '#relay/core/event.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { defaultLimits } from '#relay/config/configuration.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { unmetered, type JsonObject } from '#relay/protocol/unmetered.js'
+import { unmetered, type DataObject } from '#relay/protocol/unmetered.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 
 type Id = string | number
@@ -13,7 +13,7 @@ export type Reply = { readonly result: object } | { readonly error: object } | u
 
 /** A server in this process, by what it answers to each method; what is not here is answered as usual. */
 export interface Quirk {
-  readonly [method: string]: (params: JsonObject, server: QuirkServer, id: Id) => Reply
+  readonly [method: string]: (params: DataObject, server: QuirkServer, id: Id) => Reply
 }
 
 export const result = (value: object): Reply => ({ result: value })

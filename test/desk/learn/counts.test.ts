@@ -1,10 +1,10 @@
 import t from 'tap'
-import { Counts } from '#desk/learn/counts.js'
+import { LearntCounts } from '#desk/learn/counts.js'
 
 const says = (text: string) => ({ content: [{ type: 'text', text }] })
 
 t.test('which tools could have a contract, in numbers alone', t => {
-  const counts = new Counts()
+  const counts = new LearntCounts()
   counts.declared('declares', true)
   counts.declared('search', false)
   const times = (number: number, tool: string, result: object) => {

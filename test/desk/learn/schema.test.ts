@@ -2,29 +2,29 @@ import fc from 'fast-check'
 import t from 'tap'
 import { defaultLimits } from '#relay/config/configuration.js'
 import { schemaOf } from '#desk/learn/schema.js'
-import { Shape } from '#desk/learn/shape.js'
-import type { Json, JsonObject } from '#relay/protocol/unmetered.js'
+import { ValueShape } from '#desk/learn/shape.js'
+import type { Data, DataObject } from '#relay/protocol/unmetered.js'
 import { createSchemaChecker } from '#relay/schema/index.js'
 
 const checker = createSchemaChecker({ ...defaultLimits, validationMs: 1000 })
 t.teardown(() => checker.close())
 
-const fits = async (schema: JsonObject, value: Json) =>
+const fits = async (schema: DataObject, value: Data) =>
   (await checker.check({ kind: 'value', schema, value, path: '' })).length === 0
 
-const learnt = (values: readonly Json[], strict = false): JsonObject => {
-  const shape = new Shape()
+const learnt = (values: readonly Data[], strict = false): DataObject => {
+  const shape = new ValueShape()
   for (const value of values) shape.see(value)
   return schemaOf(shape, { strict })
 }
 
-const many = (count: number, make: (index: number) => Json): readonly Json[] =>
+const many = (count: number, make: (index: number) => Data): readonly Data[] =>
   Array.from({ length: count }, (_, index) => make(index))
 const text = { type: 'string' }
 const number = { type: 'number' }
 const days = ['Monday', 'Tuesday']
 
-const cases: readonly (readonly [string, readonly Json[], JsonObject])[] = [
+const cases: readonly (readonly [string, readonly Data[], DataObject])[] = [
   ['a member that is not always there is optional', [{ a: 1, b: 'x' }, { a: 2 }], {
     type: 'object', properties: { a: number, b: text }, required: ['a'],
   }],
@@ -77,7 +77,7 @@ t.test('bounds are told where they are asked for', t => {
 })
 
 t.test('a key from the wire is a key like any other', async t => {
-  const value = JSON.parse('{"__proto__":{"a":1},"constructor":"x","toString":2}') as Json
+  const value = JSON.parse('{"__proto__":{"a":1},"constructor":"x","toString":2}') as Data
   const schema = learnt([value])
   t.ok(await fits(schema, value))
   t.notOk(await fits(schema, {}))
@@ -88,8 +88,8 @@ t.test('everything that was seen fits, and the schema is one', async () => {
     fc.jsonValue({ maxDepth: 4 }), { minLength: 1, maxLength: 60 },
   ), fc.boolean(), async (values, strict) => {
     // As it crosses the wire: no -0 there.
-    const seen = JSON.parse(JSON.stringify(values)) as Json[]
-    const schema = JSON.parse(JSON.stringify(learnt(seen, strict))) as JsonObject
+    const seen = JSON.parse(JSON.stringify(values)) as Data[]
+    const schema = JSON.parse(JSON.stringify(learnt(seen, strict))) as DataObject
     if ((await checker.check({ kind: 'schema', schema, path: '' })).length > 0) return false
     for (const value of seen) if (!(await fits(schema, value))) return false
     return true

@@ -1,25 +1,25 @@
 import t from 'tap'
 import { defaultLimits } from '#relay/config/configuration.js'
 import { LearntTool, type Contract } from '#desk/learn/tool.js'
-import type { JsonObject } from '#relay/protocol/unmetered.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
 import { createSchemaChecker } from '#relay/schema/index.js'
 
 const checker = createSchemaChecker(defaultLimits)
 t.teardown(() => checker.close())
 
 const block = (text: string) => ({ type: 'text', text })
-const says = (...texts: readonly string[]): JsonObject => ({ content: texts.map(block) })
+const says = (...texts: readonly string[]): DataObject => ({ content: texts.map(block) })
 const png = { type: 'image', data: 'aGk=', mimeType: 'image/png' }
-const many = (count: number, make: (index: number) => JsonObject): readonly JsonObject[] =>
+const many = (count: number, make: (index: number) => DataObject): readonly DataObject[] =>
   Array.from({ length: count }, (_, index) => make(index))
 
-const contractOf = (results: readonly JsonObject[]): Contract | undefined => {
+const contractOf = (results: readonly DataObject[]): Contract | undefined => {
   const tool = new LearntTool()
   for (const result of results) tool.see(result)
   return tool.contract({ strict: false })
 }
 
-const breaks = async (contract: Contract | undefined, result: JsonObject) =>
+const breaks = async (contract: Contract | undefined, result: DataObject) =>
   (await checker.check({ kind: 'value', schema: contract?.resultSchema ?? false, value: result, path: '' }))
     .length > 0
 

@@ -21,7 +21,7 @@ import { type LockSetting, type ProcessServer, usual } from '#relay/config/confi
 import { CustomsError } from '#relay/base/errors.js'
 import { plainStyle } from '#desk/terminal/style.js'
 import { emptyOffer } from '#relay/lock/offer.js'
-import type { JsonObject } from '#relay/protocol/unmetered.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
 import { cli, run } from '../inspect/start.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'customs-lock-'))
@@ -39,7 +39,7 @@ const other = { name: 'other', inputSchema: { type: 'object' } }
 
 /** What the server of the tests offers from now on. */
 const offer = (...tools: readonly object[]): void => writeFileSync(offers, JSON.stringify(tools))
-const offered = () => JSON.parse(readFileSync(offers, 'utf8')) as (JsonObject & { name: string })[]
+const offered = () => JSON.parse(readFileSync(offers, 'utf8')) as (DataObject & { name: string })[]
 
 writeFileSync(program, `
   const tools = require('node:fs').readFileSync(${JSON.stringify(offers)}, 'utf8')
@@ -191,7 +191,7 @@ test('of what --yes accepted, a person is shown what differs, and all of it only
   t.match(seen, { code: 0, stdout: /~ tool send\n[^]*1 change: 1 text\n/ })
   t.notMatch(seen.stdout, /\+ tool/, 'what was accepted before is not new')
   const byWhom = () => {
-    const { servers } = JSON.parse(readFileSync(lock, 'utf8')) as { servers: { mail: JsonObject } }
+    const { servers } = JSON.parse(readFileSync(lock, 'utf8')) as { servers: { mail: DataObject } }
     return servers.mail['acceptedBy']
   }
   t.equal(byWhom(), '--yes', 'nobody has read the rest')
@@ -217,7 +217,7 @@ test('a tool is accepted with the digest that was reviewed, and with no other', 
   const changed = { ...tool, title: 'Send' }
   offer(changed, other)
   const { servers: [{ digests }] } =
-    JSON.parse((await locking(['--check', '--json'])).stdout) as { servers: [{ digests: JsonObject }] }
+    JSON.parse((await locking(['--check', '--json'])).stdout) as { servers: [{ digests: DataObject }] }
   const digest = `sha256-${hash('sha256', canonical(changed))}`
   t.strictSame(digests, { send: [digest] })
   const written = readFileSync(lock, 'utf8')

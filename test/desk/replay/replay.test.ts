@@ -1,8 +1,8 @@
 import t from 'tap'
 import { compare } from '#desk/replay/compare.js'
-import { parseLine, type Line } from '#relay/capture/line.js'
+import { parseLine, type CaptureLine } from '#relay/capture/line.js'
 import { sessionsIn } from '#relay/capture/read.js'
-import { Recorder } from '#relay/capture/recorder.js'
+import { CaptureRecorder } from '#relay/capture/recorder.js'
 import { recorded, replayed } from '#desk/replay/replay.js'
 import type { Action, Checked, Event, Subject } from '#relay/core/vocabulary.js'
 import { stdioExchange } from '#relay/core/event.js'
@@ -47,7 +47,7 @@ const captured = async (
   events: readonly (Event | 'strict from here')[], changes: Parameters<typeof policyWith>[0] = {},
   late = false,
 ) => {
-  const lines: Line[] = []
+  const lines: CaptureLine[] = []
   const checker = createSchemaChecker(limits)
   let policy = policyWith(changes)
   const options = {
@@ -60,7 +60,7 @@ const captured = async (
       return Array.isArray(checked) ? checked : undefined
     },
   }
-  const recorder = new Recorder(options, {
+  const recorder = new CaptureRecorder(options, {
     payloads: 'full', limits, write: line => lines.push(parseLine(JSON.stringify(line)) ?? line),
     now: () => new Date(0),
   })

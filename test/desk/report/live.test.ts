@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Live } from '#desk/report/live.js'
-import { partsOf, summaryOf } from '#desk/report/summary.js'
+import { summaryParts, windowSummary } from '#desk/report/summary.js'
 import { summaryOf as summaryIn, take, totals as counted } from '#desk/report/totals/totals.js'
 import { counts, record } from './records.js'
 
@@ -10,7 +10,7 @@ const open = () => {
   let now = 1000
   let due: { readonly at: number; readonly run: () => void } | undefined
   const live = new Live({
-    parts: () => partsOf(summaryIn(totals, 0)),
+    parts: () => summaryParts(summaryIn(totals, 0)),
     clock: () => now,
     after: (ms, run) => {
       due = { at: now + ms, run }
@@ -47,7 +47,7 @@ const viewer = () => {
     },
     cut: () => void (it.isCut = true),
     /** The summary that the page has received. */
-    summary: () => summaryOf(new Map(sent.flatMap(json => Object.entries(JSON.parse(json) as object)))),
+    summary: () => windowSummary(new Map(sent.flatMap(json => Object.entries(JSON.parse(json) as object)))),
   }
   return it
 }

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { colourStyle, columnsOf, plainStyle } from '#desk/terminal/style.js'
-import { everything, filterFor, readTime, type Wanted } from '#desk/report/filter.js'
+import { everything, filterFor, readTime, type WantedRecords } from '#desk/report/filter.js'
 import { recordOfLine } from '#relay/audit/read/record.js'
 import { Show } from '#desk/report/show.js'
-import { duration, size, whole } from '#desk/report/units.js'
+import { duration, sizeText, wholeNumber } from '#desk/report/units.js'
 import { finding, hostile, record } from './records.js'
 
 const show = (given = record(), long = false, width = Infinity) =>
@@ -124,7 +124,7 @@ const one = record({
   server: 'files', tool: 'read_file', session: 'a-1', verdict: 'block', time: 1000,
   findings: [finding('result/schema'), finding('content/uri')],
 })
-const filters: readonly (readonly [Partial<Wanted>, boolean])[] = [
+const filters: readonly (readonly [Partial<WantedRecords>, boolean])[] = [
   [{}, true],
   [{ servers: ['files'] }, true], [{ servers: ['file'] }, false], [{ servers: ['f*s'] }, true],
   [{ servers: ['weather', 'files'] }, true],
@@ -184,8 +184,8 @@ t.test('durations, sizes and numbers are formatted with units and separators', t
   )
   const long = [1234, 61_000, 5_400_000, 2 * 86_400_000]
   t.strictSame(long.map(duration), ['1.23 s', '1.02 min', '1.5 h', '2 d'])
-  const sizes = [0, 999, 1000, 1234, 56_789, 1.5e6, 2e15].map(size)
+  const sizes = [0, 999, 1000, 1234, 56_789, 1.5e6, 2e15].map(sizeText)
   t.strictSame(sizes, ['0 B', '999 B', '1 kB', '1.23 kB', '56.8 kB', '1.5 MB', '2000 TB'])
-  t.strictSame([0, 999, 1000, 1234567].map(whole), ['0', '999', '1,000', '1,234,567'])
+  t.strictSame([0, 999, 1000, 1234567].map(wholeNumber), ['0', '999', '1,000', '1,234,567'])
   t.end()
 })

@@ -1,4 +1,4 @@
-import type { Json } from '#relay/protocol/unmetered.js'
+import type { Data } from '#relay/protocol/unmetered.js'
 
 // Forms in which secrets were seen: § is the secret, ⏎ a line end, and ¦ stands between two forms.
 
@@ -66,7 +66,7 @@ export const secretTexts: readonly string[] = texts.flatMap((text, index) => {
 })
 
 /** Values that hold the secret. */
-export const secretValues: readonly Json[] = [
+export const secretValues: readonly Data[] = [
   { password: s }, { api: { key: s, user: 'bob' } }, { session: { id: s } }, { key: 'DB_PASSWORD', val: s },
   ['--user', `admin:${s}`], { args: ['-u', `admin:${s}`] }, ['mysql', '-p', s], ['Authorization', `Custom ${s}`],
   { k: 'Authorization', v: s }, { Name: '/prod/x', Type: 'SecureString', Value: s },
@@ -77,7 +77,7 @@ export const secretValues: readonly Json[] = [
   { format: 'password', default: s }, { kty: 'oct', k: s }, { d: s, n: 1 }, { env: [`PASSWORD=${s}`] },
   { [s]: 1 }, { tokens: { [`ghp_${s}`]: 'bob' } }, { [`user:${s}`]: true }, { [`${s}@a.example`]: [] },
   { [`a b ${s}`]: { [s]: s } }, { codes: [s, s], more: { a: [[s]] } }, [[[s]]], s,
-  JSON.parse(`{"__proto__":{"token":"${s}"}}`) as Json,
+  JSON.parse(`{"__proto__":{"token":"${s}"}}`) as Data,
 ]
 
 /** Whether a text holds a part of the secret, in the clear, in base64, or with its letters apart. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
 import { readLine } from '#relay/audit/read/line.js'
-import { beginning, digestLarge, nextLine } from '#relay/audit/record.js'
+import { recordBeginning, digestLarge, nextLine } from '#relay/audit/record.js'
 import type { Entry } from '#relay/core/vocabulary.js'
 import { recordOfLine } from '#relay/audit/read/record.js'
 import { called, ended, entry } from './entries.js'
@@ -10,7 +10,7 @@ import { called, ended, entry } from './entries.js'
 const now = new Date('2026-11-20T12:00:00Z')
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 const lineOf = (given: Entry, payloads: 'none' | 'digest' | 'redacted' | 'full' = 'digest') =>
-  JSON.parse(nextLine(given, beginning, payloads, now).text) as Record<string, unknown>
+  JSON.parse(nextLine(given, recordBeginning, payloads, now).text) as Record<string, unknown>
 
 t.test('a record has the shape of the contract, key by key', t => {
   const record = lineOf(called)
@@ -85,7 +85,7 @@ t.test('findings about elements of lists have names, and the health of a server 
 })
 
 t.test('the hash is of the canonical form, which anyone can write down', t => {
-  const { text: line, position } = nextLine(entry(), beginning, 'digest', now)
+  const { text: line, position } = nextLine(entry(), recordBeginning, 'digest', now)
   const canonical =
     `{"client":{"name":"desk","version":"1.0"},"event":"tools/call","findings":[],"from":"client","prev":"${'0'.repeat(64)}",` +
     '"revision":"2025-11-25","seq":1,"server":"weather","session":"s-1","time":"2026-11-20T12:00:00.000Z","verdict":"pass"}'
@@ -119,7 +119,7 @@ const odd = [
 
 for (const [name, text, expected] of odd) {
   t.test(`a payload with ${name} makes a record that verifies`, t => {
-    const { text: line } = nextLine(entry({ arguments: Buffer.from(text) }), beginning, 'full', now)
+    const { text: line } = nextLine(entry({ arguments: Buffer.from(text) }), recordBeginning, 'full', now)
     t.strictSame((JSON.parse(line) as { payload: { arguments: unknown } }).payload.arguments, expected)
     t.equal(readLine(Buffer.from(line.trimEnd())).wrong, undefined)
     t.end()
@@ -147,7 +147,7 @@ t.test('whatever a peer sends, the record verifies and stays one line', t => {
   }),
   (more, payloads, now) => {
     const given = entry(more)
-    const { text: line, position } = nextLine(given, beginning, payloads, now)
+    const { text: line, position } = nextLine(given, recordBeginning, payloads, now)
     const read = readLine(Buffer.from(line.slice(0, -1)))
     t.match(JSON.parse(line), { time: now.toISOString() })
     return line.indexOf('\n') === line.length - 1
@@ -159,7 +159,7 @@ t.test('whatever a peer sends, the record verifies and stays one line', t => {
 t.test('names, ids and methods are cut', t => {
   const long = 'x'.repeat(1_000_000)
   const { text: line } = nextLine(
-    entry({ tool: long, id: long, event: long, client: { name: long, version: long } }), beginning, 'full',
+    entry({ tool: long, id: long, event: long, client: { name: long, version: long } }), recordBeginning, 'full',
     now,
   )
   t.ok(line.length < 3000)
@@ -171,7 +171,7 @@ void t.test('large values are hashed beside the main thread, with the same diges
   t.equal(digestLarge(entry({ arguments: small, result: small })), undefined)
   const given = entry({ arguments: small, result: large })
   await digestLarge(given)
-  const { digest } = JSON.parse(nextLine(given, beginning, 'digest', now).text) as { digest: object }
+  const { digest } = JSON.parse(nextLine(given, recordBeginning, 'digest', now).text) as { digest: object }
   t.same(digest, {
     arguments: `sha256-${sha256('{}')}`,
     result: `sha256-${sha256(large.toString())}`,

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { beginning, nextLine } from '#relay/audit/record.js'
+import { recordBeginning, nextLine } from '#relay/audit/record.js'
 import { redacted, redactedMessage, redactedPath } from '#relay/audit/redaction.js'
-import { nameOf, withoutCredentials } from '#relay/base/secrets.js'
+import { safeName, withoutCredentials } from '#relay/base/secrets.js'
 import { redaction } from '#relay/capture/redaction.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { entry } from './entries.js'
@@ -20,17 +20,17 @@ const times = <Value>(count: number, make: (index: number) => Value): readonly V
 /** What took seconds before: each costs about what innocent texts of the same size cost. */
 const cases: readonly (readonly [what: string, length: number, work: (text: string) => void])[] = [
   ['names of 40 calls', 4096, text => times(40, index =>
-    nextLine(entry({ tool: `${text.slice(0, -3)}${index}` }), beginning, 'digest', new Date(0)))],
+    nextLine(entry({ tool: `${text.slice(0, -3)}${index}` }), recordBeginning, 'digest', new Date(0)))],
   ['methods of 100 requests of a server', 4096, text => times(100, index =>
-    nextLine(entry({ event: `method:${text.slice(0, -3)}${index}` }), beginning, 'digest', new Date(0)))],
-  ['five requests before login', 15_000, text => times(5, index => nameOf(`/${index}${text}`))],
+    nextLine(entry({ event: `method:${text.slice(0, -3)}${index}` }), recordBeginning, 'digest', new Date(0)))],
+  ['five requests before login', 15_000, text => times(5, index => safeName(`/${index}${text}`))],
   ['a result of 64 KB in a capture', 65_536, text => {
     const result = { content: [{ type: 'text', text }] }
     redaction().bytes(parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result })), limits))
   }],
   ['a result of 64 KB in a record', 65_536, text => {
     const result = Buffer.from(JSON.stringify({ content: [{ type: 'text', text }] }))
-    nextLine(entry({ result }), beginning, 'redacted', new Date(0))
+    nextLine(entry({ result }), recordBeginning, 'redacted', new Date(0))
   }],
 ]
 
@@ -62,7 +62,7 @@ const pieces = [
 
 t.test('no text takes long to search', t => {
   const value = (text: string) => redacted([text, { [text]: text }, ...text.slice(0, 4096).split('')])
-  for (const search of [withoutCredentials, nameOf, redactedPath, redactedMessage, value]) {
+  for (const search of [withoutCredentials, safeName, redactedPath, redactedMessage, value]) {
     for (const piece of pieces) {
       const cost = (length: number) => {
         const text = piece.repeat(length / piece.length)

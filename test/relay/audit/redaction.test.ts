@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
-import { beginning, nextLine } from '#relay/audit/record.js'
+import { recordBeginning, nextLine } from '#relay/audit/record.js'
 import { declaredIn, redacted, redactedPath } from '#relay/audit/redaction.js'
-import { isSecretName, nameOf, secretPrefixes, withoutCredentials } from '#relay/base/secrets.js'
+import { isSecretName, safeName, secretPrefixes, withoutCredentials } from '#relay/base/secrets.js'
 import { quote } from '#relay/protocol/quote.js'
-import { pointer, type Json } from '#relay/protocol/unmetered.js'
+import { pointer, type Data } from '#relay/protocol/unmetered.js'
 import { entry } from './entries.js'
 import { leaks, s, secretTexts, secretValues } from './forms.js'
 
 const lines = (more: Parameters<typeof entry>[0]) =>
-  nextLine(entry(more), beginning, 'redacted', new Date(0)).text
+  nextLine(entry(more), recordBeginning, 'redacted', new Date(0)).text
 
 t.test('what stays of a value', t => {
-  const kept: readonly Json[] = [
+  const kept: readonly Data[] = [
     1.5, true, null, '', 'Bern', 'sunny', 'Zürich', 'погода', 'नमस्ते', 'a'.repeat(32), 'tools/call', '2025-11-25',
     { city: 'Bern', temp_c: 21, ipv4_address: [], 'x-rate.limit': 3, 'io.modelcontextprotocol/clientInfo': {} },
     [{ $ref: null, sha256: 1, _id: 2, line10: 3 }],
@@ -68,12 +68,12 @@ t.test('no form of a secret is in a redacted record', t => {
 })
 
 t.test('a record holds no secret of a generated value, and its structure', t => {
-  const shape = (value: Json): unknown => {
+  const shape = (value: Data): unknown => {
     if (Array.isArray(value)) return value.map(shape)
     return typeof value === 'object' && value !== null ? Object.values(value).map(one => shape(one ?? null)) : typeof value
   }
   fc.assert(fc.property(fc.jsonValue(), value => {
-    const given = JSON.parse(JSON.stringify(value)) as Json
+    const given = JSON.parse(JSON.stringify(value)) as Data
     return JSON.stringify(shape(redacted(given))) === JSON.stringify(shape(given))
   }), { numRuns: 300 })
   fc.assert(fc.property(fc.string(), fc.string(), (before, after) => {
@@ -116,9 +116,9 @@ t.test('names, URIs and messages lose credentials of a short list', t => {
   for (const [text, kept] of credentials) t.equal(withoutCredentials(text), kept)
   for (const text of innocent) t.equal(withoutCredentials(text), text)
   const uri = `https://bob:${'a'.repeat(230)}${s}@a.example/`
-  t.equal(nameOf(uri), 'https://[redacted]@a.example/', 'a password is not cut in two')
-  t.equal(nameOf('a'.repeat(10_000)), `${'a'.repeat(256)}…`)
-  t.equal(nameOf('\ud800'), '\ufffd')
+  t.equal(safeName(uri), 'https://[redacted]@a.example/', 'a password is not cut in two')
+  t.equal(safeName('a'.repeat(10_000)), `${'a'.repeat(256)}…`)
+  t.equal(safeName('\ud800'), '\ufffd')
   t.end()
 })
 
@@ -139,11 +139,11 @@ t.test('the examples of the documentation', t => {
   const values = [...docs.matchAll(/^\| `(\{.*?\})`.*? \| (?:`(\{.*\})`|the same) \|$/gm)]
   t.equal(values.length, 8)
   for (const [, given = '', kept = given] of values) {
-    t.equal(JSON.stringify(redacted(JSON.parse(given) as Json, declared)), kept)
+    t.equal(JSON.stringify(redacted(JSON.parse(given) as Data, declared)), kept)
   }
   const names = [...docs.matchAll(/^\| (?:the resource|a finding at) `(.*?)` \| `(.*)` \|$/gm)]
   t.equal(names.length, 2)
-  for (const [, given = '', kept] of names) t.equal(given[0] === '/' ? redactedPath(given) : nameOf(given), kept)
+  for (const [, given = '', kept] of names) t.equal(given[0] === '/' ? redactedPath(given) : safeName(given), kept)
   t.end()
 })
 
@@ -170,7 +170,7 @@ t.test('no credential is in a record, in any place', t => {
   for (const [place, more] of Object.entries(places)) {
     for (const [text] of credentials) {
       for (const payloads of ['none', 'digest', 'redacted'] as const) {
-        if (leaks(nextLine(entry(more(text)), beginning, payloads, new Date(0)).text)) t.fail(`${place}: ${text}`)
+        if (leaks(nextLine(entry(more(text)), recordBeginning, payloads, new Date(0)).text)) t.fail(`${place}: ${text}`)
       }
     }
   }

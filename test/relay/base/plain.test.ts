@@ -2,7 +2,7 @@ import { plainJson } from '#relay/protocol/quote.js'
 import fc from 'fast-check'
 import t from 'tap'
 import { plain, plainLines } from '#relay/base/plain.js'
-import { columnsOf, wrap } from '#desk/terminal/style.js'
+import { columnsOf, wrapText } from '#desk/terminal/style.js'
 import { evil, harmful } from '../../desk/inspect/run.js'
 
 const text = fc.oneof(
@@ -53,12 +53,12 @@ t.test('JSON is exact, with invisible characters escaped', t => {
 t.test('wrapped lines fill the width and lose nothing', t => {
   fc.assert(fc.property(text.map(text =>
     plain(text, 200)), fc.integer({ min: 2, max: 40 }), (text, width) => {
-    const lines = wrap(text, width)
+    const lines = wrapText(text, width)
     return lines.every(line => columnsOf(line) <= width)
       && lines.join('').replaceAll(' ', '') === text.replaceAll(' ', '')
   }))
-  t.strictSame(wrap('a word, and another', 8), ['a word,', 'and', 'another'])
-  t.strictSame(wrap('unbreakable', 4), ['unbr', 'eaka', 'ble'])
-  t.strictSame(wrap('操作操作', 5), ['操作', '操作'])
+  t.strictSame(wrapText('a word, and another', 8), ['a word,', 'and', 'another'])
+  t.strictSame(wrapText('unbreakable', 4), ['unbr', 'eaka', 'ble'])
+  t.strictSame(wrapText('操作操作', 5), ['操作', '操作'])
   t.end()
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { Calls, heardIn } from '#relay/capture/calls.js'
-import type { Line } from '#relay/capture/line.js'
+import { CapturedCalls, heardIn } from '#relay/capture/calls.js'
+import type { CaptureLine } from '#relay/capture/line.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 
 const frame = (message: object) =>
@@ -9,7 +9,7 @@ const call = (id: number, name: string) => ({ jsonrpc: '2.0', id, method: 'tools
 const result = (id: number, result: object) => ({ jsonrpc: '2.0', id, result })
 
 t.test('results belong to the calls that they answer', t => {
-  const calls = new Calls(false)
+  const calls = new CapturedCalls(false)
   t.strictSame(calls.onFrame('client', 'stdio', frame(call(1, 'a'))), [])
   t.strictSame(calls.onFrame('client', 'stdio', frame([call(2, 'b'), call(3, 'c')])), [])
   t.strictSame(
@@ -34,7 +34,7 @@ t.test('results belong to the calls that they answer', t => {
 })
 
 t.test('without a session each exchange has ids of its own', t => {
-  const calls = new Calls(true)
+  const calls = new CapturedCalls(true)
   calls.onFrame('client', 'one', frame(call(1, 'a')))
   calls.onFrame('client', 'two', frame(call(1, 'b')))
   t.match(calls.onFrame('server', 'two', frame(result(1, {}))), [{ tool: 'b' }])
@@ -43,7 +43,7 @@ t.test('without a session each exchange has ids of its own', t => {
 })
 
 t.test('a redacted capture has no texts to learn from', t => {
-  const opening = (payloads: string) => [{ capture: 1, session: 's', server: 'a', stateless: false, payloads } as Line]
+  const opening = (payloads: string) => [{ capture: 1, session: 's', server: 'a', stateless: false, payloads } as CaptureLine]
   t.throws(() => [...heardIn(opening('redacted'))], { code: 'BAD_USAGE', message: /payloads: full/ })
   t.strictSame([...heardIn(opening('full'))], [])
   t.end()

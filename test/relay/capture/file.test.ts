@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { filesOf, openCaptureFile } from '#relay/capture/capture.js'
-import { linesOf } from '#relay/capture/read.js'
+import { captureFilesOf, openCaptureFile } from '#relay/capture/capture.js'
+import { captureLinesOf } from '#relay/capture/read.js'
 
 const never = (reason: string) => {
   throw new Error(reason)
@@ -18,7 +18,7 @@ t.test('a file that is full is put aside, and the oldest of many go', t => {
     while (Date.now() === since);
   }
   capture.close()
-  t.strictSame(filesOf(file).map(one => readFileSync(one, 'utf8')), [
+  t.strictSame(captureFilesOf(file).map(one => readFileSync(one, 'utf8')), [
     'line 3 of ten bytes\n', 'line 4 of ten bytes\n', 'line 5 of ten bytes\n',
   ])
   t.equal(statSync(file).mode & 0o777, 0o600)
@@ -36,7 +36,7 @@ t.test('two relays write one capture, and put it aside once', t => {
   other.write('ddd')
   one.close()
   other.close()
-  t.strictSame(filesOf(file).flatMap(each => readFileSync(each, 'utf8').trim().split('\n')).sort(), [
+  t.strictSame(captureFilesOf(file).flatMap(each => readFileSync(each, 'utf8').trim().split('\n')).sort(), [
     'aaa', 'bbb', 'ccc', 'ddd',
   ])
   t.equal(readFileSync(file, 'utf8').includes('ccc'), true)
@@ -68,10 +68,10 @@ t.test('what is no capture is said to be none; half a line is left out', t => {
     cut,
     '{"session":"a","time":"2026-11-22T00:00:00.000Z","number":0,"at":1,"event":{"type":"session-ended","reason":"x"}}\n{"session":"a","num',
   )
-  t.throws(() => [...linesOf([none])], { code: 'BAD_USAGE', message: /is no capture/ })
-  t.throws(() => [...linesOf([newer])], { code: 'BAD_USAGE', message: /version 2/ })
-  t.throws(() => [...linesOf([join(folder, 'missing')])], { code: 'BAD_USAGE', message: /ENOENT/ })
-  t.equal([...linesOf([cut])].length, 1)
+  t.throws(() => [...captureLinesOf([none])], { code: 'BAD_USAGE', message: /is no capture/ })
+  t.throws(() => [...captureLinesOf([newer])], { code: 'BAD_USAGE', message: /version 2/ })
+  t.throws(() => [...captureLinesOf([join(folder, 'missing')])], { code: 'BAD_USAGE', message: /ENOENT/ })
+  t.equal([...captureLinesOf([cut])].length, 1)
   t.equal(readdirSync(folder).length, 3)
   t.end()
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { capturedFrame, restoredFrame } from '#relay/capture/captured-frame.js'
-import { headersOf, redaction, whole } from '#relay/capture/redaction.js'
-import { Recorder } from '#relay/capture/recorder.js'
+import { capturedHeaders, redaction, wholeCapture } from '#relay/capture/redaction.js'
+import { CaptureRecorder } from '#relay/capture/recorder.js'
 import type { Effect, Event } from '#relay/core/vocabulary.js'
 import { entry } from '../audit/entries.js'
 import { leaks, s, secretTexts, secretValues } from '../audit/forms.js'
@@ -54,8 +54,8 @@ t.test('credentials in headers go to no file, not even where payloads are kept w
     ['authorization', 'Bearer abcdefgh'], ['cookie', 'a=b'], ['mcp-session-id', 's'],
     ['mcp-method', 'tools/call'], ['mcp-param-token', 'x'], ['host', 'a'], ['mcp-param-city', 'a b'],
   ])
-  t.strictSame(headersOf({ headers }, whole), { 'mcp-method': 'tools/call', 'mcp-param-city': 'a b' })
-  t.strictSame(headersOf({ headers }, redaction()), { 'mcp-method': 'tools/call', 'mcp-param-city': '[text, 3 characters]' })
+  t.strictSame(capturedHeaders({ headers }, wholeCapture), { 'mcp-method': 'tools/call', 'mcp-param-city': 'a b' })
+  t.strictSame(capturedHeaders({ headers }, redaction()), { 'mcp-method': 'tools/call', 'mcp-param-city': '[text, 3 characters]' })
   t.end()
 })
 
@@ -82,7 +82,7 @@ t.test('a frame that was kept is what it was', t => {
   ]
   for (const frame of frames) {
     const { facts, ...rest } = frame
-    const line: unknown = JSON.parse(JSON.stringify(capturedFrame(frame, whole)))
+    const line: unknown = JSON.parse(JSON.stringify(capturedFrame(frame, wholeCapture)))
     const { facts: again, ...back } = restoredFrame(line as ReturnType<typeof capturedFrame>, limits)
     t.strictSame(back, rest, frame.bytes.toString().slice(0, 60))
     t.equal(again?.plain ?? false, facts?.plain ?? false)
@@ -143,11 +143,11 @@ const malformed: readonly ((text: string) => string)[] = [
 
 const capturedLines = (event: Event, effects: readonly Effect[] = []): string => {
   const lines: string[] = []
-  const recorder = new Recorder({
+  const recorder = new CaptureRecorder({
     server: 'a', session: 's', nonce: 'n', stateless: false, policy: new Map(), trusted: false, tools: new Map(),
-  } as unknown as ConstructorParameters<typeof Recorder>[0], {
+  } as unknown as ConstructorParameters<typeof CaptureRecorder>[0], {
     payloads: 'redacted', now: () => new Date(0), write: line => lines.push(JSON.stringify(line)),
-    limits: {} as ConstructorParameters<typeof Recorder>[1]['limits'],
+    limits: {} as ConstructorParameters<typeof CaptureRecorder>[1]['limits'],
   })
   recorder.handled(event, 0, effects)
   return lines.join('')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { ToolSetting } from '#relay/core/options.js'
 import { jsonSchemaKeywords } from '#relay/protocol/json-schema.js'
-import { member, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { field, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import { type Preset, presetPolicy } from '#relay/rules/index.js'
 import { checkAtOnce as checkNow } from './engine.js'
 import { initialize, Script, type Setting } from './script.js'
@@ -10,12 +10,12 @@ const under = (preset: Preset, more: Setting = {}): Setting =>
   ({ checkNow, policy: presetPolicy(preset, { purpose: 'relay', locked: false }), ...more })
 
 /** What the client gets of the server's result for a request, the verdict, and the rules with findings. */
-const exchanged = (setting: Setting, request: JsonObject, result: unknown, tools?: readonly object[], revision = '2025-11-25') => {
+const exchanged = (setting: Setting, request: DataObject, result: unknown, tools?: readonly object[], revision = '2025-11-25') => {
   const made = new Script(setting)
   made.client(initialize(revision))
   const greeting =
     { protocolVersion: revision, capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
-  const isGreeting = member(request, 'method') === 'initialize'
+  const isGreeting = field(request, 'method') === 'initialize'
   if (!isGreeting) {
     made.server({ jsonrpc: '2.0', id: 0, result: greeting })
     if (tools !== undefined) {
@@ -27,16 +27,16 @@ const exchanged = (setting: Setting, request: JsonObject, result: unknown, tools
   made.entries.length = 0
   const text = typeof result === 'string' ? result : JSON.stringify(result)
   made.server(`{"jsonrpc":"2.0","id":${isGreeting ? 0 : 1},"result":${text}}`)
-  const got = JSON.parse(made.raw.at(-1)?.bytes ?? '{}') as JsonObject
+  const got = JSON.parse(made.raw.at(-1)?.bytes ?? '{}') as DataObject
   const [entry] = made.entries
   return {
-    result: member(got, 'result'), error: member(got, 'error'), verdict: entry?.verdict ?? 'pass',
+    result: field(got, 'result'), error: field(got, 'error'), verdict: entry?.verdict ?? 'pass',
     rules: [...new Set(entry?.findings.map(({ rule }) => rule))], findings: entry?.findings ?? [],
   }
 }
 
 const text = (text: string) => ({ type: 'text', text })
-const object: JsonObject = { type: 'object' }
+const object: DataObject = { type: 'object' }
 const counting = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
 const tool = (outputSchema?: object, name = 'a') => ({ name, inputSchema: object, ...(outputSchema && { outputSchema }) })
 const settings = (setting: Partial<ToolSetting>): ToolSetting =>
@@ -90,11 +90,11 @@ t.test('results of careless servers', t => {
   t.end()
 })
 
-const property = (d: JsonObject): JsonObject => ({ name: 'a', inputSchema: { type: 'object', properties: { d } } })
-const into = (inputSchema: JsonObject): JsonObject => ({ name: 'a', inputSchema })
+const property = (d: DataObject): DataObject => ({ name: 'a', inputSchema: { type: 'object', properties: { d } } })
+const into = (inputSchema: DataObject): DataObject => ({ name: 'a', inputSchema })
 
 /** A tool as it is sent, and as the client gets it under `compat`; undefined: it is left out. */
-const definitions: readonly (readonly [title: string, sent: JsonObject, got: JsonObject | undefined])[] = [
+const definitions: readonly (readonly [title: string, sent: DataObject, got: DataObject | undefined])[] = [
   ['a $ref to nothing', { name: 'a', inputSchema: object, outputSchema: { type: 'object', properties: { id: { type: 'string' }, v: { $ref: '#/$defs/S' } } } }, { name: 'a', inputSchema: object }],
   ['a bound that is a text', property({ type: 'string', format: 'date', minimum: '2024-01-01' }), property({ type: 'string', format: 'date' })],
   ['required that is true', property({ type: 'string', required: true }), property({ type: 'string' })],
@@ -142,18 +142,18 @@ t.test('definitions of careless servers', t => {
   t.end()
 })
 
-const scalars: readonly Json[] = [null, true, 5, -1, 0.5, 'x', '', [], ['x'], [5], [{}], {}, { x: 5 }, { x: 'y' }]
+const scalars: readonly Data[] = [null, true, 5, -1, 0.5, 'x', '', [], ['x'], [5], [{}], {}, { x: 5 }, { x: 'y' }]
 
 t.test('each keyword with each value that it may not have', t => {
-  const places: readonly ((d: JsonObject) => JsonObject)[] = [
+  const places: readonly ((d: DataObject) => DataObject)[] = [
     d => into({ type: 'object', ...d }), property, d => property({ anyOf: [{ type: 'string' }, d] }),
   ]
   const sent = [...jsonSchemaKeywords.keys()].flatMap(keyword =>
     scalars.flatMap(value => places.map(place => place({ [keyword]: value }))))
     .map(({ inputSchema }, index) => ({ name: `t${index}`, inputSchema }))
-  const listedUnder = (preset: Preset, tools: readonly JsonObject[]) => {
+  const listedUnder = (preset: Preset, tools: readonly DataObject[]) => {
     const { result } = exchanged(under(preset), { method: 'tools/list' }, { tools })
-    const listed = (result as { tools: readonly (JsonObject & { readonly name: string })[] }).tools
+    const listed = (result as { tools: readonly (DataObject & { readonly name: string })[] }).tools
     return new Map(listed.map(one => [one.name, one]))
   }
   const [standard, compat] = [listedUnder('standard', sent), listedUnder('compat', sent)]
@@ -212,7 +212,7 @@ t.test('what no revision knows stays as the server wrote it', t => {
   const greeting = { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: 's', version: '1' } }
   const result = { content: [text('x')], vendor: { title: null, annotations: [], description: null } }
   for (const preset of ['standard', 'compat'] as const) {
-    const begun = exchanged(under(preset), initialize('2025-11-25') as JsonObject, greeting)
+    const begun = exchanged(under(preset), initialize('2025-11-25') as DataObject, greeting)
     t.match(begun, { result: greeting, rules: [] }, preset)
     const called = exchanged(under(preset), { method: 'tools/call', params: { name: 'a' } }, result, [tool()])
     t.match(called, { result, rules: [] }, preset)
@@ -232,7 +232,7 @@ t.test('a message that is ambiguous is not mended, and stays blocked', t => {
 t.test('a minor finding beside one that is mended blocks nothing', t => {
   const icons = [{ src: 'http://x.example/i.png', mimeType: null }]
   const greeting = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1', icons } }
-  const { error } = exchanged(under('standard'), initialize('2025-11-25') as JsonObject, greeting)
+  const { error } = exchanged(under('standard'), initialize('2025-11-25') as DataObject, greeting)
   t.equal(error, undefined)
   t.end()
 })

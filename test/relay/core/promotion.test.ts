@@ -1,7 +1,7 @@
 import t from 'tap'
 import { promotionOf } from '#relay/core/tool-results.js'
 import type { ToolSetting } from '#relay/core/options.js'
-import type { JsonObject } from '#relay/protocol/unmetered.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
 import { Meter } from '#relay/protocol/json.js'
 import { call, Script } from './script.js'
 
@@ -12,7 +12,7 @@ const setting: ToolSetting = {
 }
 
 const answered = (
-  result: JsonObject | string, more: Partial<ToolSetting> = {},
+  result: DataObject | string, more: Partial<ToolSetting> = {},
   options: ConstructorParameters<typeof Script>[0] = {},
 ) => {
   const script = new Script({ tools: new Map([['weather', { ...setting, ...more }]]), ...options }).begin([

@@ -5,7 +5,7 @@ import { exchangeNamed, stdioExchange } from '#relay/core/event.js'
 import { Relay } from '#relay/core/relay.js'
 import { traced } from '#relay/session/hooks.js'
 import type { Trace } from '#relay/protocol/frame.js'
-import { keysOf } from '#relay/protocol/message.js'
+import { idKeysOf } from '#relay/protocol/message.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { type Preset, presetPolicy, rules } from '#relay/rules/index.js'
 
@@ -239,7 +239,7 @@ class Play {
     for (const one of from === 'client' ? members : []) {
       const { message } = one
       // What cannot be used may have been a request: it may be answered, and need not.
-      for (const key of message.kind === 'result' || message.kind === 'error' ? [] : keysOf(one))
+      for (const key of message.kind === 'result' || message.kind === 'error' ? [] : idKeysOf(one))
         this.#count(exchange, key, 1)
       if (message.kind !== 'request' || !faultless(one.faults) || !faultless(frame.faults)) continue
       // Of two requests with one id in flight a lenient policy lets the second pass, and only one answer is

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nameOf } from '#relay/config/subject.js'
+import { serverNameOf } from '#relay/config/subject.js'
 
 const commands = [
   // [command line, name]
@@ -60,14 +60,14 @@ const commands = [
 
 for (const [line, name] of commands) {
   t.test(`${line} is called ${name}`, t => {
-    t.equal(nameOf({ command: line.split(' '), url: undefined }), name)
+    t.equal(serverNameOf({ command: line.split(' '), url: undefined }), name)
     t.end()
   })
 }
 
 t.test('a URL is named after its host', t => {
-  t.equal(nameOf({ url: 'https://mcp.example.com:8443/x', command: undefined }), 'mcp.example.com')
-  t.equal(nameOf({ url: 'http://[::1]:80/', command: undefined }), '1')
-  t.equal(nameOf({ url: 'nonsense', command: undefined }), 'server')
+  t.equal(serverNameOf({ url: 'https://mcp.example.com:8443/x', command: undefined }), 'mcp.example.com')
+  t.equal(serverNameOf({ url: 'http://[::1]:80/', command: undefined }), '1')
+  t.equal(serverNameOf({ url: 'nonsense', command: undefined }), 'server')
   t.end()
 })

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { fileOf, fileOfFront, type Part, shareOf } from '#relay/host/serve/share.js'
+import { fileOf, fileOfFront, type SharePart, shareOf } from '#relay/host/serve/share.js'
 import { usual } from '#relay/config/configuration.js'
 
-const part = (number: number, count: number, isOnly = false): Part =>
+const part = (number: number, count: number, isOnly = false): SharePart =>
   ({ server: 'files', number, count, isOnly })
 
 t.test('a server\'s session limit is divided among its relay processes', async t => {
@@ -18,7 +18,7 @@ t.test('a relay process gets no client tokens and no other servers', async t => 
 })
 
 t.test('each process has an audit log of its own', async t => {
-  const file = (named: string | undefined, whose: Part) =>
+  const file = (named: string | undefined, whose: SharePart) =>
     shareOf({ ...usual, audit: { ...usual.audit, file: named } }, whose).audit.file
   t.equal(file('/logs/audit.ndjson', part(1, 1, true)), '/logs/audit.ndjson')
   t.equal(file('/logs/audit.ndjson', part(1, 1)), '/logs/audit.files.ndjson')

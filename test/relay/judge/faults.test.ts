@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import t from 'tap'
 import { ByteValidator, failures as channel } from '#relay/judge/index.js'
 import { instantiate, type Module } from '#relay/judge/module.js'
-import { isObject, member } from '#relay/protocol/unmetered.js'
+import { isRecord, field } from '#relay/protocol/unmetered.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { textOf } from '#relay/protocol/read-fast.js'
 import { Budget } from '#relay/schema/budget.js'
@@ -160,8 +160,8 @@ t.test('wherever a fault comes, the message is the same', async t => {
 t.test('where there is no memory for it, or no WebAssembly at all, messages are parsed', async t => {
   const isUnread = (): boolean => {
     const { message } = parseFrame(frame, { messageBytes: 1 << 20, depth: 10 })
-    const structured = message.kind === 'result' ? member(message.result, 'structuredContent') : undefined
-    t.same(isObject(structured) && { ...structured }, { a: 1 })
+    const structured = message.kind === 'result' ? field(message.result, 'structuredContent') : undefined
+    t.same(isRecord(structured) && { ...structured }, { a: 1 })
     return textOf(structured ?? null) !== undefined
   }
   const { Instance } = wasm

@@ -5,7 +5,7 @@ import { instantiate, type Module } from '#relay/judge/module.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { byteValidator } from '#relay/protocol/read-fast.js'
-import { member } from '#relay/protocol/unmetered.js'
+import { field } from '#relay/protocol/unmetered.js'
 import { presetPolicy } from '#relay/rules/index.js'
 import { createSchemaChecker } from '#relay/schema/index.js'
 import { parseInTurns } from '#relay/transport/frames.js'
@@ -74,7 +74,7 @@ tap.test('many results that arrive at once are read once each, although they wai
     await new Promise(setImmediate)
     const bytes = Buffer.from(JSON.stringify(result))
     const { message } = await parseInTurns(bytes, limits)
-    const value = message.kind === 'result' ? member(message.result, 'structuredContent') : undefined
+    const value = message.kind === 'result' ? field(message.result, 'structuredContent') : undefined
     if (value === undefined) throw new Error('no result')
     return checker.check({ kind: 'value', schema, value, path: '' })
   }))

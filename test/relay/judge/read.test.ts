@@ -7,7 +7,7 @@ import { findHidden } from '#relay/protocol/text/hidden.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { Budget } from '#relay/schema/budget.js'
 import { isBase64 } from '#relay/rules/content.js'
-import type { JsonObject } from '#relay/protocol/unmetered.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
 import { read as readSchema } from '#relay/schema/read/read.js'
 import { tableOf } from '#relay/schema/table/table.js'
 import { model, picks, write } from '../protocol/json-text.js'
@@ -213,7 +213,7 @@ t.test('a value that is read once more by each schema of a choice is paid for ea
 
 const manyNames = Array.from({ length: 70 }, (_, index) => `name${index}`)
 
-const twice: readonly (readonly [string, JsonObject, string])[] = [
+const twice: readonly (readonly [string, DataObject, string])[] = [
   ['behind all that are declared', { properties: { a: {}, b: {} } }, '{"a":1,"b":2,"a":3}'],
   ['out of order', { properties: { a: {}, b: {} } }, '{"b":1,"b":2}'],
   ['not declared', { properties: { a: {} } }, '{"x":1,"a":2,"x":3}'],

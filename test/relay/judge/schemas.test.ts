@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import t from 'tap'
-import type { Json, JsonObject } from '#relay/protocol/unmetered.js'
+import type { Data, DataObject } from '#relay/protocol/unmetered.js'
 import { ByteValidator } from '#relay/judge/index.js'
 import { byteValidator } from '#relay/protocol/read-fast.js'
 import { Budget } from '#relay/schema/budget.js'
@@ -19,14 +19,14 @@ const depth = 300
 const impatient = [1, 2, 3, 5, 8, 13, 30].map(steps => new ByteValidator([], steps))
 
 /** What the judge and the engine say of texts by a schema; undefined of one that cannot be used. */
-const judgesOf = (schema: JsonObject | boolean) => {
+const judgesOf = (schema: DataObject | boolean) => {
   const reading = read(schema, 5000, new Budget(steps), depth)
   const table = reading.schema && tableOf(reading.schema.root, new Budget(steps))
   if (table === undefined) return undefined
   return (text: string) => {
     const isKnown = byteValidator.isSurelyValid(Buffer.from(text), table)
     // Formats are asserted: what is valid so is valid without.
-    const isValid = verdict(reading, JSON.parse(text) as Json, new Budget(steps), depth).length === 0
+    const isValid = verdict(reading, JSON.parse(text) as Data, new Budget(steps), depth).length === 0
     assert.ok(isValid || !isKnown, JSON.stringify({ schema, text }))
     // In a message, and then alone.
     const message = Buffer.from(`{"id":1,"result":{"structuredContent":${text}}}`)
@@ -41,7 +41,7 @@ const judgesOf = (schema: JsonObject | boolean) => {
 
 /** Values by their schemas: so many are valid, and so many of those surely so. */
 const count = (
-  random: Random, most: number, next: () => readonly [JsonObject | boolean, readonly Json[]],
+  random: Random, most: number, next: () => readonly [DataObject | boolean, readonly Data[]],
 ) => {
   const sum = { schemas: 0, values: 0, valid: 0, known: 0 }
   while (sum.values < most) {

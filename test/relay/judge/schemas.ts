@@ -1,5 +1,5 @@
 import {
-  isArray, isObject, isString, member, type Json, type JsonObject,
+  isList, isRecord, isString, field, type Data, type DataObject,
 } from '#relay/protocol/unmetered.js'
 import type { Random } from './random.js'
 
@@ -28,10 +28,10 @@ const patterns = [
   '[^a]', '$', '^\\p{L}+$', '\\u{61}',
 ] as const
 
-const from = (entries: readonly (readonly [string, Json])[]): JsonObject => Object.fromEntries(entries)
+const from = (entries: readonly (readonly [string, Data])[]): DataObject => Object.fromEntries(entries)
 
 /** Any value, mostly of a few kinds. */
-export const value = (random: Random, depth = 0): Json => {
+export const value = (random: Random, depth = 0): Data => {
   switch (random.below(depth > 2 ? 5 : 8)) {
     case 0:
       return null
@@ -49,7 +49,7 @@ export const value = (random: Random, depth = 0): Json => {
   }
 }
 
-type Make = (random: Random, depth: number) => Json
+type Make = (random: Random, depth: number) => Data
 
 const one: Make = (random, depth) => schema(random, depth + 1)
 const some: Make = (random, depth) => [one(random, depth), ...random.many(2, () => one(random, depth))]
@@ -89,7 +89,7 @@ const common = [
   'minLength', 'format', 'pattern', 'additionalProperties', 'minimum',
 ] as const
 
-const schema = (random: Random, depth: number): Json => {
+const schema = (random: Random, depth: number): Data => {
   if (depth > 3) return random.once(2) ? { type: random.in(types) } : random.once(2)
   if (random.once(25)) return random.once(2)
   return from(random.many(4, () => {
@@ -105,33 +105,33 @@ const dialects = [
 ] as const
 
 /** A schema of any dialect; many cannot be used. */
-export const anySchema = (random: Random): JsonObject => {
+export const anySchema = (random: Random): DataObject => {
   const own = schema(random, 0)
   const $defs = {
     d: { type: ['object', 'array', 'string'], properties: { a: { type: 'string' } } }, e: schema(random, 2),
     f: { $dynamicAnchor: 'x', type: ['string', 'object'] },
   }
-  return { ...(random.once(2) && { $schema: random.in(dialects) }), ...(isObject(own) ? own : {}), $defs }
+  return { ...(random.once(2) && { $schema: random.in(dialects) }), ...(isRecord(own) ? own : {}), $defs }
 }
 
 /** A value that mostly fits a schema. */
-export const fitting = (schema: Json | undefined, root: Json, random: Random, depth = 0): Json => {
-  if (!isObject(schema) || depth > 6) return value(random, 1)
+export const fitting = (schema: Data | undefined, root: Data, random: Random, depth = 0): Data => {
+  if (!isRecord(schema) || depth > 6) return value(random, 1)
   const { const: constant, enum: values, $ref, allOf, anyOf, oneOf, properties, type, items, required } =
     schema
   if (constant !== undefined) return constant
-  if (isArray(values) && values.length > 0) return random.in(values)
+  if (isList(values) && values.length > 0) return random.in(values)
   if (isString($ref)) {
-    return fitting($ref.split('/').slice(1).reduce<Json | undefined>(
-      (at, key) => (isObject(at) ? member(at, key) : undefined), root,
+    return fitting($ref.split('/').slice(1).reduce<Data | undefined>(
+      (at, key) => (isRecord(at) ? field(at, key) : undefined), root,
     ), root, random, depth + 1)
   }
   for (const schemas of [allOf, anyOf, oneOf]) {
-    if (isArray(schemas) && schemas.length > 0 && properties === undefined) {
+    if (isList(schemas) && schemas.length > 0 && properties === undefined) {
       return fitting(random.in(schemas), root, random, depth + 1)
     }
   }
-  const named = isArray(type) && type.length > 0 ? random.in(type) : type ?? (properties && 'object')
+  const named = isList(type) && type.length > 0 ? random.in(type) : type ?? (properties && 'object')
   switch (isString(named) ? named : '') {
     case 'string':
       return random.in(strings)
@@ -144,14 +144,14 @@ export const fitting = (schema: Json | undefined, root: Json, random: Random, de
     case 'null':
       return null
     case 'array':
-      return random.many(3, () => fitting(isArray(items) ? items[0] : items, root, random, depth + 1))
+      return random.many(3, () => fitting(isList(items) ? items[0] : items, root, random, depth + 1))
     case 'object': {
-      const declared = isObject(properties) ? Object.keys(properties) : []
+      const declared = isRecord(properties) ? Object.keys(properties) : []
       const asked = [
-        ...new Set([...declared, ...(isArray(required) ? required.filter(isString) : [])]),
-      ].filter(key => (isArray(required) && required.includes(key)) || !random.once(3))
-      const entries = asked.map((key): readonly [string, Json] => [
-        key, fitting(isObject(properties) ? member(properties, key) : undefined, root, random, depth + 1),
+        ...new Set([...declared, ...(isList(required) ? required.filter(isString) : [])]),
+      ].filter(key => (isList(required) && required.includes(key)) || !random.once(3))
+      const entries = asked.map((key): readonly [string, Data] => [
+        key, fitting(isRecord(properties) ? field(properties, key) : undefined, root, random, depth + 1),
       ])
       return from(random.once(8) ? [...entries, [random.in(names), value(random, 1)]] : entries)
     }
@@ -161,14 +161,14 @@ export const fitting = (schema: Json | undefined, root: Json, random: Random, de
 }
 
 /** The value, changed in one place. */
-export const changed = (whole: Json, random: Random): Json => {
+export const changed = (whole: Data, random: Random): Data => {
   if (random.once(6)) return value(random, 1)
-  if (isArray(whole) && whole.length > 0) {
+  if (isList(whole) && whole.length > 0) {
     const at = random.below(whole.length)
     return whole.with(at, changed(whole[at] ?? null, random))
   }
-  if (isObject(whole)) {
-    const entries = Object.entries(whole).map(([key, inner = null]): readonly [string, Json] => [key, inner])
+  if (isRecord(whole)) {
+    const entries = Object.entries(whole).map(([key, inner = null]): readonly [string, Data] => [key, inner])
     if (entries.length === 0 || random.once(5)) {
       return from([...entries, [random.in(names), value(random, 1)]])
     }
@@ -184,7 +184,7 @@ export const changed = (whole: Json, random: Random): Json => {
 }
 
 /** The value as JSON, now and then spelled otherwise. */
-export const written = (value: Json, random: Random): string => {
+export const written = (value: Data, random: Random): string => {
   let text = JSON.stringify(value, undefined, random.once(8) ? 1 : undefined)
   if (random.once(10)) {
     text = text.replace(/"(?:[^"\\]|\\.)*"/g, string =>

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import type { Checked } from '#relay/core/vocabulary.js'
-import { isObject } from '#relay/protocol/unmetered.js'
+import { isRecord } from '#relay/protocol/unmetered.js'
 import { textOf } from '#relay/protocol/read-fast.js'
 import { presetPolicy, type Preset } from '#relay/rules/index.js'
 import { createSchemaChecker } from '#relay/schema/index.js'
@@ -93,7 +93,7 @@ const lines = (server: string, file: string): readonly string[] => {
 
 const idOf = (line: string): unknown => {
   const value: unknown = JSON.parse(line)
-  return isObject(value) ? value['id'] : undefined
+  return isRecord(value) ? value['id'] : undefined
 }
 
 t.test('so does all that real servers said, whole and with something changed', {

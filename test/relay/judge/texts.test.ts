@@ -9,7 +9,7 @@ import { Budget } from '#relay/schema/budget.js'
 import { verdict } from '#relay/schema/evaluate.js'
 import { read as readSchema } from '#relay/schema/read/read.js'
 import { tableOf } from '#relay/schema/table/table.js'
-import { isArray, isObject, isString, member, type Json } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, isString, field, type Data } from '#relay/protocol/unmetered.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { byteValidator, textOf } from '#relay/protocol/read-fast.js'
 import { corpus } from '../schema/ask.js'
@@ -27,13 +27,13 @@ const resultOf = ({ message }: Frame) => (message.kind === 'result' ? message.re
 
 /** The text of structured content that was not parsed. */
 const unreadIn = (frame: Frame): string | undefined =>
-  textOf(member(resultOf(frame), 'structuredContent') ?? null)?.toString()
+  textOf(field(resultOf(frame), 'structuredContent') ?? null)?.toString()
 
 /** Each string of a value, names too. */
-const stringsIn = (value: Json): readonly string[] => {
+const stringsIn = (value: Data): readonly string[] => {
   if (isString(value)) return [value]
-  if (isArray(value)) return value.flatMap(stringsIn)
-  return isObject(value) ? Object.entries(value).flatMap(([key, one = null]) => [key, ...stringsIn(one)]) : []
+  if (isList(value)) return value.flatMap(stringsIn)
+  return isRecord(value) ? Object.entries(value).flatMap(([key, one = null]) => [key, ...stringsIn(one)]) : []
 }
 
 /** The tokens of a JSON text, as they are spelled. */
@@ -41,9 +41,9 @@ const tokensOf = (text: string): readonly string[] =>
   text.match(/"(?:[^"\\]|\\[^])*"|[[\]{},:]|[^\s"[\]{},:]+/g) ?? []
 
 const textAt = (frame: Frame, index: number): string => {
-  const content = member(resultOf(frame), 'content')
-  const block = isArray(content) ? content[index] : undefined
-  const text = isObject(block) ? member(block, 'text') : undefined
+  const content = field(resultOf(frame), 'content')
+  const block = isList(content) ? content[index] : undefined
+  const text = isRecord(block) ? field(block, 'text') : undefined
   return isString(text) ? text : ''
 }
 
@@ -59,7 +59,7 @@ const compare = (bytes: Buffer, within = limits): { readonly isFine: boolean; re
   for (const index of repeats) assert.deepEqual(tokensOf(textAt(parsed, index)), tokensOf(text ?? ''), title)
   if (text !== undefined) {
     assert.ok(parsed.faults.every(({ message }) => message.includes('only in case')), title)
-    const strings = judged.facts?.plain === true ? stringsIn(JSON.parse(bytes.toString()) as Json) : []
+    const strings = judged.facts?.plain === true ? stringsIn(JSON.parse(bytes.toString()) as Data) : []
     for (const one of strings) assert.equal(findHidden(one), undefined, title)
   }
   assert.ok(judged.facts?.plain === true || parsed.facts?.plain !== true, title)
@@ -111,7 +111,7 @@ t.test('a text is read by a schema as it is read without, and surely valid only 
       assert.deepEqual({ ...checked, isValid: false }, alone, title)
       if (!checked.isValid) continue
       valid++
-      const value = JSON.parse(checked.structured?.toString() ?? '') as Json
+      const value = JSON.parse(checked.structured?.toString() ?? '') as Data
       assert.deepEqual(verdict(reading, value, new Budget(steps), 300), [], title)
     }
   }

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isRecord, type DataObject } from '#relay/protocol/unmetered.js'
 import type { Random } from './random.js'
 
 /** What a byte or a few of them may become: what matters to JSON, to UTF-8, and to who reads either. */
@@ -178,10 +178,10 @@ export const answer = (random: Random): string => {
 }
 
 /** A schema that declares names at every depth. */
-export const schemaOfNames = (random: Random): JsonObject => {
+export const schemaOfNames = (random: Random): DataObject => {
   const pool = random.once(9) ? manyNames : names.map(name => JSON.parse(`"${name}"`) as string)
   const known = pool.slice(random.below(10)).slice(0, 1 + random.below(random.of(3, 6, 12, 90)))
-  const member = (): JsonObject => random.of<JsonObject>(
+  const member = (): DataObject => random.of<DataObject>(
     {}, { $ref: '#' }, { $ref: '#' }, { items: { $ref: '#' } }, { prefixItems: [{ $ref: '#' }] },
     { anyOf: [{ $ref: '#' }, { type: 'null' }] }, { oneOf: [{ type: 'object' }, { type: 'array' }] },
     { not: { type: 'null' } }, { allOf: [{ $ref: '#' }, { properties: { a: {} } }] },
@@ -191,14 +191,14 @@ export const schemaOfNames = (random: Random): JsonObject => {
   return {
     properties: Object.fromEntries(known.map(name => [name, member()])),
     ...(random.once(3) && { items: { $ref: '#' } }),
-    ...(random.once(3) && { additionalProperties: random.of<JsonObject>({ $ref: '#' }, { type: 'object' }) }),
+    ...(random.once(3) && { additionalProperties: random.of<DataObject>({ $ref: '#' }, { type: 'object' }) }),
     ...(random.once(6) && { required: random.many(2, () => random.in(known)) }),
   }
 }
 
 /** A result with an object of declared names, mostly in their order; some stand twice. */
-export const answerOfNames = (random: Random, { properties }: JsonObject): string => {
-  const declared = isObject(properties) ? Object.keys(properties) : []
+export const answerOfNames = (random: Random, { properties }: DataObject): string => {
+  const declared = isRecord(properties) ? Object.keys(properties) : []
   const inner = (depth: number): string => {
     if (depth > 2 || !random.once(3)) return value(random, 3)
     return random.once(3)

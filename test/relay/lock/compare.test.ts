@@ -4,10 +4,10 @@ import t from 'tap'
 import { bodyDigest, compareIdentities, compareOffers, compareTools } from '#relay/lock/compare.js'
 import { emptyOffer as empty, single, type Offer } from '#relay/lock/offer.js'
 import {
-  equal, isArray, isObject, member, pointer, type Json, type JsonObject,
+  equal, isList, isRecord, field, pointer, type Data, type DataObject,
 } from '#relay/protocol/unmetered.js'
 
-const tool: JsonObject = {
+const tool: DataObject = {
   name: 'send',
   title: 'Send',
   description: 'Sends mail.',
@@ -29,21 +29,21 @@ const tool: JsonObject = {
 
 /** The value with another one at a place; undefined takes it away. */
 const withAt = (
-  value: Json, [key, ...rest]: readonly (string | number)[], replacement: Json | undefined,
-): Json => {
-  if (isArray(value)) {
+  value: Data, [key, ...rest]: readonly (string | number)[], replacement: Data | undefined,
+): Data => {
+  if (isList(value)) {
     return value.map((element, index) =>
       (index === key ? (rest.length > 0 ? withAt(
         element, rest, replacement,
       ) : (replacement ?? null)) : element))
   }
-  if (!isObject(value) || key === undefined) throw new Error('no such place')
-  const inner = rest.length > 0 ? withAt(member(value, String(key)) ?? {}, rest, replacement) : replacement
+  if (!isRecord(value) || key === undefined) throw new Error('no such place')
+  const inner = rest.length > 0 ? withAt(field(value, String(key)) ?? {}, rest, replacement) : replacement
   return { ...value, [key]: inner }
 }
 
 t.test('each change of a tool is of the class that says what it means', t => {
-  const cases: [string, readonly (string | number)[], Json | undefined, string][] = [
+  const cases: [string, readonly (string | number)[], Data | undefined, string][] = [
     ['a title', ['title'], 'Post', 'text'],
     ['a description', ['description'], 'Sends mail\u200b.', 'text'],
     ['no description', ['description'], undefined, 'text'],
@@ -137,10 +137,10 @@ t.test('what comes, goes and changes its name', t => {
 
 t.test('another version of the same program is told from another command', t => {
   const of = (
-    before: JsonObject, after: JsonObject,
+    before: DataObject, after: DataObject,
   ) => [...new Set(compareIdentities(before, after).map(change => change.class))]
   const npx = (
-    version: string, rest: JsonObject = {},
+    version: string, rest: DataObject = {},
   ) => ({ command: `npx -y a@${version} /data`, package: { name: 'a', version, ...rest } })
   t.strictSame(of(npx('1.0.0'), npx('1.0.0')), [])
   t.strictSame(of(npx('1.0.0', { integrity: 'x' }), npx('1.1.0', { integrity: 'y' })), ['version'])
@@ -160,7 +160,7 @@ t.test('another version of the same program is told from another command', t => 
     of({ ...npx('1', { integrity: 'x' }), command: 'npx -y a /data' }, npx('1', { integrity: 'x' })),
     [], 'the version that was accepted, now named in the command',
   )
-  const others: readonly [string, JsonObject, JsonObject][] = [
+  const others: readonly [string, DataObject, DataObject][] = [
     ['the same version with other bytes', npx('1.0.0', { integrity: 'x' }), npx('1.0.0', { integrity: 'y' })],
     [
       'another package', npx('1.0.0'),
@@ -178,7 +178,7 @@ t.test('another version of the same program is told from another command', t => 
 })
 
 t.test('the order of lists that are sets is no change', t => {
-  const schema = (required: Json, more: JsonObject = {}) => ({ name: 'a', inputSchema: {
+  const schema = (required: Data, more: DataObject = {}) => ({ name: 'a', inputSchema: {
     type: 'object', properties: { required: { type: ['string', 'null'], enum: [{ a: 1, b: 2 }, 'x'] } },
     required, dependentRequired: { a: ['b', 'c'] }, ...more,
   } })
@@ -200,18 +200,18 @@ t.test('the order of lists that are sets is no change', t => {
   t.end()
 })
 
-const members = (object: JsonObject): readonly (readonly [string, Json])[] =>
+const members = (object: DataObject): readonly (readonly [string, Data])[] =>
   Object.entries(object).map(([key, value = null]) => [key, value])
 
-const shuffled = (value: Json): Json =>
-  isObject(value)
+const shuffled = (value: Data): Data =>
+  isRecord(value)
     ? Object.fromEntries([...members(value)].reverse().map(([key, inner]) => [key, shuffled(inner)]))
-    : isArray(value) ? value.map(shuffled) : value
+    : isList(value) ? value.map(shuffled) : value
 
-const json = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<Json>
+const json = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<Data>
 const definition = fc.record(
   Object.fromEntries(Object.keys(tool).map(key => [key, json])), { requiredKeys: [] },
-) as fc.Arbitrary<JsonObject>
+) as fc.Arbitrary<DataObject>
 
 t.test('whatever differs is found, and nothing else', t => {
   fc.assert(fc.property(
@@ -225,10 +225,10 @@ t.test('whatever differs is found, and nothing else', t => {
 })
 
 t.test('a flood of changes hides none of another class', t => {
-  const many = (value: string): Json => ({ ...tool, inputSchema: { properties: Object.fromEntries(Array.from(
+  const many = (value: string): Data => ({ ...tool, inputSchema: { properties: Object.fromEntries(Array.from(
     { length: 3000 }, (_, index) => [`a${index}`, { const: value }],
   )) } })
-  const found = compareTools(many('x'), { ...(many('y') as JsonObject), _meta: {}, icons: [] })
+  const found = compareTools(many('x'), { ...(many('y') as DataObject), _meta: {}, icons: [] })
   t.ok(found.length < 1100)
   t.strictSame(
     [...new Set(found.map(difference => difference.class))].sort(), ['icons', 'inputSchema', 'meta'],
@@ -238,13 +238,13 @@ t.test('a flood of changes hides none of another class', t => {
 
 const corpus = new URL('../../../../shared/corpus/', import.meta.url)
 
-const inner = (value: Json): readonly (readonly [string | number, Json])[] =>
-  (isObject(value) ? members(value) : isArray(value) ? [...value.entries()] : [])
+const inner = (value: Data): readonly (readonly [string | number, Data])[] =>
+  (isRecord(value) ? members(value) : isList(value) ? [...value.entries()] : [])
 
 /** Every place of a value, with a value that may stand there instead. */
 const mutations = (
-  value: Json, path: readonly (string | number)[] = [],
-): readonly (readonly [readonly (string | number)[], Json])[] => [
+  value: Data, path: readonly (string | number)[] = [],
+): readonly (readonly [readonly (string | number)[], Data])[] => [
   ...(path.length > 0 ? [[
     path, typeof value === 'string' ? `${value}\u200b` : { was: value },
   ] as const] : []),
@@ -259,7 +259,7 @@ t.test('of the definitions of real servers each is itself, and no change of one 
     const list = new URL(`${server}/tools-list.jsonl`, corpus)
     if (!existsSync(list)) continue
     const pages = readFileSync(list, 'utf8').split('\n').filter(line => line !== '').map(line =>
-      JSON.parse(line) as { result: { tools: JsonObject[] } })
+      JSON.parse(line) as { result: { tools: DataObject[] } })
     const tools = pages.flatMap(({ result }) => result.tools)
     const missed = tools.flatMap(one => {
       const all = mutations(one)

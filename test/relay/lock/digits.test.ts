@@ -4,12 +4,12 @@ import { acceptedOfLock } from '#relay/lock/accepted.js'
 import { standardActions } from '#relay/lock/decide.js'
 import { asDoubles, markLongNumbers, withDigits } from '#relay/lock/digits.js'
 import { formatLock, parseLock, type Locked } from '#relay/lock/lock.js'
-import type { Json, JsonObject } from '#relay/protocol/unmetered.js'
+import type { Data, DataObject } from '#relay/protocol/unmetered.js'
 import { Script } from '../core/script.js'
 import { lockedAs, offering } from './offering.js'
 
-const read = (text: string): Json =>
-  JSON.parse((markLongNumbers(Buffer.from(text)) ?? text).toString()) as Json
+const read = (text: string): Data =>
+  JSON.parse((markLongNumbers(Buffer.from(text)) ?? text).toString()) as Data
 const spelt = (text: string): string => withDigits(JSON.stringify(read(text)))
 
 t.test('numbers that a double does not hold keep their digits, in one spelling', t => {
@@ -36,7 +36,7 @@ t.test('numbers that a double does not hold keep their digits, in one spelling',
   t.end()
 })
 
-const value = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<Json>
+const value = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<Data>
 
 t.test('what has no such number is left as it is; what has is read by others as before', t => {
   fc.assert(fc.property(
@@ -61,7 +61,7 @@ const tool = (digits: string, more = ''): string =>
 
 /** What was accepted, by way of a file. */
 const accepted = (digits: string): Locked | undefined => {
-  const locked = lockedAs(offering([read(tool(digits)) as JsonObject]))
+  const locked = lockedAs(offering([read(tool(digits)) as DataObject]))
   const text = formatLock(new Map([['s', locked]]))
   return parseLock(read(text), 'lock').get('s')
 }
@@ -93,7 +93,7 @@ t.test('a change beyond a double is a change, and what is shown has the digits t
 
 t.test('the digits stand in the file, and are held by the digest', t => {
   const text =
-    formatLock(new Map([['s', lockedAs(offering([read(tool('12345678901234567890')) as JsonObject]))]]))
+    formatLock(new Map([['s', lockedAs(offering([read(tool('12345678901234567890')) as DataObject]))]]))
   t.match(text, '"const": 12345678901234567890')
   t.throws(() => parseLock(read(text.replace('567890', '567891')), 'lock'), {
     code: 'BAD_CONFIG', message: /not what its digest says/,

@@ -5,7 +5,7 @@ import t from 'tap'
 import {
   adviceOn, comparableIdentity, identityOf, pinAdvice, settledIdentity,
 } from '#relay/lock/identity.js'
-import type { JsonObject } from '#relay/protocol/unmetered.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
 import type { ProcessServer } from '#relay/config/configuration.js'
 
 const base = {
@@ -194,7 +194,7 @@ t.test('an unknown package is no change; a known one is compared with the accept
   t.same([settledIdentity(one, unknown), settledIdentity(one, two), settledIdentity(unknown, two)], [
     one, two, two,
   ])
-  const named = (rest: object): JsonObject =>
+  const named = (rest: object): DataObject =>
     ({ command: 'npx a@1', package: { name: 'a', version: '1', ...rest } })
   const [known, brought] = [named({ integrity: 'x' }), named({ integrity: 'x', from: 'working directory' })]
   t.same([comparableIdentity(known, named({})), comparableIdentity(

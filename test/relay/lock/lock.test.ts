@@ -5,10 +5,10 @@ import { changeClasses } from '#relay/lock/comparison.js'
 import { decide, standardActions } from '#relay/lock/decide.js'
 import { markLongNumbers } from '#relay/lock/digits.js'
 import {
-  acceptAll, acceptTools, compareServers, digestOf, formatLock, parseLock, type Lock,
+  acceptAll, acceptTools, compareServers, definitionDigest, formatLock, parseLock, type Lock,
 } from '#relay/lock/lock.js'
 import { single, type Offer } from '#relay/lock/offer.js'
-import type { Json, JsonObject } from '#relay/protocol/unmetered.js'
+import type { Data, DataObject } from '#relay/protocol/unmetered.js'
 import { byName, lockedAs, offering } from './offering.js'
 
 const echo = {
@@ -25,7 +25,7 @@ const lock: Lock =
   new Map([['second', lockedAs(offering([add]))], ['first', lockedAs(first, { command: 'node a.mjs' })]])
 
 const reread = (text: string): Lock =>
-  parseLock(JSON.parse((markLongNumbers(Buffer.from(text)) ?? text).toString()) as Json, 'lock')
+  parseLock(JSON.parse((markLongNumbers(Buffer.from(text)) ?? text).toString()) as Data, 'lock')
 
 t.test('a lock is sorted, shows what is not seen, and is the same text every time', t => {
   const text = formatLock(lock)
@@ -45,7 +45,7 @@ t.test('a lock is sorted, shows what is not seen, and is the same text every tim
 })
 
 t.test('a change of one tool changes the lines of that tool alone', t => {
-  const lines = (tool: JsonObject) =>
+  const lines = (tool: DataObject) =>
     formatLock(new Map([['s', lockedAs(offering([tool, add]))]])).split('\n')
   const before = lines(echo)
   const after = lines({ ...echo, description: 'Other.' })
@@ -54,7 +54,7 @@ t.test('a change of one tool changes the lines of that tool alone', t => {
   t.end()
 })
 
-const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<Json>
+const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<Data>
 const offer = fc.dictionary(fc.string({ unit: 'grapheme' }), fc.dictionary(fc.string(), json)).map(
   all => offering(Object.entries(all).map(([name, definition]) => ({ ...definition, name }))),
 )
@@ -69,7 +69,7 @@ t.test('whatever is locked is read again as it was', t => {
       .length === 0 && compareServers(server, again).length === 0
   }))
   t.equal(
-    digestOf({ b: 1, a: [true, 1e21] }),
+    definitionDigest({ b: 1, a: [true, 1e21] }),
     'sha256-71124226b8d81fa20fd2ce6de2cda9b5fcea366de5c322486ffa9fe5a1620427', 'of {"a":[true,1e+21],"b":1}',
   )
   t.end()
@@ -145,7 +145,7 @@ t.test('no change of a definition in a lock goes unseen', t => {
 
 t.test('a digest that is over another text than the canonical form is none', t => {
   const text = formatLock(lock)
-  const unsorted = text.replace(digestOf(add), digestOf({ add: 1 }))
+  const unsorted = text.replace(definitionDigest(add), definitionDigest({ add: 1 }))
   t.throws(() => reread(unsorted), { code: 'BAD_CONFIG', message: /not what its digest says/ })
   t.end()
 })
@@ -163,7 +163,7 @@ t.test('what the eras say differently is locked apart, and what each client sees
     [['add'], ['echo', 'old'], ['echo']],
   )
   t.strictSame([s['instructions'], s['modern']?.instructions], [
-    undefined, { definition: 'Modern.', digest: digestOf('Modern.') },
+    undefined, { definition: 'Modern.', digest: definitionDigest('Modern.') },
   ])
   const locked = reread(text).get('s')
   t.strictSame(compareServers(locked, listed), [])
@@ -201,7 +201,7 @@ t.test('a part of what changed is accepted', t => {
     acceptTools(before, { identity: {}, offers: { legacy } }, new Set(names)).offers
   const accepted = (...names: readonly string[]) =>
     [...(acceptedOf(...names).legacy?.tools.values() ?? [])].map(tool => JSON.stringify(tool))
-  const has = (names: readonly string[], ...tools: readonly JsonObject[]) =>
+  const has = (names: readonly string[], ...tools: readonly DataObject[]) =>
     t.strictSame(accepted(...names).sort(), tools.map(tool => JSON.stringify(tool)).sort(), names.join(' '))
   has(['echo'], { ...echo, title: 'E' }, add, { name: 'old', x: 1 }, { name: 'gone' })
   has(['gone', 'come'], echo, add, { name: 'old', x: 1 }, { name: 'come' })
@@ -214,7 +214,7 @@ t.test('a part of what changed is accepted', t => {
 })
 
 t.test('what a model reads, and what widens what can be sent, is blocked; the rest is recorded', t => {
-  const decided = (after: JsonObject) => decide(compareTools(echo, after), standardActions)
+  const decided = (after: DataObject) => decide(compareTools(echo, after), standardActions)
   t.strictSame(decided(echo), { action: 'pass', classes: [] })
   t.strictSame(decided({ ...echo, _meta: { v: 2 } }), { action: 'log', classes: ['meta'] })
   t.strictSame(decided({ ...echo, _meta: { v: 2 }, description: 'Other.' }), {

@@ -5,7 +5,7 @@ import { changeClasses, type ChangeClass } from '#relay/lock/comparison.js'
 import { standardActions } from '#relay/lock/decide.js'
 import { formatLock, parseLock, type Locked } from '#relay/lock/lock.js'
 import {
-  isArray, isObject, isString, member, type Json, type JsonObject,
+  isList, isRecord, isString, field, type Data, type DataObject,
 } from '#relay/protocol/unmetered.js'
 import { initialize, Script } from '../core/script.js'
 import { byName, lockedAs, offering } from './offering.js'
@@ -13,7 +13,7 @@ import { byName, lockedAs, offering } from './offering.js'
 /** What real servers sent, where it is at hand: beside the repository. */
 const corpus = new URL('../../../../shared/corpus/', import.meta.url)
 
-interface Tool extends JsonObject {
+interface Tool extends DataObject {
   readonly name: string
 }
 
@@ -22,26 +22,26 @@ interface Server {
   readonly instructions?: string | undefined
   readonly tools: readonly Tool[]
   readonly prompts: readonly Tool[]
-  readonly templates: readonly JsonObject[]
+  readonly templates: readonly DataObject[]
 }
 
 const linesOf = (file: URL): readonly string[] =>
   readFileSync(file, 'utf8').split('\n').filter(line => line.trim() !== '')
 
-const resultOf = (line: string): JsonObject => {
-  const message = JSON.parse(line) as { readonly result?: JsonObject }
+const resultOf = (line: string): DataObject => {
+  const message = JSON.parse(line) as { readonly result?: DataObject }
   return message.result ?? {}
 }
 
-const isTool = (value: Json): value is Tool => isObject(value) && isString(member(value, 'name'))
+const isTool = (value: Data): value is Tool => isRecord(value) && isString(field(value, 'name'))
 
 const read = (name: string): Server => {
   const tools = linesOf(new URL(`${name}/tools-list.jsonl`, corpus)).flatMap(line => {
-    const listed = member(resultOf(line), 'tools')
-    return isArray(listed) ? listed.filter(isTool) : []
+    const listed = field(resultOf(line), 'tools')
+    return isList(listed) ? listed.filter(isTool) : []
   })
   const hello = resultOf(readFileSync(new URL(`${name}/initialize.json`, corpus), 'utf8'))
-  const instructions = member(hello, 'instructions')
+  const instructions = field(hello, 'instructions')
   const firstOfName = tools.filter((tool, index) => tools.findIndex(one => one.name === tool.name) === index)
   return {
     instructions: isString(instructions) ? instructions : undefined,
@@ -52,7 +52,7 @@ const read = (name: string): Server => {
   }
 }
 
-const textOf = (value: Json | undefined): string => (isString(value) ? value : '')
+const textOf = (value: Data | undefined): string => (isString(value) ? value : '')
 
 /** What is accepted of a server, by way of a lock's text. */
 const lockOf = ({ instructions, tools, prompts, templates }: Server): Locked | undefined => {
@@ -60,20 +60,20 @@ const lockOf = ({ instructions, tools, prompts, templates }: Server): Locked | u
     ...(instructions !== undefined && { says: instructions }), prompts: byName(prompts),
     resourceTemplates: byName(templates, 'uriTemplate'),
   })
-  return parseLock(JSON.parse(formatLock(new Map([['server', lockedAs(offer)]]))) as Json, 'lock')
+  return parseLock(JSON.parse(formatLock(new Map([['server', lockedAs(offer)]]))) as Data, 'lock')
     .get('server')
 }
 
 interface Seen {
   readonly tools: readonly Tool[]
-  readonly prompts: Json | undefined
-  readonly templates: Json | undefined
-  readonly instructions: Json | undefined
+  readonly prompts: Data | undefined
+  readonly templates: Data | undefined
+  readonly instructions: Data | undefined
   /** Each finding of drift, and the tool or the list that it is about. */
   readonly drift: readonly { readonly at: string; readonly message: string }[]
 }
 
-type Spell = (message: JsonObject) => string
+type Spell = (message: DataObject) => string
 
 /** What a client is shown of a server that is held to a lock. */
 const shown = (
@@ -86,7 +86,7 @@ const shown = (
   })
   let id = 0
   const drift: Seen['drift'][number][] = []
-  const ask = (method: string, params: object, result: JsonObject): JsonObject => {
+  const ask = (method: string, params: object, result: DataObject): DataObject => {
     const asked =
       method === 'initialize' ? initialize('2025-11-25') : { jsonrpc: '2.0', id: ++id, method, params }
     script.client(asked)
@@ -96,12 +96,12 @@ const shown = (
       for (const { rule, path, message } of findings) {
         if (rule !== 'tool/drift') continue
         const index = /^\/result\/tools\/(\d+)$/.exec(path)?.[1]
-        const listed = member(result, 'tools')
-        const at = index !== undefined && isArray(listed) ? listed[Number(index)] : undefined
+        const listed = field(result, 'tools')
+        const at = index !== undefined && isList(listed) ? listed[Number(index)] : undefined
         drift.push({ at: at !== undefined && isTool(at) ? at.name : path, message })
       }
     }
-    const answer = did.find(([to]) => to === 'to client')?.[1] as { result?: JsonObject } | undefined
+    const answer = did.find(([to]) => to === 'to client')?.[1] as { result?: DataObject } | undefined
     return answer?.result ?? {}
   }
   const greeting = ask('initialize', {}, {
@@ -112,19 +112,19 @@ const shown = (
   const seen: Tool[] = []
   for (let from = 0; from === 0 || from < tools.length; from += size) {
     const listed =
-      member(ask('tools/list', from === 0 ? {} : { cursor: `${from}` }, {
+      field(ask('tools/list', from === 0 ? {} : { cursor: `${from}` }, {
         tools: tools.slice(from, from + size),
         ...(from + size < tools.length && { nextCursor: `${from + size}` }),
       }), 'tools')
-    if (isArray(listed)) seen.push(...listed.filter(isTool))
+    if (isList(listed)) seen.push(...listed.filter(isTool))
   }
   return {
     tools: seen,
-    prompts: member(ask('prompts/list', {}, { prompts }), 'prompts'),
-    templates: member(
+    prompts: field(ask('prompts/list', {}, { prompts }), 'prompts'),
+    templates: field(
       ask('resources/templates/list', {}, { resourceTemplates: templates }), 'resourceTemplates',
     ),
-    instructions: member(greeting, 'instructions'),
+    instructions: field(greeting, 'instructions'),
     drift,
   }
 }
@@ -132,12 +132,12 @@ const shown = (
 type Mutation =
   readonly [name: string, kind: ChangeClass, mutate: (tool: Tool, number: number) => Tool | undefined]
 
-const within = (tool: Tool, key: string): JsonObject => {
+const within = (tool: Tool, key: string): DataObject => {
   const held = tool[key]
-  return isObject(held) ? held : {}
+  return isRecord(held) ? held : {}
 }
 
-const inSchema = (tool: Tool, key: string, change: JsonObject): Tool => ({
+const inSchema = (tool: Tool, key: string, change: DataObject): Tool => ({
   ...tool, [key]: { ...(tool[key] === undefined && { type: 'object' }), ...within(tool, key), ...change },
 })
 
@@ -244,7 +244,7 @@ t.test('of 40 changes of each real server none is missed, and each is treated as
     })
     t.same(
       [other.instructions, other.tools, other.prompts, other.templates],
-      [undefined, first.tools, isArray(first.prompts) ? first.prompts.slice(1) : [], []],
+      [undefined, first.tools, isList(first.prompts) ? first.prompts.slice(1) : [], []],
       `${name}: instructions, prompts, templates, and what was added`,
     )
     t.equal(other.drift.length, 4, name)
@@ -252,16 +252,16 @@ t.test('of 40 changes of each real server none is missed, and each is treated as
   t.ok(made > 30 * perServer, `${made} changes`)
 })
 
-const reversed = (value: Json): Json =>
-  isArray(value) ? value.map(reversed) : isObject(value) ? Object.fromEntries(
+const reversed = (value: Data): Data =>
+  isList(value) ? value.map(reversed) : isRecord(value) ? Object.fromEntries(
     Object.entries(value).reverse().map(([key, held]) => [key, reversed(held ?? null)]),
   ) : value
 
 /** Another spelling of the same: keys the other way round, white space, numbers with an exponent. */
 const spelt: Spell = message => {
-  const write = (value: Json): string => {
-    if (isArray(value)) return `[ ${value.map(write).join(' ,\t')} ]`
-    if (isObject(value)) {
+  const write = (value: Data): string => {
+    if (isList(value)) return `[ ${value.map(write).join(' ,\t')} ]`
+    if (isRecord(value)) {
       return `{ ${Object.entries(value).map(([key, held]) => `${JSON.stringify(key)} : ${write(held ?? null)}`).join(' , ')} }`
     }
     return typeof value === 'number' && Number.isSafeInteger(value) ? `${value}.0e0` : JSON.stringify(value)

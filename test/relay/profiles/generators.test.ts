@@ -5,9 +5,9 @@ import { combinedOf, profiles } from '#relay/profiles/index.js'
 import { fit } from '#relay/profiles/fit.js'
 import { shapesOf } from '#relay/profiles/shape.js'
 import { Meter } from '#relay/protocol/json.js'
-import { targetOf } from '#relay/protocol/json-schema.js'
+import { referenceTarget } from '#relay/protocol/json-schema.js'
 import {
-  isArray, isObject, isString, unmetered, type Json, type JsonObject,
+  isList, isRecord, isString, unmetered, type Data, type DataObject,
 } from '#relay/protocol/unmetered.js'
 import { checkAtOnce } from '../core/engine.js'
 import { result, Script } from '../core/script.js'
@@ -18,16 +18,16 @@ import { accepts } from './oracle.js'
 
 interface Tool {
   readonly name: string
-  readonly inputSchema: JsonObject
+  readonly inputSchema: DataObject
   /** Arguments that its schema accepts; undefined where there are none. */
-  readonly args: JsonObject | undefined
+  readonly args: DataObject | undefined
 }
 
 /** A construct as the schema of a member, deeper in objects and lists, and as the schema of all arguments. */
 const toolsOf = (
   { from, schema, definitions, dialect, value }: Construct, index: number,
 ): readonly Tool[] => {
-  const root = (own: JsonObject): JsonObject =>
+  const root = (own: DataObject): DataObject =>
     ({ ...(dialect !== undefined && { $schema: dialect }), type: 'object', ...own, ...definitions })
   const inner = (at: string) => ({
     type: 'object', properties: { list: { type: 'array', items: schema(`${at}/properties/list/items`) }, value: schema(`${at}/properties/value`) },
@@ -35,23 +35,23 @@ const toolsOf = (
   })
   const refusesAll = from === 'z.never()'
   const whole = schema('#')
-  const { type } = isObject(whole) ? whole : {}
+  const { type } = isRecord(whole) ? whole : {}
   return [
     { name: `alone_${index}`, inputSchema: root({ properties: { value: schema('#/properties/value') } }), args: refusesAll ? {} : { value } },
     {
       name: `deep_${index}`, args: refusesAll ? undefined : { a: { value, list: [value] } },
       inputSchema: root({ properties: { a: inner('#/properties/a') }, required: ['a'] }),
     },
-    ...(isObject(value) && !refusesAll && isObject(whole)
-      ? [{ name: `root_${index}`, inputSchema: { ...root(whole), type: type === undefined || isArray(type) ? 'object' : type }, args: value }]
+    ...(isRecord(value) && !refusesAll && isRecord(whole)
+      ? [{ name: `root_${index}`, inputSchema: { ...root(whole), type: type === undefined || isList(type) ? 'object' : type }, args: value }]
       : []),
   ]
 }
 
 const tools = constructs.flatMap(toolsOf)
 
-const fits = (schema: Json, value: Json): boolean =>
-  isObject(schema) && checkAtOnce({ kind: 'value', schema, value, path: '' }).every(({ kind }) => kind === 'format')
+const fits = (schema: Data, value: Data): boolean =>
+  isRecord(schema) && checkAtOnce({ kind: 'value', schema, value, path: '' }).every(({ kind }) => kind === 'format')
 
 /** Most pairs of profiles show the same schemas. */
 const known = new Map<string, Checked>()
@@ -62,14 +62,14 @@ const checkNow = (subject: Subject): Checked => {
   return checked
 }
 
-type Shown = JsonObject & { name: string }
+type Shown = DataObject & { name: string }
 
 const shownOf = (profiles: readonly string[], offered: readonly Tool[]): readonly Shown[] => {
   const script = new Script({ checkNow, shapes: shapesOf(profiles, 's') }).begin([])
   script.client({ jsonrpc: '2.0', id: 9, method: 'tools/list' })
   script.server(result(9, { tools: offered.map(({ name, inputSchema }) => ({ name, description: '', inputSchema })) }))
   const { result: { tools } } =
-    JSON.parse(script.raw.at(-1)?.bytes ?? '') as { result: { tools: (JsonObject & { name: string })[] } }
+    JSON.parse(script.raw.at(-1)?.bytes ?? '') as { result: { tools: (DataObject & { name: string })[] } }
   return tools
 }
 
@@ -110,30 +110,30 @@ t.test('whatever generators of schemas write is shown under each profile and eac
 })
 
 /** A value as a client gives it that must name every member: null for those that are missing. */
-const filled = (value: Json, schema: Json | undefined, root: JsonObject): Json => {
-  if (!isObject(schema)) return value
+const filled = (value: Data, schema: Data | undefined, root: DataObject): Data => {
+  if (!isRecord(schema)) return value
   const { $ref, anyOf, properties, items } = schema
-  if (isString($ref)) return filled(value, unmetered(targetOf(root, $ref) ?? true), root)
-  if (isArray(anyOf)) {
+  if (isString($ref)) return filled(value, unmetered(referenceTarget(root, $ref) ?? true), root)
+  if (isList(anyOf)) {
     const own = anyOf.map(one => filled(value, one, root))
     return own.find((one, index) => fits({ $defs: root['$defs'] ?? {}, ...each(anyOf[index]) }, one)) ?? value
   }
-  if (isArray(value)) return value.map(one => filled(one, items, root))
-  if (!isObject(value) || !isObject(properties)) return value
+  if (isList(value)) return value.map(one => filled(one, items, root))
+  if (!isRecord(value) || !isRecord(properties)) return value
   return Object.fromEntries([
     ...Object.entries(value)
-      .map(([name, one]): [string, Json] => [name, filled(one ?? null, properties[name], root)]),
+      .map(([name, one]): [string, Data] => [name, filled(one ?? null, properties[name], root)]),
     ...Object.keys(properties).filter(name => value[name] === undefined)
-      .map((name): [string, Json] => [name, null]),
+      .map((name): [string, Data] => [name, null]),
   ])
 }
 
-const each = (schema: Json | undefined): JsonObject => (isObject(schema) ? schema : {})
+const each = (schema: Data | undefined): DataObject => (isRecord(schema) ? schema : {})
 
 const strict = profiles.filter(({ name }) => name === 'openai-strict')
 
 /** What the server gets of these arguments from a strict client, which gives every member. */
-const called = (declared: JsonObject, args: Json): Json | undefined => {
+const called = (declared: DataObject, args: Data): Data | undefined => {
   const [profile] = strict
   if (profile === undefined) throw new Error('no strict profile')
   const tool = unmetered(fit({ name: 'a', inputSchema: declared }, profile, new Meter()).made)
@@ -143,7 +143,7 @@ const called = (declared: JsonObject, args: Json): Json | undefined => {
   if (!fits(shown, given)) return undefined
   const script = new Script({ checkNow, shapes: shapesOf(['openai-strict'], 's') }).begin([{ name: 'a', inputSchema: declared }])
   script.client({ jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'a', arguments: given } })
-  const { method, params } = JSON.parse(script.raw.at(-1)?.bytes ?? '{}') as { method?: string; params?: { arguments?: Json } }
+  const { method, params } = JSON.parse(script.raw.at(-1)?.bytes ?? '{}') as { method?: string; params?: { arguments?: Data } }
   if (method !== 'tools/call' || !fits(declared, params?.arguments ?? null))
     throw new Error(`${JSON.stringify(declared)} shown as ${JSON.stringify(shown)}: ${JSON.stringify(given)} became ${JSON.stringify(params)}`)
   return params?.arguments
@@ -169,7 +169,7 @@ t.test('each tool of real servers with a union can be called by a strict client'
     if (from.endsWith(' out') || !/"(?:anyOf|oneOf|if)":/.test(JSON.stringify(schema))) continue
     unions++
     for (const value of fc.sample(nearly(schema, schema), { numRuns: isAll ? 200 : 10, seed: 5 })) {
-      if (!isObject(value) || !fits(schema, value)) continue
+      if (!isRecord(value) || !fits(schema, value)) continue
       accepted++
       try {
         if (called(schema, value) !== undefined) said++

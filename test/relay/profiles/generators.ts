@@ -1,20 +1,20 @@
-import type { Json, JsonObject } from '#relay/protocol/unmetered.js'
+import type { Data, DataObject } from '#relay/protocol/unmetered.js'
 
 /** A construct as a generator of schemas writes it. */
 export interface Construct {
   readonly from: string
   /** @param at the JSON Pointer of the schema, for generators that refer to it */
-  readonly schema: (at: string) => Json
-  readonly definitions?: { readonly [key in '$defs' | 'definitions']?: JsonObject }
+  readonly schema: (at: string) => Data
+  readonly definitions?: { readonly [key in '$defs' | 'definitions']?: DataObject }
   /** The dialect that the generator names at the root. */
   readonly dialect?: string
-  readonly value: Json
+  readonly value: Data
 }
 
 const draft07 = 'http://json-schema.org/draft-07/schema#'
 const newest = 'https://json-schema.org/draft/2020-12/schema'
 
-const made = (from: string, schema: Json, value: Json, more: Partial<Construct> = {}): Construct =>
+const made = (from: string, schema: Data, value: Data, more: Partial<Construct> = {}): Construct =>
   ({ from, schema: () => schema, value, ...more })
 
 const text = { type: 'string' }

@@ -3,7 +3,7 @@ import {
 } from '#relay/protocol/json.js'
 import { dialectOf, schemasIn } from '#relay/protocol/json-schema.js'
 import { quote, wirePath } from '#relay/protocol/quote.js'
-import type { Refusal } from '#relay/profiles/node.js'
+import type { ProfileRefusal } from '#relay/profiles/node.js'
 import type { NameRules, Profile, SchemaRules } from '#relay/profiles/profile.js'
 
 /** Reasons that are told of one definition. */
@@ -14,9 +14,9 @@ const headerKeyword = 'x-mcp-header'
 /** Why a profile refuses a definition, said a second time, without the code that rewrites it. */
 export const accepts = (
   definition: JsonObject, profile: Profile, meter: Meter, server = '',
-): readonly Refusal[] => {
+): readonly ProfileRefusal[] => {
   const name = member(definition, 'name')
-  const refused: Refusal[] = []
+  const refused: ProfileRefusal[] = []
   if (isString(name) && profile.toolName !== undefined && !fitsName(name, profile.toolName, server))
     refused.push({ path: '/name', message: nameReason(profile.toolName, server) })
   if (profile.needsWords === true && member(definition, 'description') === '')
@@ -42,12 +42,12 @@ const nameReason = (rules: NameRules, server: string): string =>
 class Check {
   readonly #rules: SchemaRules
   readonly #meter: Meter
-  readonly #refused: Refusal[]
+  readonly #refused: ProfileRefusal[]
   #properties = 0
   #enumValues = 0
   #characters = 0
 
-  constructor(rules: SchemaRules, meter: Meter, refused: Refusal[]) {
+  constructor(rules: SchemaRules, meter: Meter, refused: ProfileRefusal[]) {
     this.#rules = rules
     this.#meter = meter
     this.#refused = refused

@@ -1,18 +1,18 @@
 import fc from 'fast-check'
-import { isObject, type Json } from '#relay/protocol/unmetered.js'
+import { isRecord, type Data } from '#relay/protocol/unmetered.js'
 
 const names = fc.constantFrom('a', 'b', 'c', '$d', 'e e')
-const scalar: fc.Arbitrary<Json> = fc.constantFrom<Json>(null, true, false, 0, 1, 2, 1.5, 'a', 'b', '')
+const scalar: fc.Arbitrary<Data> = fc.constantFrom<Data>(null, true, false, 0, 1, 2, 1.5, 'a', 'b', '')
 
 const list = <Value>(value: fc.Arbitrary<Value>) => fc.array(value, { minLength: 1, maxLength: 3 })
-const map = (schema: fc.Arbitrary<Json>) => fc.dictionary(names, schema, { maxKeys: 3 })
+const map = (schema: fc.Arbitrary<Data>) => fc.dictionary(names, schema, { maxKeys: 3 })
 const count = fc.integer({ min: 0, max: 2 })
 const types = fc.constantFrom('string', 'number', 'integer', 'boolean', 'null', 'array', 'object')
 
 /** Schemas of 2020-12, with every keyword; references lead to `$defs` of the root. */
-const { schema } = fc.letrec<{ schema: Json }>(tie => {
+const { schema } = fc.letrec<{ schema: Data }>(tie => {
   const one = tie('schema')
-  const keywords: Record<string, fc.Arbitrary<Json>> = {
+  const keywords: Record<string, fc.Arbitrary<Data>> = {
     type: fc.oneof(types, fc.uniqueArray(types, { minLength: 1, maxLength: 3 })),
     enum: list(scalar), const: scalar,
     minimum: count, maximum: count, exclusiveMinimum: count, exclusiveMaximum: count,
@@ -29,10 +29,10 @@ const { schema } = fc.letrec<{ schema: Json }>(tie => {
     description: fc.constant('words'), 'x-own': scalar, title: fc.constant('a title'), default: scalar,
   }
   const member = fc.constantFrom(...Object.keys(keywords))
-    .chain(key => (keywords[key] ?? scalar).map((value): [string, Json] => [key, value]))
+    .chain(key => (keywords[key] ?? scalar).map((value): [string, Data] => [key, value]))
   return {
     schema: fc.oneof(
-      { depthSize: 'small', withCrossShrink: true }, fc.constantFrom<Json>(true, false, {}),
+      { depthSize: 'small', withCrossShrink: true }, fc.constantFrom<Data>(true, false, {}),
       fc.array(member, { minLength: 1, maxLength: 4 }).map(members => Object.fromEntries(members)),
     ),
   }
@@ -41,11 +41,11 @@ const { schema } = fc.letrec<{ schema: Json }>(tie => {
 /** Input schemas of tools. */
 export const inputs = fc.tuple(schema, fc.dictionary(fc.constantFrom('a', 'b'), schema), map(schema))
   .map(([own, $defs, properties]) => ({
-    properties, ...(isObject(own) && own), $defs: { a: true, b: {}, ...$defs },
+    properties, ...(isRecord(own) && own), $defs: { a: true, b: {}, ...$defs },
     type: 'object',
   }))
 
-const { value } = fc.letrec<{ value: Json }>(tie => ({
+const { value } = fc.letrec<{ value: Data }>(tie => ({
   value: fc.oneof(
     { depthSize: 'small' }, scalar, fc.array(tie('value'), { maxLength: 3 }),
     fc.dictionary(names, tie('value'), { maxKeys: 3 }),

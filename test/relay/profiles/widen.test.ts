@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Meter } from '#relay/protocol/json.js'
-import { isObject, unmetered, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isRecord, unmetered, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import { fit } from '#relay/profiles/fit.js'
 import { profiles } from '#relay/profiles/index.js'
 import type { Profile } from '#relay/profiles/profile.js'
@@ -14,24 +14,24 @@ import { calls, inputs } from './schemas.js'
 /** Profiles that force no subset. */
 const wide = profiles.filter(({ input }) => input.isStrict !== true)
 
-const adapted = (definition: JsonObject, profile: Profile, meter = new Meter()): JsonObject =>
+const adapted = (definition: DataObject, profile: Profile, meter = new Meter()): DataObject =>
   unmetered(fit(definition, profile, meter).made)
 
-const toolOf = (inputSchema: Json) => ({ name: 'tool', inputSchema })
+const toolOf = (inputSchema: Data) => ({ name: 'tool', inputSchema })
 
-const fits = (schema: Json, value: Json): boolean =>
-  isObject(schema)
+const fits = (schema: Data, value: Data): boolean =>
+  isRecord(schema)
   && checkAtOnce({ kind: 'value', schema, value, path: '' }).every(({ kind }) => kind === 'format')
 
-const isUsable = (schema: Json): boolean => checkAtOnce({ kind: 'schema', schema, path: '' }).length === 0
+const isUsable = (schema: Data): boolean => checkAtOnce({ kind: 'schema', schema, path: '' }).length === 0
 
 /** More of everything; else a part, because it takes minutes. */
 const isAll = process.env['MCP_CUSTOMS_TEST_ALL'] === '1'
 
 /** The input schema that each profile makes of one; each must be usable, and accepted by its checker. */
 const shown = (
-  t: Test, schema: Json, of = profiles,
-): readonly (readonly [name: string, schema: JsonObject])[] =>
+  t: Test, schema: Data, of = profiles,
+): readonly (readonly [name: string, schema: DataObject])[] =>
   of.map(profile => {
     const tool = adapted(toolOf(schema), profile)
     const about = () => `${profile.name}: ${JSON.stringify(schema)} became ${JSON.stringify(tool)}`
@@ -39,18 +39,18 @@ const shown = (
     if (refused.length > 0) t.fail(`${about()}: ${JSON.stringify(refused[0])}`)
     if (fit(tool, profile, new Meter()).refused.length > 0) t.fail(`${about()}, which is refused again`)
     const made = unmetered(tool)['inputSchema']
-    if (!isObject(made) || !isUsable(made)) t.fail(`${about()}: not usable`)
-    return [profile.name, isObject(made) ? made : {}]
+    if (!isRecord(made) || !isUsable(made)) t.fail(`${about()}: not usable`)
+    return [profile.name, isRecord(made) ? made : {}]
   })
 
 t.test('whatever the official suite calls valid is valid under each profile', { skip: absent(suite) }, t => {
   let values = 0
   for (const [draft, uri] of isAll ? drafts : drafts.slice(0, 1)) {
     for (const { file, schema, tests } of groupsOf(draft, uri)) {
-      if (!isObject(schema) || !isUsable(schema)) continue
+      if (!isRecord(schema) || !isUsable(schema)) continue
       for (const [name, made] of shown(t, schema, wide)) {
         for (const { data, valid, description } of tests) {
-          if (!valid || !isObject(data)) continue
+          if (!valid || !isRecord(data)) continue
           values++
           if (!fits(made, data)) t.fail(`${draft}/${file}, ${description}: ${name}: ${JSON.stringify(made)}`)
         }
@@ -66,7 +66,7 @@ t.test('what a schema accepts, the schema that a profile makes of it accepts', t
   let accepted = 0
   fc.assert(
     fc.property(inputs, fc.array(calls, { minLength: 5, maxLength: 5 }), (input, values) => {
-      const schema = JSON.parse(JSON.stringify(input)) as JsonObject
+      const schema = JSON.parse(JSON.stringify(input)) as DataObject
       if (!isUsable(schema)) return
       const made = shown(t, schema)
       for (const value of values) {
@@ -86,9 +86,9 @@ t.test('what a schema accepts, the schema that a profile makes of it accepts', t
 })
 
 t.test('an accepted value stays accepted where schemas are folded, merged, copied or left out', t => {
-  const property = (x: Json, more: object = {}) => ({ type: 'object', properties: { x }, ...more })
+  const property = (x: Data, more: object = {}) => ({ type: 'object', properties: { x }, ...more })
   const $u = { properties: { a: true }, unevaluatedProperties: false } as const
-  const cases: readonly (readonly [string, JsonObject, Json])[] = [
+  const cases: readonly (readonly [string, DataObject, Data])[] = [
     ['an alternative with a list of types', {
       type: 'object',
       anyOf: [
@@ -160,9 +160,9 @@ t.test('a strict profile limits the characters of names and values', t => {
 
 t.test('a large schema that many references copy is copied a few times', t => {
   const numbers = Array.from({ length: 1000 }, (_, n) => n)
-  const z = { type: 'string', ...Object.fromEntries(numbers.map((n): [string, Json] => [`x${n}`, n])) }
-  const references = numbers.map((n): [string, Json] => [`p${n}`, { $ref: '#/properties/z' }])
-  const schema: Json = {
+  const z = { type: 'string', ...Object.fromEntries(numbers.map((n): [string, Data] => [`x${n}`, n])) }
+  const references = numbers.map((n): [string, Data] => [`p${n}`, { $ref: '#/properties/z' }])
+  const schema: Data = {
     type: 'object', anyOf: [{ required: ['p0'] }, { required: ['p1'] }],
     properties: { ...Object.fromEntries(references), z },
   }
@@ -187,7 +187,7 @@ t.test('each profile accepts each tool of real servers, and each takes the argum
     const made = shown(t, schema)
     const generated = fc.sample(nearly(schema, schema), { numRuns: isAll ? 200 : 5, seed: 3 })
     for (const value of [...real, ...generated]) {
-      if (!isObject(value) || !fits(schema, value)) continue
+      if (!isRecord(value) || !fits(schema, value)) continue
       values++
       for (const [name, wider] of made) {
         if (name !== 'openai-strict' && !fits(wider, value))

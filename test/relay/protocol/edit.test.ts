@@ -5,7 +5,7 @@ import { difference, edit, type Edit } from '#relay/protocol/edit.js'
 import { Meter } from '#relay/protocol/json.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { onOneLine, slice, onlyContainer, type Path } from '#relay/protocol/scan.js'
-import { equal, isObject, parseJson, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { equal, isRecord, parseData, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import { model, picks, valueOf, write, type Model } from './json-text.js'
 
 const cut = (text: string, ...path: Path): string | undefined =>
@@ -299,7 +299,7 @@ const one = { x: 1 }
 const two = { x: 2 }
 
 type Difference =
-  readonly [title: string, text: string, after: (before: JsonObject) => JsonObject, made: string | undefined]
+  readonly [title: string, text: string, after: (before: DataObject) => DataObject, made: string | undefined]
 
 const differences: readonly Difference[] = [
   ['nothing', '{"a": 1.0 }', before => before, '{"a": 1.0 }'],
@@ -309,9 +309,9 @@ const differences: readonly Difference[] = [
     ...before, a: { b: [1, { c: 2 }] },
   }),
   '{"a":{"b" :[1.0,{"c":2}]},"d":12345678901234567890}'],
-  ['an element that comes', '{"a":[ {} ]}', ({ a }) => ({ a: [...(a as Json[]), 'b'] }), '{"a":[ {},"b" ]}'],
+  ['an element that comes', '{"a":[ {} ]}', ({ a }) => ({ a: [...(a as Data[]), 'b'] }), '{"a":[ {},"b" ]}'],
   [
-    'elements that go', '{"a":[ 0.0, {"b":1e0}, 2 ]}', ({ a }) => ({ a: [(a as Json[])[1] ?? null] }),
+    'elements that go', '{"a":[ 0.0, {"b":1e0}, 2 ]}', ({ a }) => ({ a: [(a as Data[])[1] ?? null] }),
     '{"a":[ {"b":1e0} ]}',
   ],
   ['other elements', '{"a":[1,2,3]}', () => ({ a: [one, two] }), '{"a":[{"x":1},{"x":2}]}'],
@@ -321,21 +321,21 @@ const differences: readonly Difference[] = [
   ],
   ['half a pair', '{"a":"\\ud800"}', ({ a }) => ({ c: a }), undefined],
   [
-    'what is nested without measure', '{}', () => ({ a: parseJson('['.repeat(200) + ']'.repeat(200)) }),
+    'what is nested without measure', '{}', () => ({ a: parseData('['.repeat(200) + ']'.repeat(200)) }),
     undefined,
   ],
 ]
 
 t.test('the changes from one value to another leave all other bytes as they are', t => {
   for (const [title, text, after, made] of differences) {
-    const before = parseJson(text)
-    const edits = isObject(before) ? difference(before, after(before), new Meter()) : []
+    const before = parseData(text)
+    const edits = isRecord(before) ? difference(before, after(before), new Meter()) : []
     t.equal(edits && edit(Buffer.from(text), edits).toString(), made, title)
   }
   t.end()
 })
 
-const json: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>(tie => ({
+const json: fc.Arbitrary<Data> = fc.letrec<{ value: Data }>(tie => ({
   value: fc.oneof(
     { maxDepth: 4 },
     fc.oneof(fc.constantFrom('a', 'b'), fc.integer(), fc.boolean(), fc.constant(null)),
@@ -345,10 +345,10 @@ const json: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>(tie => ({
 })).value
 
 t.test('made, they make of the one text the other value', t => {
-  const object = json.filter(isObject)
+  const object = json.filter(isRecord)
   fc.assert(fc.property(object, object, (before, after) => {
     const edits = difference(before, after, new Meter())
-    const made = parseJson(edit(Buffer.from(JSON.stringify(before)), edits ?? []).toString())
+    const made = parseData(edit(Buffer.from(JSON.stringify(before)), edits ?? []).toString())
     return edits !== undefined && equal(made, after)
   }), { numRuns: 2000 })
   t.end()

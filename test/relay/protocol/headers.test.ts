@@ -5,13 +5,13 @@ import {
   compareHeaders, decodeHeaderValue, encodeHeaderValue, isMediaType, paramHeaders, readMediaType,
   requestHeaders,
 } from '#relay/protocol/headers.js'
-import type { Json, JsonObject } from '#relay/protocol/unmetered.js'
+import type { Data, DataObject } from '#relay/protocol/unmetered.js'
 import type { Request } from '#relay/protocol/json-rpc.js'
 import { text } from './json-text.js'
 
 const version = '2026-07-28'
 
-const request = (method: string, params: JsonObject): Request => ({
+const request = (method: string, params: DataObject): Request => ({
   kind: 'request',
   id: 1,
   key: '1',
@@ -19,7 +19,7 @@ const request = (method: string, params: JsonObject): Request => ({
   params: { ...params, _meta: { 'io.modelcontextprotocol/protocolVersion': version } },
 })
 
-const call = (args: JsonObject): Request => request('tools/call', { name: 'query', arguments: args })
+const call = (args: DataObject): Request => request('tools/call', { name: 'query', arguments: args })
 
 const schema = {
   type: 'object',
@@ -82,8 +82,8 @@ t.test('parameters with a header are found, and broken annotations are reported'
     problems: [],
   })
   const good = { type: 'string', 'x-mcp-header': 'A' }
-  const at = (property: Json): JsonObject => ({ type: 'object', properties: { a: property } })
-  const cases: readonly (readonly [string, Json, readonly string[]])[] = [
+  const at = (property: Data): DataObject => ({ type: 'object', properties: { a: property } })
+  const cases: readonly (readonly [string, Data, readonly string[]])[] = [
     ['a good one', at(good), []],
     ['empty', at({ ...good, 'x-mcp-header': '' }), ['/properties/a/x-mcp-header']],
     ['not a string', at({ ...good, 'x-mcp-header': 7 }), ['/properties/a/x-mcp-header']],

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { isObject, isString, member, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isRecord, isString, field, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import {
   dialects, hasKeyword, jsonSchemaKeywords, schemasIn, type Dialect, type SchemaForm,
 } from '#relay/protocol/json-schema.js'
@@ -8,28 +8,28 @@ import { keywordsOf } from '#relay/schema/keywords/index.js'
 
 const documents = JSON.parse(readFileSync(
   new URL('../../../src/relay/schema/read/metaschemas.json', import.meta.url), 'utf8',
-)) as readonly JsonObject[]
+)) as readonly DataObject[]
 
 /**
  * The official meta-schemas of a dialect: one document, or since 2019-09 one and those of its vocabularies.
  */
-const metaschemasOf = (dialect: Dialect): readonly JsonObject[] =>
+const metaschemasOf = (dialect: Dialect): readonly DataObject[] =>
   documents.filter(document => uriOf(document).includes(`/${dialect}/`))
 
-const textOf = (value: Json | undefined): string => (isString(value) ? value : '')
+const textOf = (value: Data | undefined): string => (isString(value) ? value : '')
 
-const uriOf = (document: JsonObject): string => textOf(document['$id'] ?? document['id'])
+const uriOf = (document: DataObject): string => textOf(document['$id'] ?? document['id'])
 
 /**
  * Since 2019-09 the first document lists keywords of earlier dialects, and the others those of the
  * vocabularies.
  */
-const keywordsOfDocuments = (dialect: Dialect): ReadonlyMap<string, Json> => {
+const keywordsOfDocuments = (dialect: Dialect): ReadonlyMap<string, Data> => {
   const all = metaschemasOf(dialect)
   const vocabularies = all.filter(document => uriOf(document).includes('/meta/'))
   return new Map((vocabularies.length > 0 ? vocabularies : all).flatMap(document => {
-    const properties = member(document, 'properties')
-    return isObject(properties) ? Object.entries(properties)
+    const properties = field(document, 'properties')
+    return isRecord(properties) ? Object.entries(properties)
       .flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])) : []
   }))
 }
@@ -52,24 +52,24 @@ t.test('the dialects have the keywords that their official meta-schemas list', a
   }
 })
 
-const isSchema = (value: Json | undefined): boolean =>
-  isObject(value) && ['$ref', '$dynamicRef', '$recursiveRef'].some(key =>
+const isSchema = (value: Data | undefined): boolean =>
+  isRecord(value) && ['$ref', '$dynamicRef', '$recursiveRef'].some(key =>
     isString(value[key]) && /^#(?:meta)?$/.test(textOf(value[key])))
 
-const isList = (value: Json | undefined): boolean =>
-  isObject(value) && isString(value['$ref']) && /\/schemaArray$/.test(value['$ref'])
+const isList = (value: Data | undefined): boolean =>
+  isRecord(value) && isString(value['$ref']) && /\/schemaArray$/.test(value['$ref'])
 
 /** How schemas stand in the value of a keyword, by what its meta-schema asks of that value. */
-const formIn = (value: Json): SchemaForm | undefined => {
+const formIn = (value: Data): SchemaForm | undefined => {
   if (isSchema(value)) return 'schema'
   if (isList(value)) return 'list'
-  if (!isObject(value)) return undefined
+  if (!isRecord(value)) return undefined
   const { anyOf, additionalProperties } = value
-  const options = Array.isArray(anyOf) ? (anyOf as readonly Json[]) : []
+  const options = Array.isArray(anyOf) ? (anyOf as readonly Data[]) : []
   if (options.some(isSchema)) return options.some(isList) ? 'items' : 'schema'
   if (isSchema(additionalProperties)) return 'map'
-  const members = isObject(additionalProperties)
-    && Array.isArray(additionalProperties['anyOf']) ? (additionalProperties['anyOf'] as readonly Json[]) : []
+  const members = isRecord(additionalProperties)
+    && Array.isArray(additionalProperties['anyOf']) ? (additionalProperties['anyOf'] as readonly Data[]) : []
   return members.some(isSchema) ? 'dependencies' : undefined
 }
 

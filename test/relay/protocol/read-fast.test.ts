@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { isObject, member } from '#relay/protocol/unmetered.js'
+import { isRecord, field } from '#relay/protocol/unmetered.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { textOf } from '#relay/protocol/read-fast.js'
 import { model, picks, write, type Model } from './json-text.js'
@@ -14,7 +14,7 @@ const answer = (structured: string, text = 'x') =>
 const structuredOf = (text: string, more: object = {}) => {
   const { message, faults, facts } = parseFrame(Buffer.from(text), { ...limits, ...more })
   return {
-    structured: message.kind === 'result' ? member(message.result, 'structuredContent') : undefined, faults,
+    structured: message.kind === 'result' ? field(message.result, 'structuredContent') : undefined, faults,
     facts,
   }
 }
@@ -22,11 +22,11 @@ const structuredOf = (text: string, more: object = {}) => {
 t.test('structured content that the byte validator accepted is parsed at its first use', async t => {
   const { structured = null, facts } = structuredOf(answer('{"a":[1,{"b":2}],"__proto__":{"x":1}}'))
   t.equal(textOf(structured)?.toString(), '{"a":[1,{"b":2}],"__proto__":{"x":1}}')
-  t.ok(isObject(structured))
+  t.ok(isRecord(structured))
   t.same(facts, { plain: true, onlyContainer: true, repeats: [] })
   t.equal(JSON.stringify(structured), '{"a":[1,{"b":2}],"__proto__":{"x":1}}')
   t.same(Object.keys(structured ?? {}), ['a', '__proto__'])
-  t.notOk(isObject(structured) && Object.hasOwn(structured, 'toString'))
+  t.notOk(isRecord(structured) && Object.hasOwn(structured, 'toString'))
 })
 
 t.test('a lazy array is recognized as an array before it is parsed', async t => {
@@ -52,7 +52,7 @@ const looks: readonly (readonly [string, (value: object) => unknown])[] = [
   }],
   ['a copy', value => (isList(value) ? [...value] : { ...value })],
   ['what it is', value => [
-    typeof value, Array.isArray(value), isObject(value), Object.prototype.toString.call(value),
+    typeof value, Array.isArray(value), isRecord(value), Object.prototype.toString.call(value),
     value instanceof Array,
   ]],
   ['whether it has members', value => [

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { isObject, unmetered, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isRecord, unmetered, type DataObject } from '#relay/protocol/unmetered.js'
 import { Meter } from '#relay/protocol/json.js'
 import { upgrade } from '#relay/protocol/upgrade.js'
 import { absent, asker, corpus, drafts, groupsOf, samples, suite } from '../schema/ask.js'
 
-const upgraded = (schema: JsonObject): JsonObject | undefined => {
+const upgraded = (schema: DataObject): DataObject | undefined => {
   const made = upgrade(schema, new Meter())
   return made && unmetered(made)
 }
@@ -21,7 +21,7 @@ const uris = {
 const a = { type: 'string' }
 
 const cases: readonly (readonly [
-  title: string, draft: keyof typeof uris, schema: JsonObject, made: JsonObject | undefined,
+  title: string, draft: keyof typeof uris, schema: DataObject, made: DataObject | undefined,
 ])[] = [
   [
     'what needs no other words', 7,
@@ -146,7 +146,7 @@ t.test('no schema makes it throw', t => {
     ),
   })).value
   fc.assert(fc.property(json, fc.constantFrom(...Object.values(uris)), (schema, $schema) => {
-    if (isObject(schema)) upgraded({ ...schema, $schema })
+    if (isRecord(schema)) upgraded({ ...schema, $schema })
   }), { numRuns: 1000 })
   t.end()
 })
@@ -161,7 +161,7 @@ for (const [draft, uri] of drafts.slice(1)) {
     let kept = 0
     let left = 0
     for (const { file, description, schema, tests } of groupsOf(draft, uri)) {
-      if (!isObject(schema) || (await ask.schema(schema)).length > 0) continue
+      if (!isRecord(schema) || (await ask.schema(schema)).length > 0) continue
       const made = upgraded(schema)
       if (made === undefined) {
         left++

@@ -1,9 +1,9 @@
 import t from 'tap'
 import type { RuleName } from '#relay/rules/index.js'
-import type { JsonObject } from '#relay/protocol/unmetered.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
 import { answer, listed, paths, ruleNamed, text, type Case } from './ask.js'
 
-const table = (name: RuleName, cases: readonly Case<JsonObject>[]) => {
+const table = (name: RuleName, cases: readonly Case<DataObject>[]) => {
   t.test(`${name}: what is advised against, and what is not`, t => {
     for (const [title, result, found] of cases) {
       t.same(paths(ruleNamed(name).onResult?.(answer(result))), found, title)

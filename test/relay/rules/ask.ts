@@ -4,7 +4,7 @@ import type {
   Reading, Rule, ServerRequest, Subjects, Tool,
 } from '#relay/core/vocabulary.js'
 import { promotionOf } from '#relay/core/tool-results.js'
-import { member, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { field, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import { textOf } from '#relay/protocol/read-fast.js'
 import { Meter } from '#relay/protocol/json.js'
 import { parseFrame } from '#relay/protocol/parse.js'
@@ -42,7 +42,7 @@ const paying = <Type extends object>(powers: Type): OneSubject<Type> =>
 export const paths = (problems: readonly Problem[] | undefined): readonly string[] =>
   (problems ?? []).map(({ path }) => path)
 
-export const listed = (definition: JsonObject, more: Partial<ListedTool> = {}): ListedTool => ({
+export const listed = (definition: DataObject, more: Partial<ListedTool> = {}): ListedTool => ({
   sent: definition, definition, path: '/result/tools/0', revision: '2025-11-25', trusted: false, schemas: [],
   repeated: false, first: definition,
   settled: false, denied: false, ...more,
@@ -59,7 +59,7 @@ export const call = (more: Partial<Call> = {}): Call => ({
 })
 
 /** As it comes in a frame. */
-export const answer = (result: JsonObject, more: Partial<CallResult> = {}): CallResult => {
+export const answer = (result: DataObject, more: Partial<CallResult> = {}): CallResult => {
   const frame = parseFrame(
     Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result })), { messageBytes: 1 << 24, depth: 128 },
   )
@@ -80,7 +80,7 @@ export const reading = (method: string, value: Reading['value'], more: Partial<R
 }
 
 export const asked = (
-  method: string, params: JsonObject | undefined, clientCapabilities: JsonObject | undefined,
+  method: string, params: DataObject | undefined, clientCapabilities: DataObject | undefined,
 ): ServerRequest => ({
   method, params, clientCapabilities, methodPath: '/method', paramsPath: '/params',
 })
@@ -88,10 +88,10 @@ export const asked = (
 /** What a rule finds is the same in a result that was judged from its bytes, and in one that was parsed. */
 const alike = (find: NonNullable<Powers['onResult']>, answer: CallResult): readonly Problem[] => {
   const found = find(answer, new Meter())
-  const text = textOf(member(answer.value, 'structuredContent') ?? null)
+  const text = textOf(field(answer.value, 'structuredContent') ?? null)
   if (text !== undefined) {
     assert.deepEqual(find({
-      ...answer, value: { ...answer.value, structuredContent: JSON.parse(text.toString()) as Json },
+      ...answer, value: { ...answer.value, structuredContent: JSON.parse(text.toString()) as Data },
       repeats: [],
     }, new Meter()), found)
   }
@@ -119,4 +119,4 @@ export const all = {
   onServerRequest: (subject: ServerRequest) => ask('onServerRequest', subject),
 }
 
-export const text = (text: string): Json => ({ type: 'text', text })
+export const text = (text: string): Data => ({ type: 'text', text })

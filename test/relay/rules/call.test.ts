@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Call, Checked } from '#relay/core/vocabulary.js'
-import type { JsonObject } from '#relay/protocol/unmetered.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
 import { all, call, tool } from './ask.js'
 
 const problems: Checked = (['mismatch', 'format', 'unchecked', 'schema', 'external-ref', 'cost'] as const)
@@ -8,7 +8,7 @@ const problems: Checked = (['mismatch', 'format', 'unchecked', 'schema', 'extern
     kind, path: `/params/arguments/${kind}`, message: kind,
   }))
 
-const declaring = (schema: JsonObject) => tool({ inputSchemas: [{ type: 'object', ...schema }] })
+const declaring = (schema: DataObject) => tool({ inputSchemas: [{ type: 'object', ...schema }] })
 
 const cases: readonly (readonly [title: string, call: Call, found: readonly string[]])[] = [
   ['a call that matches', call(), []],

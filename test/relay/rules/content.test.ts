@@ -1,15 +1,15 @@
 import t from 'tap'
 import fc from 'fast-check'
 import type { RuleName } from '#relay/rules/index.js'
-import type { Json, JsonObject } from '#relay/protocol/unmetered.js'
+import type { Data, DataObject } from '#relay/protocol/unmetered.js'
 import type { Revision } from '#relay/protocol/revisions/index.js'
 import { isBase64 } from '#relay/rules/content.js'
 import { all, answer, paths, reading, ruleNamed, text, type Case } from './ask.js'
 
-const judge = (name: RuleName, block: Json, revision: Revision = '2025-11-25') =>
+const judge = (name: RuleName, block: Data, revision: Revision = '2025-11-25') =>
   paths(ruleNamed(name).onResult?.(answer({ content: [block] }, { revision })))
 
-const table = (name: RuleName, cases: readonly Case<Json>[]) => {
+const table = (name: RuleName, cases: readonly Case<Data>[]) => {
   t.test(`${name}: what is found in a block, and what is not`, t => {
     for (const [title, block, found] of cases) {
       t.same(judge(name, block), found.map(path => `/result/content/0${path}`), title)
@@ -29,9 +29,9 @@ t.test('content/type: a block type that the revision does not know', t => {
   t.end()
 })
 
-const image = (data: Json, mimeType: Json = 'image/x-own') => ({ type: 'image', data, mimeType })
+const image = (data: Data, mimeType: Data = 'image/x-own') => ({ type: 'image', data, mimeType })
 const blob = (
-  blob: Json, mimeType: Json = 'application/x-own',
+  blob: Data, mimeType: Data = 'application/x-own',
 ) => ({ type: 'resource', resource: { uri: 'a:b', blob, mimeType } })
 
 table('content/base64', [
@@ -124,7 +124,7 @@ table('content/mime', [
   ['no end', image(png, `image/${'x'.repeat(300)}`), ['/mimeType']],
 ])
 
-const link = (uri: Json) => ({ type: 'resource_link', name: 'n', uri })
+const link = (uri: Data) => ({ type: 'resource_link', name: 'n', uri })
 const fineUris = [
   'file:///project/src/main.rs', 'https://example.com/a?b=../c#../d', 'demo://resource/static/1',
   'memory://a..b/.../c',
@@ -165,7 +165,7 @@ t.test('a message never repeats credentials', t => {
   t.end()
 })
 
-const annotated = (annotations: JsonObject) => ({ ...link('a:b'), annotations })
+const annotated = (annotations: DataObject) => ({ ...link('a:b'), annotations })
 table('content/annotations', [
   ['the bounds', annotated({ priority: 0, audience: ['user', 'assistant'] }), []],
   ['one', annotated({ priority: 1, audience: [] }), []],
@@ -199,7 +199,7 @@ table('content/annotations', [
 ])
 
 t.test('content/hidden-text: hidden characters anywhere in a result', t => {
-  const found = (result: JsonObject) => paths(ruleNamed('content/hidden-text').onResult?.(answer(result)))
+  const found = (result: DataObject) => paths(ruleNamed('content/hidden-text').onResult?.(answer(result)))
   t.same(found({ content: [text('plain 👩🏽‍⚕️')], structuredContent: { a: ['b'] } }), [])
   t.same(found({ content: [text('a'), text('b\u202e')] }), ['/result/content/1/text'])
   t.same(
@@ -217,7 +217,7 @@ t.test('content/hidden-text: hidden characters anywhere in a result', t => {
 t.test('prompts, resources and other texts for models are judged as well', t => {
   const resource = { uri: 'javascript:1', blob: '!', mimeType: '!', annotations: { priority: 2 } }
   const bad = { type: 'resource', resource }
-  const found = (method: string, result: JsonObject) =>
+  const found = (method: string, result: DataObject) =>
     all.onReading(reading(method, result)).map(({ rule, path }) => `${rule} ${path}`)
   const rulesOf = (path: string) => [
     `content/base64 ${path}/blob`, `content/mime ${path}/mimeType`, `content/uri ${path}/uri`,

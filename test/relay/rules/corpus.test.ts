@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Finding } from '#relay/core/vocabulary.js'
 import {
-  isArray, isObject, isString, member, type Json, type JsonObject,
+  isList, isRecord, isString, field, type Data, type DataObject,
 } from '#relay/protocol/unmetered.js'
 import { nearest, type Revision } from '#relay/protocol/revisions/index.js'
 import { all, answer, listed, reading, tool } from './ask.js'
@@ -11,9 +11,9 @@ import { all, answer, listed, reading, tool } from './ask.js'
 const corpus = new URL('../../../../shared/corpus/', import.meta.url)
 const skip = existsSync(corpus) ? false : 'the corpus is not here'
 
-const parsed = (text: string): JsonObject => {
+const parsed = (text: string): DataObject => {
   const value: unknown = JSON.parse(text)
-  return isObject(value) ? value : {}
+  return isRecord(value) ? value : {}
 }
 
 const text = (server: string, file: string): string => {
@@ -21,36 +21,36 @@ const text = (server: string, file: string): string => {
   return existsSync(url) ? readFileSync(url, 'utf8') : ''
 }
 
-const lines = (server: string, file: string): readonly JsonObject[] =>
+const lines = (server: string, file: string): readonly DataObject[] =>
   text(server, file).split('\n').filter(Boolean).map(parsed)
 
-const object = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
-const string = (value: Json | undefined): string => (isString(value) ? value : '')
+const object = (value: Data | undefined): DataObject => (isRecord(value) ? value : {})
+const string = (value: Data | undefined): string => (isString(value) ? value : '')
 
 /**
  * Every finding on what one server sent, were it not trusted; the schemas are left to the tests of `schema/`.
  */
 const findingsOn = (server: string, revision: Revision): readonly Finding[] => {
   const definitions = lines(server, 'tools-list.jsonl').flatMap(page => {
-    const tools = member(object(member(page, 'result')), 'tools')
-    return isArray(tools) ? tools.map(object) : []
+    const tools = field(object(field(page, 'result')), 'tools')
+    return isList(tools) ? tools.map(object) : []
   })
-  const declared = new Map(definitions.map(definition => [member(definition, 'name'), definition]))
+  const declared = new Map(definitions.map(definition => [field(definition, 'name'), definition]))
   return [
     ...definitions.flatMap(definition => all.onTool(listed(definition, { revision }))),
     ...lines(server, 'calls.jsonl').flatMap(call => {
-      const result = member(parsed(string(member(call, 'response'))), 'result')
-      if (!isObject(result) || member(result, 'task') !== undefined) return []
+      const result = field(parsed(string(field(call, 'response'))), 'result')
+      if (!isRecord(result) || field(result, 'task') !== undefined) return []
       const outputSchema =
-        member(declared.get(member(object(member(call, 'params')), 'name')), 'outputSchema')
+        field(declared.get(field(object(field(call, 'params')), 'name')), 'outputSchema')
       return all.onResult(
         answer(
-          result, { revision, tool: tool({ outputSchemas: isObject(outputSchema) ? [outputSchema] : [] }) },
+          result, { revision, tool: tool({ outputSchemas: isRecord(outputSchema) ? [outputSchema] : [] }) },
         ),
       )
     }),
     ...all.onReading(reading(
-      'initialize', object(member(parsed(text(server, 'initialize.json')), 'result')), { revision },
+      'initialize', object(field(parsed(text(server, 'initialize.json')), 'result')), { revision },
     )),
   ]
 }
@@ -61,7 +61,7 @@ const real =
 
 t.test('nothing that real servers sent is blocked, but for annotations', { skip }, t => {
   const found = readdirSync(corpus).flatMap(server => {
-    const revision = nearest(string(member(parsed(text(server, 'meta.json')), 'negotiated')))
+    const revision = nearest(string(field(parsed(text(server, 'meta.json')), 'negotiated')))
     return findingsOn(server, revision)
   })
   const unexpected =

@@ -1,12 +1,12 @@
 import t from 'tap'
-import type { JsonObject } from '#relay/protocol/unmetered.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
 import type { Revision } from '#relay/protocol/revisions/index.js'
 import { listed, paths, ruleNamed, type Case } from './ask.js'
 
 const good = { name: 'weather', inputSchema: { type: 'object' } }
 const at = (...paths: readonly string[]) => paths.map(path => `/result/tools/0${path}`)
 
-type InRevision = readonly [revision: Revision, definition: JsonObject]
+type InRevision = readonly [revision: Revision, definition: DataObject]
 
 const definitions: readonly Case<InRevision>[] = [
   ['the least that a tool is', ['2024-11-05', good], []],
@@ -35,7 +35,7 @@ const definitions: readonly Case<InRevision>[] = [
   ],
   ['no tool at all', ['2025-11-25', {}], at('/name', '/inputSchema')],
   [
-    'a name that is inherited', ['2025-11-25', Object.create(good) as JsonObject],
+    'a name that is inherited', ['2025-11-25', Object.create(good) as DataObject],
     at('/name', '/inputSchema'),
   ],
   ['a name that is no string', ['2025-11-25', { ...good, name: 1 }], at('/name')],
@@ -92,7 +92,7 @@ t.test('tool/definition: definitions that are no Tool of the revision', t => {
   t.end()
 })
 
-const inputTypes: readonly Case<JsonObject>[] = [
+const inputTypes: readonly Case<DataObject>[] = [
   ['an object', good, []],
   ['no type', { ...good, inputSchema: { properties: {} } }, at('/inputSchema')],
   ['another type', { ...good, inputSchema: { type: 'string' } }, at('/inputSchema')],
@@ -140,7 +140,7 @@ t.test('each kind of problem in a schema is a finding of its rule', t => {
   t.end()
 })
 
-const lists: readonly Case<readonly [method: string, result: JsonObject]>[] = [
+const lists: readonly Case<readonly [method: string, result: DataObject]>[] = [
   ['tools', ['tools/list', { tools: [1, {}], nextCursor: 'a', ttlMs: 1, cacheScope: 'public' }], []],
   ['a cursor that is null', ['tools/list', { tools: [], nextCursor: null }], ['/result/nextCursor']],
   [

@@ -1,6 +1,6 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { isObject, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isRecord, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import { revisions } from '#relay/protocol/revisions/index.js'
 import { ruleNames, rules } from '#relay/rules/index.js'
 import { all, answer, asked, call, listed, reading, tool } from './ask.js'
@@ -33,7 +33,7 @@ const words = fc.constantFrom(
   '__proto__',
   'constructor', '{"a":1}', '[1]', 'iVBORw0KGgo=', 'data:text/html,x', 'http://a:b@c/../d', '\u202e',
 )
-const json: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>(tie => ({
+const json: fc.Arbitrary<Data> = fc.letrec<{ value: Data }>(tie => ({
   value: fc.oneof(
     { maxDepth: 6, withCrossShrink: true },
     fc.oneof(
@@ -44,7 +44,7 @@ const json: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>(tie => ({
     fc.dictionary(fc.oneof({ weight: 9, arbitrary: words }, fc.string()), tie('value'), { maxKeys: 6 }),
   ),
 })).value
-const object: fc.Arbitrary<JsonObject> = json.filter(isObject)
+const object: fc.Arbitrary<DataObject> = json.filter(isRecord)
 const revision = fc.constantFrom(...revisions)
 
 t.test('no rule throws, whatever is judged, and every finding names its rule and a path', t => {

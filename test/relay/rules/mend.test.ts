@@ -1,17 +1,17 @@
 import t from 'tap'
 import type { CallResult, ListedTool } from '#relay/core/vocabulary.js'
-import type { JsonObject } from '#relay/protocol/unmetered.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
 import type { RuleName } from '#relay/rules/index.js'
 import { answer, listed, paths, ruleNamed, text, tool } from './ask.js'
 
 const good = { name: 'weather', inputSchema: { type: 'object' } }
-const of = (inputSchema: JsonObject | null): JsonObject => ({ ...good, inputSchema })
+const of = (inputSchema: DataObject | null): DataObject => ({ ...good, inputSchema })
 const draft07 = 'http://json-schema.org/draft-07/schema#'
 const newest = 'https://json-schema.org/draft/2020-12/schema'
 const meta = { $schema: draft07, properties: { a: { $ref: draft07 } } }
 
 const tools: readonly (readonly [
-  rule: RuleName, title: string, definition: JsonObject, made: JsonObject | undefined,
+  rule: RuleName, title: string, definition: DataObject, made: DataObject | undefined,
   more?: Partial<ListedTool>,
 ])[] = [
   ['tool/input-type', 'no type', of({ title: 'x' }), of({ title: 'x', type: 'object' })],
@@ -55,7 +55,7 @@ t.test('definitions that rules mend', t => {
   t.end()
 })
 
-const dialects: readonly (readonly [title: string, definition: JsonObject, paths: readonly string[]])[] = [
+const dialects: readonly (readonly [title: string, definition: DataObject, paths: readonly string[]])[] = [
   ['none', good, []],
   ['the newest', of({ $schema: newest }), []],
   ['the newest, by another spelling', of({ $schema: 'http://json-schema.org/draft/2020-12/schema#' }), []],
@@ -78,7 +78,7 @@ const data = { n: 1 }
 const image = { type: 'image', data: '', mimeType: 'image/png' }
 
 const results: readonly (readonly [
-  rule: RuleName, title: string, answer: CallResult, made: JsonObject | undefined,
+  rule: RuleName, title: string, answer: CallResult, made: DataObject | undefined,
 ])[] = [
   [
     'result/missing', 'one text that is JSON', answer({ content: [text('x'), text('{"n":1}')] }, declared),
@@ -115,7 +115,7 @@ t.test('results that rules mend', t => {
 })
 
 t.test('a list without the nulls that no revision knows', t => {
-  const made = (method: string, result: JsonObject) =>
+  const made = (method: string, result: DataObject) =>
     ruleNamed('list/shape').mend?.onList?.({ method, result, revision: '2025-11-25' })
   t.same(
     made('tools/list', { tools: [{ title: null }], nextCursor: null, _meta: { title: null } }),

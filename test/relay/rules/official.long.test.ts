@@ -3,7 +3,7 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import type { RuleName } from '#relay/rules/index.js'
-import { isArray, isObject, member, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, field, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import { revisions, type Revision } from '#relay/protocol/revisions/index.js'
 import { all, answer, listed } from './ask.js'
 
@@ -12,9 +12,9 @@ import { all, answer, listed } from './ask.js'
 const spec = new URL('../../../../shared/spec/', import.meta.url)
 const skip = existsSync(spec) ? false : 'the official schemas are not here'
 
-const read = (path: string): JsonObject => {
+const read = (path: string): DataObject => {
   const value: unknown = JSON.parse(readFileSync(new URL(path, spec), 'utf8'))
-  if (!isObject(value)) throw new Error(`${path} is no object`)
+  if (!isRecord(value)) throw new Error(`${path} is no object`)
   return value
 }
 
@@ -27,7 +27,7 @@ const official = (revision: Revision, definition: string): ValidateFunction => {
   return ajv.compile({ $ref: `mcp#/${'$defs' in schema ? '$defs' : 'definitions'}/${definition}` })
 }
 
-const examples = (definition: string): readonly JsonObject[] =>
+const examples = (definition: string): readonly DataObject[] =>
   readdirSync(new URL(`2026-07-28/examples/${definition}/`, spec)).map(file =>
     read(`2026-07-28/examples/${definition}/${file}`))
 
@@ -44,7 +44,7 @@ t.test('no official example breaks a rule', { skip }, t => {
   for (const tool of examples('Tool')) {
     t.same(
       of(all.onTool(listed(tool, { revision: '2026-07-28', trusted: true }))), [],
-      `the tool ${JSON.stringify(member(tool, 'name'))}`,
+      `the tool ${JSON.stringify(field(tool, 'name'))}`,
     )
   }
   for (const result of examples('CallToolResult')) {
@@ -59,15 +59,15 @@ t.test('no official example breaks a rule', { skip }, t => {
   t.end()
 })
 
-const odd: readonly Json[] = [null, true, 1, 1.5, -1, 'odd', [], [1], ['odd'], [null], {}, { odd: 1 }]
+const odd: readonly Data[] = [null, true, 1, 1.5, -1, 'odd', [], [1], ['odd'], [null], {}, { odd: 1 }]
 
 /** The value with one place changed: a member left out, or one replaced by something odd. */
-const mutants = function* (value: Json): Generator<Json> {
-  if (isArray(value)) {
+const mutants = function* (value: Data): Generator<Data> {
+  if (isList(value)) {
     for (const [index, element] of value.entries()) {
       for (const mutant of [...odd, ...mutants(element)]) yield value.with(index, mutant)
     }
-  } else if (isObject(value)) {
+  } else if (isRecord(value)) {
     for (const [key, element] of Object.entries(value)) {
       yield Object.fromEntries(Object.entries(value).filter(([other]) => other !== key))
       for (const mutant of [...odd, ...mutants(element ?? null)]) yield { ...value, [key]: mutant }
@@ -90,7 +90,7 @@ const tool = {
   },
   execution: { taskSupport: 'optional' },
 }
-const blocks: readonly JsonObject[] = [
+const blocks: readonly DataObject[] = [
   { type: 'text', text: 'a', annotations, _meta: {} },
   { type: 'image', data: 'QQ==', mimeType: 'image/x-own', annotations, _meta: {} },
   { type: 'audio', data: 'QQ==', mimeType: 'audio/x-own', annotations, _meta: {} },
@@ -106,7 +106,7 @@ const blocks: readonly JsonObject[] = [
     _meta: {},
   },
 ]
-const result = (block: JsonObject): JsonObject => ({
+const result = (block: DataObject): DataObject => ({
   resultType: 'complete', content: [block], structuredContent: { a: 1 }, isError: false,
   _meta: { 'io.modelcontextprotocol/serverInfo': {
     name: 's', version: '1', title: 't', description: 'd', websiteUrl: 'https://x/', icons,
@@ -114,18 +114,18 @@ const result = (block: JsonObject): JsonObject => ({
 })
 
 /** What the contract has otherwise than the official schema. */
-const isOurs = (value: JsonObject, revision: Revision): boolean =>
+const isOurs = (value: DataObject, revision: Revision): boolean =>
   // An absent resultType means complete.
   (revision === '2026-07-28' && 'content' in value && !('resultType' in value))
   // Before there was structured content, clients read it all the same, and only as an object.
-  || (revision < '2025-06-18' && 'structuredContent' in value && !isObject(value['structuredContent']))
+  || (revision < '2025-06-18' && 'structuredContent' in value && !isRecord(value['structuredContent']))
 
 /** The values on which a rule and the official schema disagree. */
 const disagreements = (
   revision: Revision,
-  values: Iterable<Json>,
+  values: Iterable<Data>,
   isValid: ValidateFunction,
-  rulesOn: (value: JsonObject) => readonly RuleName[],
+  rulesOn: (value: DataObject) => readonly RuleName[],
 ): {
   readonly missed: readonly string[]; readonly invented: readonly string[]; readonly compared: number
 } => {
@@ -133,7 +133,7 @@ const disagreements = (
   const invented: string[] = []
   let compared = 0
   for (const value of values) {
-    if (!isObject(value) || isOurs(value, revision)) continue
+    if (!isRecord(value) || isOurs(value, revision)) continue
     compared++
     const found = rulesOn(value)
     const valid = isValid(value)
@@ -145,7 +145,7 @@ const disagreements = (
 
 for (const revision of revisions) {
   t.test(`whatever the official Tool of ${revision} refuses is found, and nothing else`, { skip }, t => {
-    const rulesOn = (definition: JsonObject) =>
+    const rulesOn = (definition: DataObject) =>
       all.onTool(listed(definition, { revision })).map(({ rule }) => rule)
     const values = [tool, ...examples('Tool')].flatMap(value => [value, ...mutants(value)])
     const { missed, invented, compared } =
@@ -159,7 +159,7 @@ for (const revision of revisions) {
   t.test(`whatever the official CallToolResult of ${revision} refuses is found, and nothing else`, {
     skip,
   }, t => {
-    const rulesOn = (value: JsonObject) => all.onResult(answer(value, { revision }))
+    const rulesOn = (value: DataObject) => all.onResult(answer(value, { revision }))
       // Nulls that a later revision refuses are told, and stop nothing.
       .flatMap(({ rule, isMinor }) => (isMinor === true ? [] : [rule]))
     const types = [

@@ -1,13 +1,13 @@
 import t from 'tap'
 import type { CallResult, Checked } from '#relay/core/vocabulary.js'
-import { parseJson, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { parseData, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import type { Revision } from '#relay/protocol/revisions/index.js'
 import { answer, paths, ruleNamed, text, tool, type Case } from './ask.js'
 
-type InRevision = readonly [revision: Revision, result: JsonObject]
+type InRevision = readonly [revision: Revision, result: DataObject]
 
 const at = (...paths: readonly string[]) => paths.map(path => `/result${path}`)
-const block = (block: Json) => ({ content: [block] })
+const block = (block: Data) => ({ content: [block] })
 const link = { type: 'resource_link', name: 'n', uri: 'file:///a' }
 
 const shapes: readonly Case<InRevision>[] = [
@@ -111,7 +111,7 @@ const verdicts: readonly (readonly [title: string, answer: CallResult, found: re
   ],
   ['none, where an output schema is', answer({ content: [] }, declared), ['result/missing /result']],
   [
-    'none, but inherited', answer(Object.create({ structuredContent: {} }) as JsonObject, declared),
+    'none, but inherited', answer(Object.create({ structuredContent: {} }) as DataObject, declared),
     ['result/missing /result'],
   ],
   [
@@ -180,7 +180,7 @@ t.test('result/*: results that differ from the tool\'s declaration', t => {
   t.end()
 })
 
-type Said = readonly [structured: Json, ...texts: readonly string[]]
+type Said = readonly [structured: Data, ...texts: readonly string[]]
 
 const texts: readonly Case<Said>[] = [
   ['the same', [{ a: 1, b: [1, { c: null }] }, '{"a":1,"b":[1,{"c":null}]}'], []],
@@ -252,7 +252,7 @@ const spelt: readonly (readonly [structured: string, text: string, agree: boolea
 t.test('result/text: numbers are compared digit by digit, and members one by one', t => {
   for (const [structured, said, agree] of spelt) {
     const subject = answer(
-      { content: [text(said)], structuredContent: parseJson(structured) ?? null },
+      { content: [text(said)], structuredContent: parseData(structured) ?? null },
       { structuredText: () => structured, repeats: [] },
     )
     t.same(

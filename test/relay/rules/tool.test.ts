@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { JsonObject } from '#relay/protocol/unmetered.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
 import { listed, paths, ruleNamed, type Case } from './ask.js'
 
 const good = { name: 'weather', inputSchema: { type: 'object' } }
@@ -25,7 +25,7 @@ t.test('tool/annotations: whatever a server claims in annotations that is not tr
   t.end()
 })
 
-const contradictions: readonly Case<JsonObject>[] = [
+const contradictions: readonly Case<DataObject>[] = [
   ['read-only and destructive', { readOnlyHint: true, destructiveHint: true }, at('/annotations')],
   [
     'read-only, with every other hint at its default',
@@ -48,7 +48,7 @@ t.test('tool/contradiction: annotations that cannot both be true', t => {
   t.end()
 })
 
-const icons: readonly Case<JsonObject[string]>[] = [
+const icons: readonly Case<DataObject[string]>[] = [
   ['none', undefined, []],
   [
     'https and a picture in place',
@@ -90,7 +90,7 @@ const nested = (description: string) => ({
   inputSchema: { type: 'object', properties: { a: { anyOf: [{ description: 'fine' }, { description }] } } },
 })
 
-const hidden: readonly Case<JsonObject>[] = [
+const hidden: readonly Case<DataObject>[] = [
   ['nothing', nested('plain, with an emoji 👩🏽‍⚕️'), []],
   ['in the description', { ...good, description: 'a\u202e' }, at('/description')],
   ['in the name', { ...good, name: 'a\u200bb' }, at('/name')],
@@ -116,12 +116,12 @@ t.test('tool/hidden-text: hidden characters anywhere in the definition', t => {
   t.end()
 })
 
-const region = (name: JsonObject[string]) => ({ type: 'string', 'x-mcp-header': name })
+const region = (name: DataObject[string]) => ({ type: 'string', 'x-mcp-header': name })
 const parameters = (
-  properties: JsonObject, more: JsonObject = {},
+  properties: DataObject, more: DataObject = {},
 ) => ({ ...good, inputSchema: { type: 'object', properties, ...more } })
 
-const headers: readonly Case<JsonObject>[] = [
+const headers: readonly Case<DataObject>[] = [
   ['none', good, []],
   [
     'one on a property, and one on a nested one',

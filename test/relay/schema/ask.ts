@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { createSchemaChecker, type WarmableChecker } from '#relay/schema/index.js'
 import type { Checked, SchemaLimits } from '#relay/core/vocabulary.js'
-import { isObject, unmetered, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isRecord, unmetered, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import { lazyJson } from '#relay/protocol/read-fast.js'
 
 /** The contract's limits, with time enough for a busy machine. */
@@ -11,13 +11,13 @@ export const limits: SchemaLimits = {
   schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 5000,
 }
 
-export const json = (text: string): Json => JSON.parse(text) as Json
+export const json = (text: string): Data => JSON.parse(text) as Data
 
 /** One checker for a file's questions; the caller closes it. */
 export const asker = (checker: WarmableChecker = createSchemaChecker(limits)) => ({
   checker,
-  schema: async (schema: Json): Promise<Checked> => checker.check({ kind: 'schema', schema, path: '' }),
-  value: async (schema: JsonObject | boolean, value: Json): Promise<Checked> => {
+  schema: async (schema: Data): Promise<Checked> => checker.check({ kind: 'schema', schema, path: '' }),
+  value: async (schema: DataObject | boolean, value: Data): Promise<Checked> => {
     const checked = await checker.check({ kind: 'value', schema, value, path: '' })
     const bytes = unparsed(value)
     // Whoever judges from the bytes says the same.
@@ -33,11 +33,11 @@ export const asker = (checker: WarmableChecker = createSchemaChecker(limits)) =>
 })
 
 /** The value as it is in a frame, for it is JSON; undefined where that would be parsed at once. */
-const unparsed = (value: Json): Json | undefined => {
+const unparsed = (value: Data): Data | undefined => {
   if (typeof value !== 'object' || value === null) return undefined
   const text = JSON.stringify(value)
   return isDeepStrictEqual(JSON.parse(text), value)
-    ? unmetered(lazyJson(Buffer.from(text), isObject(value)))
+    ? unmetered(lazyJson(Buffer.from(text), isRecord(value)))
     : undefined
 }
 
@@ -55,8 +55,8 @@ export const absent = (folder: URL): string | false =>
 export interface Group {
   readonly file: string
   readonly description: string
-  readonly schema: JsonObject | boolean
-  readonly tests: readonly { readonly description: string; readonly data: Json; readonly valid: boolean }[]
+  readonly schema: DataObject | boolean
+  readonly tests: readonly { readonly description: string; readonly data: Data; readonly valid: boolean }[]
 }
 
 export const drafts = [
@@ -80,9 +80,9 @@ export const groupsOf = (draft: string, uri: string): readonly Group[] =>
 
 export interface Sample {
   readonly from: string
-  readonly schema: JsonObject
+  readonly schema: DataObject
   /** What was really sent or answered under this schema. */
-  readonly values: readonly Json[]
+  readonly values: readonly Data[]
 }
 
 const lines = (file: URL): readonly string[] =>
@@ -111,18 +111,18 @@ export const samples = (): readonly Sample[] => readdirSync(corpus).flatMap(serv
 })
 
 interface Called {
-  readonly params: { readonly name: string; readonly arguments?: Json }
+  readonly params: { readonly name: string; readonly arguments?: Data }
   readonly response: string | null
 }
 
 interface Declared {
   readonly name: string
-  readonly inputSchema?: JsonObject
-  readonly outputSchema?: JsonObject
+  readonly inputSchema?: DataObject
+  readonly outputSchema?: DataObject
 }
 
-const structured = (response: string | null): Json[] => {
+const structured = (response: string | null): Data[] => {
   const { result } =
-    response === null ? {} : (JSON.parse(response) as { result?: { structuredContent?: Json } })
+    response === null ? {} : (JSON.parse(response) as { result?: { structuredContent?: Data } })
   return result?.structuredContent === undefined ? [] : [result.structuredContent]
 }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { createSchemaChecker } from '#relay/schema/index.js'
 import type { Checked } from '#relay/core/vocabulary.js'
-import type { Json, JsonObject } from '#relay/protocol/unmetered.js'
+import type { Data, DataObject } from '#relay/protocol/unmetered.js'
 import { Offload } from '#relay/schema/thread/offload.js'
 import { asker, brief, json, limits } from './ask.js'
 
@@ -16,11 +16,11 @@ const row = {
   },
   required: ['id', 'name', 'role', 'email', 'createdAt'], additionalProperties: false,
 }
-const rows = (count: number): Json => Array.from({ length: count }, (_, id) => ({
+const rows = (count: number): Data => Array.from({ length: count }, (_, id) => ({
   id, name: 'Ada Lovelace', role: 'admin', email: `u${id}@ex.org`, createdAt: '2024-05-06T07:08:09.123Z',
 }))
 
-const cheap: readonly (readonly [string, JsonObject | boolean, Json])[] = [
+const cheap: readonly (readonly [string, DataObject | boolean, Data])[] = [
   ['a plain object', row, { id: 1 }],
   ['200 rows', { items: row }, rows(200)],
   ['a recursion', { properties: { a: { $ref: '#' } }, additionalProperties: false }, { a: { a: { a: {} } } }],
@@ -44,7 +44,7 @@ t.test('cheap checks are answered at once', async t => {
   await checker.close()
 })
 
-const dear: readonly (readonly [string, JsonObject, Json, readonly string[]])[] = [
+const dear: readonly (readonly [string, DataObject, Data, readonly string[]])[] = [
   [
     'many values', { items: { type: 'integer' } },
     Array.from({ length: 400_000 }, (_, index) => (index === 399_999 ? 0.5 : index)), ['mismatch /399999'],
@@ -90,7 +90,7 @@ t.test('a schema that takes long to be read is read on the worker thread, listed
 t.test('a schema that was listed is not read again when it is used, nor when it is listed again', async t => {
   const checker = createSchemaChecker(limits)
   let reads = 0
-  const schema: JsonObject = { get type() { return (reads++, 'object') } }
+  const schema: DataObject = { get type() { return (reads++, 'object') } }
   t.strictSame(brief(await checker.check({ kind: 'schema', schema, path: '' })), [])
   const before = reads
   for (let turn = 0; turn < 3; turn++) {
@@ -194,11 +194,11 @@ t.test('a value that is not JSON causes no exception and no endless wait', async
   for (const [
     schema, value,
   ] of [[list, endless], [long.schema, rows], [{ type: 'number' }, 1n], [{}, undefined]] as const) {
-    const checked = await checker.check({ kind: 'value', schema, value: value as unknown as Json, path: '' })
+    const checked = await checker.check({ kind: 'value', schema, value: value as unknown as Data, path: '' })
     t.ok(checked.length > 0)
   }
   t.strictSame(
-    brief(await checker.check({ kind: 'schema', schema: endless as unknown as Json, path: '' })), ['cost'],
+    brief(await checker.check({ kind: 'schema', schema: endless as unknown as Data, path: '' })), ['cost'],
   )
   t.strictSame(await checker.check(long), [], 'and the thread goes on')
   await checker.close()

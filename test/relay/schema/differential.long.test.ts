@@ -4,7 +4,7 @@ import { Ajv } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import t from 'tap'
-import { isString, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isString, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import { absent, asker, corpus, samples, type Sample } from './ask.js'
 import { nearly } from './nearly.js'
 
@@ -16,10 +16,10 @@ const options = {
 const [ajv, ajv2020] = [new Ajv(options), new Ajv2020(options)]
 
 /** Ajv's verdict; a yardstick here, no part of the relay. */
-const ajvFor = (schema: JsonObject) =>
+const ajvFor = (schema: DataObject) =>
   (isString(schema.$schema) && schema.$schema.includes('draft-07') ? ajv : ajv2020).compile(schema)
 
-const fits = async (ask: ReturnType<typeof asker>, schema: JsonObject, value: Json): Promise<boolean> =>
+const fits = async (ask: ReturnType<typeof asker>, schema: DataObject, value: Data): Promise<boolean> =>
   !(await ask.value(schema, value)).some(({ kind }) => kind !== 'format')
 
 const distinct =
@@ -36,7 +36,7 @@ t.test('under every schema of the corpus, real and generated values get the verd
     from, schema, values,
   } of [...distinct(), ...samples().filter(sample => sample.values.length > 0)]) {
     const ajv = ajvFor(schema)
-    const compare = async (value: Json) => {
+    const compare = async (value: Data) => {
       const ours = await fits(ask, schema, value)
       if (ours !== ajv(value)) t.fail(`${from}: ours ${String(ours)}: ${JSON.stringify(value).slice(0, 300)}`)
       if (ours) valid++
@@ -80,14 +80,14 @@ t.test('a third engine agrees on the responses of real servers, and on a sample 
 /**
  * Small schemas, of every keyword of 2020-12 but the references that a generated schema could not resolve.
  */
-const { schema: anySchema } = fc.letrec<{ schema: JsonObject }>(tie => {
+const { schema: anySchema } = fc.letrec<{ schema: DataObject }>(tie => {
   const branches = fc.array(tie('schema'), { minLength: 1, maxLength: 2 })
-  const entry = (keyword: string, value: fc.Arbitrary<Json>) => value.map(made => [keyword, made] as const)
+  const entry = (keyword: string, value: fc.Arbitrary<Data>) => value.map(made => [keyword, made] as const)
   const entries = [
-    entry('type', fc.constantFrom<Json>(
+    entry('type', fc.constantFrom<Data>(
       'string', 'integer', 'object', 'array', ['string', 'null'], ['object', 'array', 'number'],
     )),
-    entry('enum', fc.constantFrom<Json>(['a'], [1, null], [{ a: 1 }, 'b'], [[], {}])),
+    entry('enum', fc.constantFrom<Data>(['a'], [1, null], [{ a: 1 }, 'b'], [[], {}])),
     ...['minLength', 'maxItems', 'minimum', 'exclusiveMaximum', 'minContains', 'maxProperties'].map(keyword =>
       entry(keyword, fc.nat(2))),
     entry('pattern', fc.constantFrom('a', '^b+$', '^[a-z]$')),
@@ -109,14 +109,14 @@ const { schema: anySchema } = fc.letrec<{ schema: JsonObject }>(tie => {
       fc.oneof({ depthSize: 'small', withCrossShrink: false }, ...entries),
       { maxLength: 4, selector: ([keyword]) => keyword },
     )
-      .map(chosen => Object.fromEntries(chosen) as JsonObject),
+      .map(chosen => Object.fromEntries(chosen) as DataObject),
   }
 })
 
-const smallValue = fc.letrec<{ value: Json }>(tie => ({
+const smallValue = fc.letrec<{ value: Data }>(tie => ({
   value: fc.oneof({
     depthSize: 'small', withCrossShrink: true,
-  }, fc.constantFrom<Json>(null, true, 0, 1, 2, 1.5, '', 'a', 'b', 'bb', 'ab'),
+  }, fc.constantFrom<Data>(null, true, 0, 1, 2, 1.5, '', 'a', 'b', 'bb', 'ab'),
   fc.array(tie('value'), { maxLength: 3 }), fc.dictionary(
     fc.constantFrom('a', 'b', 'ab', 'c'), tie('value'), { maxKeys: 3, noNullPrototype: true },
   )),
@@ -126,7 +126,7 @@ const smallValue = fc.letrec<{ value: Json }>(tie => ({
  * The verdicts of Ajv; undefined where it errs: `[]` passes some schemas with `contains`; an item is
  * unevaluated that matched an empty schema; and the code that it makes sometimes throws.
  */
-const byAjv = (schema: JsonObject, values: readonly Json[]): readonly boolean[] | undefined => {
+const byAjv = (schema: DataObject, values: readonly Data[]): readonly boolean[] | undefined => {
   if (/"(?:unevaluated|contains")/.test(JSON.stringify(schema))) return undefined
   try {
     const validate = new Ajv2020(options).compile(schema)

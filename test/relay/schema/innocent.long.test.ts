@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Json, JsonObject } from '#relay/protocol/unmetered.js'
+import type { Data, DataObject } from '#relay/protocol/unmetered.js'
 import { createSchemaChecker } from '#relay/schema/index.js'
 import { Offload } from '#relay/schema/thread/offload.js'
 import { asker, brief } from './ask.js'
@@ -11,14 +11,14 @@ const many = <Item>(count: number, make: (index: number) => Item): Item[] =>
   Array.from({ length: count }, (_, index) => make(index))
 const ideographs = (count: number) =>
   many(count, index => String.fromCharCode(0x4e00 + ((index * 7919) % 20_000))).join('')
-const map = (count: number): JsonObject =>
+const map = (count: number): DataObject =>
   Object.fromEntries(many(count, index => [`key-${(index * 7919) % 1_000_003}`, `value ${index}`]))
 
 const pattern = (
   source: string, text: string,
-): readonly [string, JsonObject, Json, string] => [source, { pattern: source }, text, '']
+): readonly [string, DataObject, Data, string] => [source, { pattern: source }, text, '']
 
-const cases: readonly (readonly [name: string, schema: JsonObject, value: Json, kind: string])[] = [
+const cases: readonly (readonly [name: string, schema: DataObject, value: Data, kind: string])[] = [
   pattern('^[a-z]{1,10000}$', 'abc'),
   pattern('^[a-z]{1,65535}$', 'a'.repeat(65_535)),
   ['one character too many', { pattern: '^[a-z]{1,65535}$' }, 'a'.repeat(65_536), 'mismatch'],

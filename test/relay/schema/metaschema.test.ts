@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Json, JsonObject } from '#relay/protocol/unmetered.js'
+import type { Data, DataObject } from '#relay/protocol/unmetered.js'
 import { absent, asker, drafts, groupsOf, suite } from './ask.js'
 
 /** Values that are right for some keyword in some dialect, and wrong for most. */
-const leaf = fc.constantFrom<Json>(
+const leaf = fc.constantFrom<Data>(
   null, true, false, 0, 1, -1, 1.5, 2.0, '', 'a', 'string', 'object', '^a$', [], ['a'], ['a', 'a'],
   ['string', 'null'], [1, 1.0], [1, 2], {},
   { a: ['b'] }, { a: true }, { a: 1 }, { a: ['b', 'b'] }, [null],
@@ -24,7 +24,7 @@ const keywords = [
   'contentEncoding', 'contentMediaType', 'contentSchema', '$vocabulary', '$recursiveAnchor', 'unheard',
 ]
 
-const { schema: anySchema } = fc.letrec<{ schema: JsonObject; value: Json }>(tie => ({
+const { schema: anySchema } = fc.letrec<{ schema: DataObject; value: Data }>(tie => ({
   schema: fc.dictionary(fc.constantFrom(...keywords), tie('value'), { maxKeys: 4 }),
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },

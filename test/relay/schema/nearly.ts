@@ -1,33 +1,33 @@
 import fc from 'fast-check'
 import {
-  isArray, isObject, isString, member, type Json, type JsonObject,
+  isList, isRecord, isString, field, type Data, type DataObject,
 } from '#relay/protocol/unmetered.js'
 import { json } from './ask.js'
 
 const anything = fc.json({ maxDepth: 2 }).map(json)
 
 /** Values that a schema mostly allows, and sometimes does not. */
-export const nearly = (schema: Json | undefined, root: JsonObject, depth = 0): fc.Arbitrary<Json> => {
-  if (!isObject(schema) || depth > 5) return anything
+export const nearly = (schema: Data | undefined, root: DataObject, depth = 0): fc.Arbitrary<Data> => {
+  if (!isRecord(schema) || depth > 5) return anything
   const likely = candidates(schema, root, depth)
   return fc.oneof({ arbitrary: fc.oneof(...likely), weight: 9 }, { arbitrary: anything, weight: 1 })
 }
 
-const candidates = (schema: JsonObject, root: JsonObject, depth: number): fc.Arbitrary<Json>[] => {
+const candidates = (schema: DataObject, root: DataObject, depth: number): fc.Arbitrary<Data>[] => {
   const { $ref, anyOf, oneOf, allOf, type } = schema
   const values = schema.const === undefined ? schema.enum : [schema.const]
-  if (isArray(values) && values.length > 0) return [fc.constantFrom(...values)]
+  if (isList(values) && values.length > 0) return [fc.constantFrom(...values)]
   if (isString($ref)) return [nearly(pointed(root, $ref), root, depth + 1)]
   for (const branches of [anyOf, oneOf, allOf]) {
-    if (isArray(branches)) return branches.map(branch => nearly(branch, root, depth + 1))
+    if (isList(branches)) return branches.map(branch => nearly(branch, root, depth + 1))
   }
-  return (isArray(type) ? type : [type ?? (isObject(schema.properties) ? 'object' : undefined)]).map(one =>
+  return (isList(type) ? type : [type ?? (isRecord(schema.properties) ? 'object' : undefined)]).map(one =>
     ofType(isString(one) ? one : undefined, schema, root, depth))
 }
 
 const ofType = (
-  type: string | undefined, schema: JsonObject, root: JsonObject, depth: number,
-): fc.Arbitrary<Json> => {
+  type: string | undefined, schema: DataObject, root: DataObject, depth: number,
+): fc.Arbitrary<Data> => {
   switch (type ?? 'any') {
     case 'string':
       return fc.oneof(fc.string({ maxLength: 12 }), fc.constantFrom(
@@ -50,10 +50,10 @@ const ofType = (
   }
 }
 
-const ofObject = (schema: JsonObject, root: JsonObject, depth: number): fc.Arbitrary<Json> => {
-  const properties = isObject(schema.properties) ? schema.properties : {}
-  const required = isArray(schema.required) ? schema.required : []
-  const members = Object.entries(properties).map(([key, child]): [string, fc.Arbitrary<Json | undefined>] => [
+const ofObject = (schema: DataObject, root: DataObject, depth: number): fc.Arbitrary<Data> => {
+  const properties = isRecord(schema.properties) ? schema.properties : {}
+  const required = isList(schema.required) ? schema.required : []
+  const members = Object.entries(properties).map(([key, child]): [string, fc.Arbitrary<Data | undefined>] => [
     key, fc.option(nearly(child, root, depth + 1), { nil: undefined, freq: required.includes(key) ? 30 : 2 }),
   ])
   const extra = fc.option(
@@ -65,7 +65,7 @@ const ofObject = (schema: JsonObject, root: JsonObject, depth: number): fc.Arbit
       Object.fromEntries(Object.entries({ ...more, ...own }).filter(([, value]) => value !== undefined)))
 }
 
-const pointed = (root: JsonObject, ref: string): Json | undefined =>
-  ref.split('/').slice(1).reduce<Json | undefined>((at, key) => (isObject(at) ? member(
+const pointed = (root: DataObject, ref: string): Data | undefined =>
+  ref.split('/').slice(1).reduce<Data | undefined>((at, key) => (isRecord(at) ? field(
     at, decodeURIComponent(key).replace(/~1/g, '/').replace(/~0/g, '~'),
   ) : undefined), root)

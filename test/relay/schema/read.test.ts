@@ -1,13 +1,13 @@
 import t from 'tap'
 import { createSchemaChecker } from '#relay/schema/index.js'
-import type { Json } from '#relay/protocol/unmetered.js'
+import type { Data } from '#relay/protocol/unmetered.js'
 import { absent, asker, brief, corpus, json, limits, samples } from './ask.js'
 
-const deep = (levels: number): Json => (levels === 0 ? {} : { not: deep(levels - 1) })
+const deep = (levels: number): Data => (levels === 0 ? {} : { not: deep(levels - 1) })
 const draft07 = 'http://json-schema.org/draft-07/schema#'
 const draft04 = 'http://json-schema.org/draft-04/schema#'
 
-const cases: readonly (readonly [string, Json, readonly string[]])[] = [
+const cases: readonly (readonly [string, Data, readonly string[]])[] = [
   ['an empty schema', {}, []],
   ['true', true, []],
   ['false', false, []],
@@ -167,7 +167,7 @@ t.test('problems are in our words, and lie below the path that was given', async
 
 t.test('a problem of a keyword is reported once, with the keyword\'s name', async t => {
   const ask = asker()
-  const messages = async (schema: Json) =>
+  const messages = async (schema: Data) =>
     (await ask.schema(schema)).map(({ path, message }) => `${path} ${message}`)
   t.strictSame(await messages({ minLength: -1 }), ['/minLength must be at least 0 (minLength)'])
   t.strictSame(await messages({ properties: [] }), ['/properties must be an object (properties)'])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import t from 'tap'
-import { isArray, isObject, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import { byteValidator } from '#relay/protocol/read-fast.js'
 import { Budget } from '#relay/schema/budget.js'
 import { read } from '#relay/schema/read/read.js'
@@ -12,7 +12,7 @@ const steps = 100_000_000
 const depth = 300
 
 /** What the judge and the engine say of values by a schema; undefined of a schema that cannot be used. */
-const asked = (schema: JsonObject | boolean) => {
+const asked = (schema: DataObject | boolean) => {
   const reading = read(schema, 5000, new Budget(steps), depth)
   const table = reading.schema && tableOf(reading.schema.root, new Budget(steps))
   if (table === undefined) return undefined
@@ -55,14 +55,14 @@ t.test('responses of real servers get the same verdict, most by the table', { sk
 })
 
 /** The value with one member or element of another kind, or without it. */
-const changed = (value: Json): readonly Json[] => {
-  if (isArray(value)) {
+const changed = (value: Data): readonly Data[] => {
+  if (isList(value)) {
     return value.slice(0, 3).flatMap((one, index) => [
       value.filter((_, at) => at !== index),
       ...[null, ...changed(one)].map(other => value.with(index, other)),
     ])
   }
-  if (!isObject(value)) return [typeof value === 'number' ? 0.5 : -1]
+  if (!isRecord(value)) return [typeof value === 'number' ? 0.5 : -1]
   return Object.keys(value).slice(0, 8).flatMap(key => {
     const { [key]: one = null, ...rest } = value
     return [
@@ -73,7 +73,7 @@ const changed = (value: Json): readonly Json[] => {
 }
 
 const cases: readonly (readonly [
-  keywords: string, schema: JsonObject | boolean, known: readonly string[], others: readonly string[],
+  keywords: string, schema: DataObject | boolean, known: readonly string[], others: readonly string[],
 ])[] = [
   ['no keyword', {}, ['1', '"x"', '[{}]'], []],
   ['false', false, [], ['1', 'null']],
@@ -208,9 +208,9 @@ t.test('work on one value has an end', async t => {
 })
 
 /** A thousand times the same schema, and ten thousand times. */
-const thousandfold = (schema: JsonObject, times = 3): JsonObject => {
+const thousandfold = (schema: DataObject, times = 3): DataObject => {
   const tenfold = (step: number): readonly (readonly [
-    string, Json,
+    string, Data,
   ])[] => [[`s${step}`, { allOf: Array.from({ length: 10 }, () => ({ $ref: `#/$defs/s${step - 1}` })) }]]
   return { $ref: `#/$defs/s${times}`, $defs: Object.fromEntries([
     ['s0', schema], ...Array.from({ length: times }, (_, index) => tenfold(index + 1)).flat(),
@@ -219,7 +219,7 @@ const thousandfold = (schema: JsonObject, times = 3): JsonObject => {
 const long = 'x'.repeat(20_000)
 const list = JSON.stringify(Array.from({ length: 20_000 }, () => 1))
 
-const heavy: readonly (readonly [what: string, schema: JsonObject, text: string])[] = [
+const heavy: readonly (readonly [what: string, schema: DataObject, text: string])[] = [
   ['a length that is counted', { minLength: 10_000 }, JSON.stringify(long)],
   ['a format', { format: 'email' }, JSON.stringify(`${long}@example.org`)],
   ['a pattern', { pattern: 'y$' }, JSON.stringify(`${long}y`)],

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { equal, type Json } from '#relay/protocol/unmetered.js'
+import { equal, type Data } from '#relay/protocol/unmetered.js'
 import { FairQueue } from '#relay/protocol/turns.js'
 import { Budget, nameKey } from '#relay/schema/budget.js'
 import { compilePattern, isPattern } from '#relay/schema/pattern/pattern.js'
@@ -16,8 +16,8 @@ const paid = (budget: Budget) => (steps: number) => budget.spend(steps)
 const anyJson = fc.json({ maxDepth: 5, stringUnit: 'binary' }).map(json)
 
 t.test('equal values, and only they, are equal, and are not distinct', t => {
-  const shuffled = (value: Json): Json => {
-    if (Array.isArray(value)) return value.map((item: Json) => shuffled(item))
+  const shuffled = (value: Data): Data => {
+    if (Array.isArray(value)) return value.map((item: Data) => shuffled(item))
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(
       Object.entries(value).reverse().map(([key, child]) => [key, shuffled(child ?? null)]),
@@ -29,7 +29,7 @@ t.test('equal values, and only they, are equal, and are not distinct', t => {
     seen.add(a, plenty())
     return seen.add(shuffled(b), plenty()) !== equal(a, b)
   }))
-  const different: readonly Json[] = [
+  const different: readonly Data[] = [
     null, 'null', 0, '0', false, '', [], {}, [[]], [{}], { a: 1 }, { a: '1' }, { a: 1, b: 1 }, [1, 2], [2, 1],
     ['1,2'], '[1,2]', 1e21, 'a'.repeat(2000), 'a'.repeat(2001), ['a'.repeat(2000)],
   ]
@@ -66,7 +66,7 @@ t.test('items whose hashes would collide cost what others of their size do', t =
 })
 
 t.test('reading a schema pays for elements that are no schemas, and for the steps of pointers', t => {
-  const steps = (schema: Json): number => {
+  const steps = (schema: Data): number => {
     const budget = plenty()
     read(schema, 5000, budget, 300)
     return 100_000_000 - budget.left
@@ -120,8 +120,8 @@ const costs = (work: (budget: Budget) => unknown): { readonly steps: number; rea
 }
 
 t.test('reporting the problems of a schema costs steps, and only for reported problems', t => {
-  const wrong = (count: number, depth: number): Json => {
-    let schema: Json = {
+  const wrong = (count: number, depth: number): Data => {
+    let schema: Data = {
       $defs: Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, { $ref: '#/x' }])),
     }
     for (let level = 0; level < depth; level++) {

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Json, JsonObject } from '#relay/protocol/unmetered.js'
+import type { Data, DataObject } from '#relay/protocol/unmetered.js'
 import { asker, brief, json } from './ask.js'
 
 const tree = {
   type: 'object', properties: { kids: { type: 'array', items: { $ref: '#' } } }, additionalProperties: false,
 }
 
-const cases: readonly (readonly [string, JsonObject | boolean, Json, readonly string[]])[] = [
+const cases: readonly (readonly [string, DataObject | boolean, Data, readonly string[]])[] = [
   ['anything under true', true, null, []],
   ['nothing under false', false, 1, ['mismatch']],
   [
@@ -28,11 +28,11 @@ const cases: readonly (readonly [string, JsonObject | boolean, Json, readonly st
     json('{"toString":1,"__proto__":2}'), [],
   ],
   [
-    '__proto__ is a name like any', json('{"properties":{"__proto__":{"type":"string"}}}') as JsonObject,
+    '__proto__ is a name like any', json('{"properties":{"__proto__":{"type":"string"}}}') as DataObject,
     json('{"__proto__":1}'), ['mismatch /__proto__'],
   ],
   [
-    '__proto__ declared', json('{"properties":{"__proto__":{}},"additionalProperties":false}') as JsonObject,
+    '__proto__ declared', json('{"properties":{"__proto__":{}},"additionalProperties":false}') as DataObject,
     json('{"__proto__":{"x":1}}'), [],
   ],
   [

@@ -5,7 +5,7 @@ import { parseFrame } from '#relay/protocol/parse.js'
 import type { Attributes } from '#relay/telemetry/attributes.js'
 import { noMetrics } from '#relay/telemetry/metrics.js'
 import { observing, type Tracing } from '#relay/telemetry/observing.js'
-import { connectionTo, http, pipe } from '#relay/telemetry/place.js'
+import { connectionTo, httpPlace, pipe } from '#relay/telemetry/place.js'
 import { signalsWanted } from '#relay/telemetry/signals.js'
 import { entry } from '../audit/entries.js'
 
@@ -19,7 +19,7 @@ const operation = (more: Partial<Operation> = {}, tool = 'search'): Operation =>
   sent: fine, ...more,
 })
 
-const place = { server: 'files', toClient: http, toServer: connectionTo('https://mcp.example.com/mcp') }
+const place = { server: 'files', toClient: httpPlace, toServer: connectionTo('https://mcp.example.com/mcp') }
 const session = { id: 's', peer: undefined, stateless: false }
 
 /** Who counts what is told, and looks on. */

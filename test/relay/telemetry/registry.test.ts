@@ -1,6 +1,6 @@
 import t from 'tap'
 import { allMetrics, countingMetrics } from '#relay/telemetry/metrics.js'
-import { Totals } from '#relay/telemetry/registry.js'
+import { MetricTotals } from '#relay/telemetry/registry.js'
 
 t.test('metrics of several processes are added up, and no counter decreases when one of them ends', t => {
   const [one, other, later] = [countingMetrics(), countingMetrics(), countingMetrics()]
@@ -12,7 +12,7 @@ t.test('metrics of several processes are added up, and no counter decreases when
   other.answered(answered)
   one.ready(new Map([['files', true]]))
   other.ready(new Map([['files', false]]))
-  const counts = new Totals(allMetrics)
+  const counts = new MetricTotals(allMetrics)
   const both = counts.text(new Map([[1, one.registry.snapshot()], [2, other.registry.snapshot()]]))
   t.match(both, 'mcp_customs_sessions{server="files"} 3\n')
   t.match(both, 'mcp_customs_sessions_started_total{server="files"} 3\n')
@@ -41,7 +41,7 @@ t.test('the text of one process is the same by way of its snapshot', t => {
   const metrics = countingMetrics()
   metrics.sessionStarted('files')
   metrics.operation('server', { 'mcp.method.name': 'ping', 'mcp_customs.server': 'files' }, 0.03)
-  t.equal(new Totals(allMetrics).text(new Map([[1, metrics.registry.snapshot()]])), metrics.registry.text())
+  t.equal(new MetricTotals(allMetrics).text(new Map([[1, metrics.registry.snapshot()]])), metrics.registry.text())
   t.end()
 })
 

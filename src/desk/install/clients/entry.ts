@@ -1,5 +1,5 @@
 import { looksLikeUs, readOwnCommand, type Recognizer, type OwnCommand } from '#relay/base/own-command.js'
-import type { Client } from './known.js'
+import type { KnownClient } from './known.js'
 import { isTable, isText, isTextList, memberAt, memberOf, repeatedKey, repeatedOn } from './tree.js'
 import type { Document, Member, MemberOf, TableValue, TextListValue, TextValue } from './tree.js'
 
@@ -17,7 +17,7 @@ export interface ServerEntry {
   readonly server: Server
 }
 
-export type Server = CommandServer | RemoteServer | UnknownServer
+export type Server = CommandServer | RemoteEntry | UnknownServer
 
 /** A server that the client starts as a process. */
 export interface CommandServer {
@@ -32,7 +32,7 @@ export interface CommandServer {
 }
 
 /** A server that the client connects to by its URL. */
-export interface RemoteServer {
+export interface RemoteEntry {
   readonly kind: 'remote'
   readonly table: TableValue
   readonly url: MemberOf<TextValue>
@@ -50,7 +50,7 @@ interface UnknownServer {
 
 /** The servers of a file, in its order. @param client undefined for a file that was named by its path */
 export const entriesOf =
-  (document: Document, client: Client | undefined, recognizer: Recognizer): readonly ServerEntry[] =>
+  (document: Document, client: KnownClient | undefined, recognizer: Recognizer): readonly ServerEntry[] =>
     placesOf(document, client).flatMap(({ path, scope }) => {
       const table = memberAt(document.root, path)
       if (table === undefined || !isTable(table)) return []
@@ -78,7 +78,7 @@ interface Place {
 const everyKey = [['mcpServers'], ['servers'], ['context_servers'], ['mcp_servers'], ['mcp', 'servers']]
 
 /** Claude Code keeps the servers of each project (its scope "local") in the user's own file. */
-const placesOf = ({ root }: Document, client: Client | undefined): readonly Place[] => {
+const placesOf = ({ root }: Document, client: KnownClient | undefined): readonly Place[] => {
   const found =
     (client === undefined ? everyKey : [client.servers]).filter(path => memberAt(root, path) !== undefined)
   const places = found.map(path => ({ path, scope: found.length > 1 ? path.join('.') : undefined }))

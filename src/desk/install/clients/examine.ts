@@ -13,7 +13,7 @@ export interface Surroundings {
 }
 
 /** The problems of an entry, present and expected, as one line each. */
-export const problemsOf = ({ server }: ServerEntry, surroundings: Surroundings): readonly string[] => {
+export const entryProblems = ({ server }: ServerEntry, surroundings: Surroundings): readonly string[] => {
   if (server.kind !== 'command') return []
   const { exists, machine } = surroundings
   const isGone = (path: string | undefined) =>

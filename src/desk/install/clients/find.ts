@@ -2,11 +2,11 @@ import { realpath, stat } from 'node:fs/promises'
 import { badUsage } from '#relay/base/errors.js'
 import { expand } from '#relay/base/platform/files.js'
 import { isSamePath, pathsOf, type Machine } from '#relay/base/platform/machine.js'
-import { clients, type Client } from './known.js'
+import { clients, type KnownClient } from './known.js'
 
 /** A configuration file: a client's known file, or a file that the user named by its path. */
 export interface Found {
-  readonly client: Client | undefined
+  readonly client: KnownClient | undefined
   /** The path under which a person knows the file: symbolic links are not resolved. */
   readonly file: string
   readonly exists: boolean
@@ -18,20 +18,20 @@ export interface Found {
 }
 
 /** The files that a client on this machine may read, whether they exist or not. */
-export const filesOf = async (client: Client, machine: Machine): Promise<readonly Found[]> => {
+export const clientFilesOf = async (client: KnownClient, machine: Machine): Promise<readonly Found[]> => {
   const files = client.files(machine).flatMap(pattern => expand(pattern, machine))
   return Promise.all(files.map(async file => ({ client, file, exists: await exists(file) })))
 }
 
 /** Every existing file of every client. */
 export const everyFile = async (machine: Machine): Promise<readonly Found[]> =>
-  (await Promise.all(clients.map(client => filesOf(client, machine)))).flat().filter(found => found.exists)
+  (await Promise.all(clients.map(client => clientFilesOf(client, machine)))).flat().filter(found => found.exists)
 
 /** The file that a client reads, or why that is not known. */
 export const findFile = async (
-  client: Client, machine: Machine,
+  client: KnownClient, machine: Machine,
 ): Promise<{ readonly file: Found } | { readonly problem: string }> => {
-  const files = await filesOf(client, machine)
+  const files = await clientFilesOf(client, machine)
   const there = files.filter(({ exists }) => exists)
   const [only] = there
   if (only === undefined) {
@@ -66,14 +66,14 @@ export const fileProblem = async (
  * @throws CustomsError BAD_USAGE
  */
 export const projectFilesOf = async (
-  client: Client, folder: string, machine: Machine,
+  client: KnownClient, folder: string, machine: Machine,
 ): Promise<readonly Found[]> => {
   if (client.projectFile === undefined) {
     return badUsage(`${client.title} keeps no servers in a project: leave --project out`)
   }
   const file = pathsOf(machine).join(folder, client.projectFile)
   const team: Found = { client, file, exists: await exists(file), project: { folder, shared: true } }
-  const own = client.name === 'claude-code' ? await filesOf(client, machine) : []
+  const own = client.name === 'claude-code' ? await clientFilesOf(client, machine) : []
   const all = [team, ...own.map(one => ({ ...one, project: { folder, shared: false } }))]
   const found = all.filter(({ exists }) => exists)
   if (found.length > 0) return found

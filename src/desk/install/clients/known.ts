@@ -3,7 +3,7 @@ import {
   folderNamed as folder, isMac, isWindows, pathsOf, type Machine,
 } from '#relay/base/platform/machine.js'
 
-export interface Client {
+export interface KnownClient {
   readonly name: string
   /** The name that people use. */
   readonly title: string
@@ -72,7 +72,7 @@ const zed = (machine: Machine): readonly string[] => {
 const usual = { servers: ['mcpServers'] }
 
 /** Every client whose files are known, with where they are (vendors' documentation, November 2026). */
-export const clients: readonly Client[] = [
+export const clients: readonly KnownClient[] = [
   {
     ...usual, name: 'claude-desktop', profile: 'claude-desktop', title: 'Claude Desktop',
     files: claudeDesktop,

@@ -2,7 +2,7 @@ import type { ServerEntry } from './entry.js'
 import { holdsSecret } from './mask.js'
 import { cmdMetacharacter, innermost, sameWords, type Launcher } from '#relay/base/own-command.js'
 import {
-  planWith, wordsOf, type Decision, type KnownServer, type Plan, type Source, type Wanted,
+  planWith, wordsOf, type EntryDecision, type KnownServer, type EntryPlan, type EntrySource, type WantedEntries,
 } from './steps.js'
 import type { Document } from './tree.js'
 import { isWrapped, unwrapEdits, type WrappedServer } from './unwrap.js'
@@ -11,7 +11,7 @@ import { optionWords, pinEdits, rewrapEdits, withOption, wrapEdits, type Pin } f
 /** The policy of what `install` wraps: whoever uses a client can do nothing about a careless server. */
 export const usualPolicy = 'compat'
 
-export interface Wrapped extends Wanted {
+export interface Wrapped extends WantedEntries {
   readonly launcher: Launcher
   /** Undefined: the usual one, and what is wrapped already keeps its policy. */
   readonly policy: string | undefined
@@ -24,7 +24,7 @@ export interface Wrapped extends Wanted {
 }
 
 /** The changes that `install` makes to a file. */
-export const planInstall = (source: Source, wanted: Wrapped): Plan =>
+export const planInstall = (source: EntrySource, wanted: Wrapped): EntryPlan =>
   planWith(source, recognizing(wanted), (document, entry) => {
     const { server, disabled, name } = entry
     if (server.kind === 'unknown') return left(server.reason)
@@ -54,7 +54,7 @@ export const planInstall = (source: Source, wanted: Wrapped): Plan =>
   })
 
 /** What is written now is ours as well. */
-const recognizing = ({ launcher: { words }, recognizer, ...wanted }: Wrapped): Wanted => ({
+const recognizing = ({ launcher: { words }, recognizer, ...wanted }: Wrapped): WantedEntries => ({
   ...wanted,
   recognizer: { ...recognizer, isOurs: one => sameWords(one, words) || recognizer.isOurs(one) },
 })
@@ -67,7 +67,7 @@ interface Rewrapping {
 const rewrap = (
   document: Document, server: WrappedServer, { lock, pin }: Rewrapping,
   { launcher, policy, isGone }: Wrapped,
-): Decision => {
+): EntryDecision => {
   const words = server.own.launcher.slice(0, -1)
   const options = withOption(withOption(server.own.options, 'policy', policy), 'lock', lock)
   const gone = words.some(isGone)
@@ -90,7 +90,7 @@ const adviceFor = (server: KnownServer): readonly string[] => {
 }
 
 /** The changes that `uninstall` makes to a file. */
-export const planUninstall = (source: Source, wanted: Wanted): Plan =>
+export const planUninstall = (source: EntrySource, wanted: WantedEntries): EntryPlan =>
   planWith(source, wanted, (document, entry, note) => {
     const { server } = entry
     if (server.kind === 'unknown') return left(server.reason)
@@ -107,7 +107,7 @@ export const planUninstall = (source: Source, wanted: Wanted): Plan =>
  * The changes that relax a tool of a wrapped server; `*` stands for all tools.
  * @param isUndone takes it back
  */
-export const planRelax = (source: Source, wanted: Wanted, tool: string, isUndone: boolean): Plan =>
+export const planRelax = (source: EntrySource, wanted: WantedEntries, tool: string, isUndone: boolean): EntryPlan =>
   planWith(source, wanted, (document, { server }) => {
     if (server.kind !== 'command' || !isWrapped(server)) {
       return left('does not run under mcp-customs: mcp-customs install puts it there')
@@ -125,4 +125,4 @@ export const planRelax = (source: Source, wanted: Wanted, tool: string, isUndone
     }
   })
 
-const left = (reason: string): Decision => ({ kind: 'left', reason })
+const left = (reason: string): EntryDecision => ({ kind: 'left', reason })

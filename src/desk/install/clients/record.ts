@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { CustomsError } from '#relay/base/errors.js'
 import { isSamePath, pathsOf, stateFolder, type Machine } from '#relay/base/platform/machine.js'
 import { readAs, shape } from '#relay/base/own-json.js'
-import { isArray, isObject, member, parseJson, type Json } from '#relay/protocol/unmetered.js'
-import { readText, replace } from './save.js'
+import { isList, isRecord, field, parseData, type Data } from '#relay/protocol/unmetered.js'
+import { readFileText, replace } from './save.js'
 
 /** What `install` wrote into an entry, and what stood there before: with its secrets, so the mode is 600. */
 export interface Note {
@@ -23,10 +23,10 @@ export const recordFile = (machine: Machine): string => pathsOf(machine).join(st
 
 /** The notes, or none if they cannot be read: uninstall needs little that is not in the entry itself. */
 export const readRecord = async (file: string): Promise<readonly Note[]> => {
-  const text = (await readText(file).catch(() => undefined)) ?? ''
-  const record = parseJson(text)
-  const notes = isObject(record) ? member(record, 'entries') : undefined
-  return isArray(notes) ? notes.flatMap(noteOf) : []
+  const text = (await readFileText(file).catch(() => undefined)) ?? ''
+  const record = parseData(text)
+  const notes = isRecord(record) ? field(record, 'entries') : undefined
+  return isList(notes) ? notes.flatMap(noteOf) : []
 }
 
 const { fields, list, text } = shape
@@ -35,7 +35,7 @@ const start = fields({ words: list(text) })
 const texts = fields({ before: text, after: text })
 
 /** A note without the texts of its entry serves as well: one that is wrong costs no other. */
-const noteOf = (value: Json): readonly Note[] => {
+const noteOf = (value: Data): readonly Note[] => {
   const at = readAs(place, value)
   return at ? [{ ...at, words: readAs(start, value)?.words ?? [], ...readAs(texts, value) }] : []
 }

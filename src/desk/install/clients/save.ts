@@ -14,7 +14,7 @@ const maxBytes = 64 * 1024 * 1024
  * @returns undefined when there is no such file
  * @throws CustomsError BAD_CONFIG when it cannot be read, or is no UTF-8 text
  */
-export const readText = async (file: string): Promise<string | undefined> => {
+export const readFileText = async (file: string): Promise<string | undefined> => {
   const bytes = await readBounded(file, maxBytes).catch((error: unknown) => {
     if (!(error instanceof CustomsError) || error.cause === undefined) throw error
     if (codeOf(error.cause) === 'ENOENT' || codeOf(error.cause) === 'ENOTDIR') return undefined
@@ -47,7 +47,7 @@ export const save = async (file: string, before: string, after: string): Promise
     const { mode, uid, gid } = await stat(real)
     const backup = await backUp(real, before, mode & 0o7777)
     await replace(real, after, { mode: mode & 0o7777, uid, gid }, async () => {
-      if ((await readText(real)) === before) return
+      if ((await readFileText(real)) === before) return
       const reason = 'has changed since it was shown: nothing was written, run the command again'
       throw new CustomsError('BAD_CONFIG', `${file}: ${reason}`)
     })
@@ -100,7 +100,7 @@ export const replace = async (
  */
 const backUp = async (file: string, text: string, mode: number): Promise<string> => {
   for (const name of await backupsOf(file)) {
-    if ((await readText(name)) === text) return name
+    if ((await readFileText(name)) === text) return name
   }
   for (let number = 1; ; number++) {
     const backup = `${file}.mcp-customs${number === 1 ? '' : `.${number}`}.bak`

@@ -2,30 +2,30 @@ import { CustomsError } from '#relay/base/errors.js'
 import { isSamePath } from '#relay/base/platform/machine.js'
 import { parseDocument } from './document.js'
 import { entriesOf, type Server, type ServerEntry } from './entry.js'
-import type { Client } from './known.js'
+import type { KnownClient } from './known.js'
 import { maskedEntry } from './mask.js'
 import { innermost, sameWords, type Recognizer } from '#relay/base/own-command.js'
 import { noteFor, type Note } from './record.js'
-import { regionOf, slice, splice, type Document, type Splice } from './tree.js'
+import { regionOf, treeSlice, splice, type Document, type Splice } from './tree.js'
 import { isWrapped } from './unwrap.js'
 import type { Pin } from './wrap.js'
 
 /** A client's file and its text. */
-export interface Source {
+export interface EntrySource {
   /** The path that is shown to the user. */
   readonly file: string
   /** The path without symbolic links. */
   readonly real: string
   readonly text: string
-  readonly client: Client | undefined
+  readonly client: KnownClient | undefined
   /** The project's folder, when only the servers of one project are wanted. */
   readonly scope?: string | undefined
 }
 
 /** The decision about one server. */
-export type Step = Change | Kept
+export type Step = EntryChange | Kept
 
-export interface Change {
+export interface EntryChange {
   readonly kind: 'wrap' | 'rewrap' | 'unwrap'
   readonly entry: ServerEntry
   /** The entry before and after, with its secrets masked. */
@@ -44,27 +44,27 @@ interface Kept {
   readonly reason: string
 }
 
-export const isChange = (step: Step): step is Change => 'after' in step
+export const isChange = (step: Step): step is EntryChange => 'after' in step
 
-export interface Plan {
-  readonly source: Source
+export interface EntryPlan {
+  readonly source: EntrySource
   /** The new text of the file. */
   readonly text: string
   readonly steps: readonly Step[]
 }
 
-export interface Wanted {
+export interface WantedEntries {
   readonly isWanted: (entry: ServerEntry) => boolean
   readonly notes: readonly Note[]
   readonly recognizer: Recognizer
 }
 
 /** The servers of a file, or of the wanted project. @throws CustomsError BAD_CONFIG if it cannot be read */
-export const readEntries = (source: Source, recognizer: Recognizer): readonly ServerEntry[] =>
+export const readEntries = (source: EntrySource, recognizer: Recognizer): readonly ServerEntry[] =>
   entriesIn(source, parseDocument(source.file, source.text), recognizer)
 
 const entriesIn = (
-  { client, scope }: Source, document: Document, recognizer: Recognizer,
+  { client, scope }: EntrySource, document: Document, recognizer: Recognizer,
 ): readonly ServerEntry[] =>
   entriesOf(document, client, recognizer).filter(entry =>
     scope === undefined || (entry.scope !== undefined && isSamePath(slashed(entry.scope), slashed(scope))))
@@ -73,20 +73,20 @@ const entriesIn = (
 const slashed = (path: string): string => path.replaceAll('\\', '/')
 
 /** What to do with an entry. */
-export type Decision =
+export type EntryDecision =
   | {
-    readonly kind: Change['kind']; readonly splices: readonly Splice[]; readonly pin?: Pin | undefined
+    readonly kind: EntryChange['kind']; readonly splices: readonly Splice[]; readonly pin?: Pin | undefined
     readonly advice: readonly string[]
   }
   | { readonly kind: Kept['kind']; readonly reason: string }
 
-type Decide = (document: Document, entry: ServerEntry, note: Note | undefined) => Decision
+type Decide = (document: Document, entry: ServerEntry, note: Note | undefined) => EntryDecision
 
 /**
  * Decides about the entries in order. Each change is made in the text that results from the change before it,
  * and only if it can be undone.
  */
-export const planWith = (source: Source, wanted: Wanted, decide: Decide): Plan => {
+export const planWith = (source: EntrySource, wanted: WantedEntries, decide: Decide): EntryPlan => {
   const steps: Step[] = []
   let document = parseDocument(source.file, source.text)
   for (const { path } of entriesIn(source, document, wanted.recognizer).filter(wanted.isWanted)) {
@@ -99,7 +99,7 @@ export const planWith = (source: Source, wanted: Wanted, decide: Decide): Plan =
 }
 
 const takeStep = (
-  source: Source, document: Document, wanted: Wanted, path: readonly string[], decide: Decide,
+  source: EntrySource, document: Document, wanted: WantedEntries, path: readonly string[], decide: Decide,
 ): { step: Step; document: Document } | undefined => {
   const entry = find(source, document, wanted, path)
   if (entry === undefined) return undefined
@@ -127,11 +127,11 @@ const takeStep = (
   }
 }
 
-const textOf = (document: Document, { member }: ServerEntry): string => slice(document, regionOf(member))
+const textOf = (document: Document, { member }: ServerEntry): string => treeSlice(document, regionOf(member))
 
 /** An entry that is wrapped already keeps what stood there before, unless somebody has edited it since. */
 const noteOf = (
-  kind: Change['kind'], { real }: Source, noted: Note | undefined, document: Document, entry: ServerEntry,
+  kind: EntryChange['kind'], { real }: EntrySource, noted: Note | undefined, document: Document, entry: ServerEntry,
   changed: Document, changedEntry: ServerEntry,
 ): Note => {
   const text = textOf(document, entry)
@@ -143,7 +143,7 @@ const noteOf = (
 }
 
 const find = (
-  source: Source, document: Document, { recognizer }: Wanted, path: readonly string[],
+  source: EntrySource, document: Document, { recognizer }: WantedEntries, path: readonly string[],
 ): ServerEntry | undefined =>
   entriesIn(source, document, recognizer).find(one => sameWords(one.path, path))
 
@@ -158,7 +158,7 @@ const read = (file: string, text: string): Document | undefined => {
 
 /** True if the changed entry has the wanted words, and the note about it restores the old bytes. */
 const isSound = (
-  kind: Change['kind'], document: Document, before: ServerEntry, changed: Document, after: ServerEntry,
+  kind: EntryChange['kind'], document: Document, before: ServerEntry, changed: Document, after: ServerEntry,
   note: Note, pin: Pin | undefined,
 ): boolean => {
   const { server } = after

@@ -90,7 +90,7 @@ export const isTable = (member: Member): member is MemberOf<TableValue> => membe
 export const isTextList = (member: Member): member is MemberOf<TextListValue> =>
   member.value.kind === 'list' && member.value.elements.every(({ kind }) => kind === 'text')
 
-export const slice = ({ text }: Document, { from, to }: Span): string => text.slice(from, to)
+export const treeSlice = ({ text }: Document, { from, to }: Span): string => text.slice(from, to)
 
 /** From the first part of a member to its last; in TOML other members may stand between. */
 export const regionOf = ({ places }: Member): Span => ({

@@ -2,7 +2,7 @@ import type { CommandServer, ServerEntry } from './entry.js'
 import { innermost, type OwnCommand } from '#relay/base/own-command.js'
 import type { Note } from './record.js'
 import type { Document, MemberOf, Splice, TextListValue } from './tree.js'
-import { regionOf, slice } from './tree.js'
+import { regionOf, treeSlice } from './tree.js'
 
 export interface WrappedServer extends CommandServer {
   readonly args: MemberOf<TextListValue>
@@ -21,7 +21,7 @@ export const unwrapEdits = (
   document: Document, { member }: ServerEntry, { command, args, own }: WrappedServer, note: Note | undefined,
 ): readonly Splice[] | string => {
   const region = regionOf(member)
-  if (note?.before !== undefined && slice(document, region) === note.after) {
+  if (note?.before !== undefined && treeSlice(document, region) === note.after) {
     return [{ ...region, text: note.before }]
   }
   const { target: index, remote } = innermost(own)
@@ -30,7 +30,7 @@ export const unwrapEdits = (
   const [first, target, next] = [elements[0], elements[index - 1], elements[index]]
   if (first === undefined || target === undefined) return 'its args do not hold its command'
   return [
-    { from: command.value.from, to: command.value.to, text: slice(document, target) },
+    { from: command.value.from, to: command.value.to, text: treeSlice(document, target) },
     // The target itself went in front as well.
     { from: first.from, to: next?.from ?? target.to, text: '' },
   ]

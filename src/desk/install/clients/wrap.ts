@@ -1,7 +1,7 @@
-import type { CommandServer, RemoteServer } from './entry.js'
+import type { CommandServer, RemoteEntry } from './entry.js'
 import { optionOf } from '#relay/base/own-command.js'
 import type { Document, Member, Splice, TableValue, TextValue } from './tree.js'
-import { slice } from './tree.js'
+import { treeSlice } from './tree.js'
 import type { WrappedServer } from './unwrap.js'
 
 /** A word of a server's command line that named a package, and the same with its version. */
@@ -42,7 +42,7 @@ export const optionWords = ({ server, policy, profile, lock }: WrapOptions): rea
  * @param options of `wrap`
  */
 export const wrapEdits = (
-  document: Document, server: CommandServer | RemoteServer, launcher: readonly string[],
+  document: Document, server: CommandServer | RemoteEntry, launcher: readonly string[],
   options: readonly string[], pin?: Pin,
 ): readonly Splice[] => {
   const [program = '', ...first] = launcher
@@ -50,7 +50,7 @@ export const wrapEdits = (
   if (server.kind === 'remote') return wrapRemote(document, server, program, start)
   const { command, args } = server
   if (args === undefined) return wrapSole(document, command, program, [...start, '--'])
-  const words = [...spelt(document, [...start, '--']), slice(document, command.value)]
+  const words = [...spelt(document, [...start, '--']), treeSlice(document, command.value)]
   return [
     replace(command.value, document.spellText(program)), insertWords(document, args.value, words),
     ...pinEdits(document, args.value.elements, pin),
@@ -138,7 +138,7 @@ const wrapSole = (
  * out of the command line, which all users of the machine can read.
  */
 const wrapRemote = (
-  document: Document, { url, type, headers, bearer }: RemoteServer, program: string, start: readonly string[],
+  document: Document, { url, type, headers, bearer }: RemoteEntry, program: string, start: readonly string[],
 ): readonly Splice[] => {
   const named = nameVariables(headers?.value)
   const words = [
@@ -155,7 +155,7 @@ const wrapRemote = (
     ...named.flatMap(({ member, variable }) => rename(member, variable)),
     // Codex hands on only the variables in `env_vars`.
     ...(bearer ? [
-      ...rename(bearer, 'env_vars'), replace(bearer.value, `[${slice(document, bearer.value)}]`),
+      ...rename(bearer, 'env_vars'), replace(bearer.value, `[${treeSlice(document, bearer.value)}]`),
     ] : []),
   ]
 }

@@ -1,24 +1,24 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
-import type { GroupSummary, Reading, Spread, Summary } from '../summary.js'
-import { clockOf, count, dayOf, duration, whole } from '../units.js'
+import type { GroupSummary, ReadingProgress, Spread, Summary } from '../summary.js'
+import { clockOf, countText, dayOf, duration, wholeNumber } from '../units.js'
 import { Copied } from './card.js'
 import { Distribution } from './distribution.js'
-import { countsIn, type Range, rowsIn, timesOf } from '../range.js'
-import { type Change, type Filter, rangeOf, useFilter } from './filter.js'
+import { countsIn, type TimeRange, rowsIn, timesOf } from '../range.js'
+import { type FilterChange, type Filter, rangeOf, useFilter } from './filter.js'
 import { HeldBack } from './held.js'
 import { Needs } from './needs.js'
 import { OverTime } from './over-time.js'
-import { Logs, Offers, Rules, Servers, Sessions, Tools } from './tables.js'
+import { Logs, Offers, RulesTable, Servers, SessionsTable, Tools } from './tables.js'
 
-export type Connection = 'connecting' | 'live' | 'lost'
+export type FeedConnection = 'connecting' | 'live' | 'lost'
 
 interface AppProps {
   readonly summary: Summary
   /** Undefined for a page that holds its data. */
-  readonly connection?: Connection
+  readonly connection?: FeedConnection
   /** Set while many new records are read. */
-  readonly reading?: Reading | undefined
+  readonly reading?: ReadingProgress | undefined
 }
 
 export const App = ({ summary, connection, reading }: AppProps) => {
@@ -34,7 +34,7 @@ export const App = ({ summary, connection, reading }: AppProps) => {
   const { held } = countsIn(group, range, summary)
   useEffect(() => {
     const [waiting, ofServer] =
-      [held === 0 ? '' : `(${whole(held)}) `, server === undefined ? '' : `: ${server}`]
+      [held === 0 ? '' : `(${wholeNumber(held)}) `, server === undefined ? '' : `: ${server}`]
     document.title = isLive ? `${waiting}mcp-customs` : `mcp-customs report${ofServer}`
   })
   const rows = rowsIn(group.series, range)
@@ -69,17 +69,17 @@ export const App = ({ summary, connection, reading }: AppProps) => {
           )}
           <Tools tools={group.tools} verdicts={verdicts} isOfOne={isOfOne} />
           <div class="pair">
-            <Rules rules={group.rules} verdicts={verdicts} />
+            <RulesTable rules={group.rules} verdicts={verdicts} />
             <Distribution group={group} />
           </div>
           <Offers rows={of(offers.rows)} left={offers.left} />
-          <Sessions rows={of(sessions.rows)} left={sessions.left} />
+          <SessionsTable rows={of(sessions.rows)} left={sessions.left} />
           {logs !== undefined && <Logs logs={logs} />}
         </main>
       )}
       <footer>
-        {count(summary.records, 'record')} read
-        {summary.unreadable > 0 && `, and ${count(summary.unreadable, 'line')} that could not be`}.
+        {countText(summary.records, 'record')} read
+        {summary.unreadable > 0 && `, and ${countText(summary.unreadable, 'line')} that could not be`}.
         {summary.records > 0 && ' Medians and p95 are within 2 %. Times are those of this browser’s zone.'}
       </footer>
     </>
@@ -97,15 +97,15 @@ const heldOf = (row: readonly number[], verdicts: readonly string[]): readonly n
 
 interface HeaderProps {
   readonly summary: Summary
-  readonly connection: Connection | undefined
-  readonly reading: Reading | undefined
+  readonly connection: FeedConnection | undefined
+  readonly reading: ReadingProgress | undefined
   readonly filter: Filter
-  readonly change: Change
-  readonly range: Range
+  readonly change: FilterChange
+  readonly range: TimeRange
   readonly server: string | undefined
 }
 
-const words: Readonly<Record<Connection, string>> = {
+const words: Readonly<Record<FeedConnection, string>> = {
   connecting: 'connecting', live: 'live', lost: 'no connection',
 }
 
@@ -139,10 +139,10 @@ const Header = ({ summary, connection, reading, filter, change, range, server }:
   )
 }
 
-const percent = ({ done, total }: Reading): string =>
+const percent = ({ done, total }: ReadingProgress): string =>
   `${total === 0 ? 0 : Math.floor((100 * done) / total)} %`
 
-const period = ({ from, to, periods }: Summary, range: Range): string => {
+const period = ({ from, to, periods }: Summary, range: TimeRange): string => {
   if (from === undefined || to === undefined) return 'Nothing is on record'
   const [first, last] = range.isAll ? [from, to] : timesOf(range, periods)
   const [start, end] = [first, last].map(time => clockOf(time).slice(0, 5))
@@ -203,7 +203,7 @@ const Chain = ({ logs }: { readonly logs: NonNullable<Summary['logs']> }) => {
   const go = () => document.getElementById('logs')?.scrollIntoView()
   return (
     <button type="button" class={`state ${broken === 0 ? 'live' : 'lost'}`} onClick={go}>
-      {broken === 0 ? '' : `${broken} of `}{count(logs.length, 'log')} {broken === 0 ? 'verified' : 'changed'}
+      {broken === 0 ? '' : `${broken} of `}{countText(logs.length, 'log')} {broken === 0 ? 'verified' : 'changed'}
     </button>
   )
 }
@@ -243,7 +243,7 @@ const Empty = ({ summary: { places }, isLive }: { readonly summary: Summary; rea
 }
 
 /** While a page is read for the first time. No total is shown, because it would be one of a part. */
-export const Loading = ({ reading }: { readonly reading: Reading | undefined }) => (
+export const Loading = ({ reading }: { readonly reading: ReadingProgress | undefined }) => (
   <main class="waiting">
     <h1>mcp-customs</h1>
     <p role="status">Reading{reading !== undefined && reading.total > 0 ? `, ${percent(reading)}` : ' …'}</p>
@@ -294,8 +294,8 @@ interface TilesProps extends Pick<HeaderProps, 'summary' | 'filter' | 'change' |
 
 const Tiles = ({ group, summary, range, filter, change }: TilesProps) => {
   const { calls, all } = countsIn(group, range, summary)
-  const errors = group.errors > 0 ? `, ${whole(group.errors)} answered by an error` : ''
-  const sessions = range.isAll ? `in ${count(group.sessions, 'session')}${errors}` : ' '
+  const errors = group.errors > 0 ? `, ${wholeNumber(group.errors)} answered by an error` : ''
+  const sessions = range.isAll ? `in ${countText(group.sessions, 'session')}${errors}` : ' '
   const tiles = summary.verdicts.map((verdict, index) => ({ verdict, number: calls[index] ?? 0 }))
     // Calls are mended only when the operator asks for it.
     .filter(({ verdict, number }) => (verdict !== 'mend' && verdict !== 'lost') || number > 0)
@@ -307,11 +307,11 @@ const Tiles = ({ group, summary, range, filter, change }: TilesProps) => {
   }
   return (
     <section class="tiles" aria-label="In short">
-      <Tile name="Calls" value={whole(all)} note={sessions} />
+      <Tile name="Calls" value={wholeNumber(all)} note={sessions} />
       {tiles.map(({ verdict, number }) => (
         <Tile
           key={verdict} name={titles.get(verdict) ?? verdict} colour={`--${verdict}`}
-          value={whole(number)} note={share(number, all)} isQuiet={number === 0}
+          value={wholeNumber(number)} note={share(number, all)} isQuiet={number === 0}
           {...filtering(verdict, number)}
         />
       ))}

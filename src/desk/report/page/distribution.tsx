@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks'
 import uPlot from 'uplot'
 import type { GroupSummary, Spread } from '../summary.js'
-import { duration, size } from '../units.js'
+import { duration, sizeText } from '../units.js'
 import { AsTable, Card, dash } from './card.js'
 import { axesOf, Chart, fromZero } from './chart.js'
 
@@ -29,7 +29,7 @@ export const Distribution = ({ group }: { readonly group: GroupSummary }) => {
   }
   const rows = [
     ['Server’s time', upstream, duration, '--upstream'], ['Relay’s time', relay, duration, '--relay'],
-    ['Request', request, size, undefined], ['Response', response, size, undefined],
+    ['Request', request, sizeText, undefined], ['Response', response, sizeText, undefined],
   ] as const
   const half = ({ p50, p95 }: Spread) => `half within ${duration(p50)}, 95 % within ${duration(p95)}.`
   const label = `How long calls take. Server: ${half(upstream)} Relay: ${half(relay)}`

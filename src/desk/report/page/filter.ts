@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { Range } from '../range.js'
+import type { TimeRange } from '../range.js'
 import type { Periods } from '../summary.js'
 
 /** What the reader has chosen to see. It is kept in the fragment of the address, which can be shared. */
@@ -13,9 +13,9 @@ export interface Filter {
   readonly to?: number | undefined
 }
 
-export type Change = (change: Filter) => void
+export type FilterChange = (change: Filter) => void
 
-export const useFilter = (): readonly [Filter, Change] => {
+export const useFilter = (): readonly [Filter, FilterChange] => {
   const [fragment, setFragment] = useState(location.hash)
   useEffect(() => {
     const read = () => setFragment(location.hash)
@@ -53,7 +53,7 @@ const filterIn = (fragment: string): Filter => {
 /** @param now the end of "the last hour" */
 export const rangeOf = (
   { last, from, to }: Filter, { from: first, step, count }: Periods, now: number,
-): Range => {
+): TimeRange => {
   const begin = last === undefined ? from : now - last
   const index = (time: number) => Math.min(Math.max(Math.floor((time - first) / step), 0), count)
   const start = begin === undefined ? 0 : index(begin)

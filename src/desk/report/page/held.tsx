@@ -1,16 +1,16 @@
 import { useState } from 'preact/hooks'
 import type { HeldGroup, Summary } from '../summary.js'
-import { count, whole } from '../units.js'
+import { countText, wholeNumber } from '../units.js'
 import { Card, Copied, Steps } from './card.js'
-import { countsIn, inRange, type Range } from '../range.js'
-import type { Change, Filter } from './filter.js'
-import { Facts, Reason } from './reason.js'
+import { countsIn, inRange, type TimeRange } from '../range.js'
+import type { FilterChange, Filter } from './filter.js'
+import { ReasonFacts, Reason } from './reason.js'
 
 interface HeldBackProps {
   readonly summary: Summary
   readonly filter: Filter
-  readonly change: Change
-  readonly range: Range
+  readonly change: FilterChange
+  readonly range: TimeRange
 }
 
 /** The messages that were blocked or demoted, grouped by their reasons. */
@@ -46,7 +46,7 @@ export const HeldBack = ({ summary, filter, change, range }: HeldBackProps) => {
   const isFiltered = words.length + verdict.length > 0
   const times = found.reduce((sum, row) => sum + row.times, 0)
   const note =
-    `${isFiltered ? `${whole(times)} of ` : ''}${count(held, 'message')}, ${count(found.length, 'reason')}`
+    `${isFiltered ? `${wholeNumber(times)} of ` : ''}${countText(held, 'message')}, ${countText(found.length, 'reason')}`
   const left = held - rows.reduce((sum, row) => sum + row.times, 0)
   return (
     <Card title="Held back" id="held" note={note} tools={rows.length > 0 && tools}>
@@ -67,7 +67,7 @@ export const HeldBack = ({ summary, filter, change, range }: HeldBackProps) => {
       )}
       {left > 0 && (
         <p class="note">
-          {count(left, 'message')} {left === 1 ? 'was' : 'were'} held back for rarer reasons, which are not in
+          {countText(left, 'message')} {left === 1 ? 'was' : 'were'} held back for rarer reasons, which are not in
           {' '}this page: <code>mcp-customs audit show --verdict block --verdict demote</code> has them.
         </p>
       )}
@@ -89,7 +89,7 @@ const textOf = (row: HeldInRange, summary: Summary): string =>
 const Group = ({ row, summary, range }: {
   readonly row: HeldInRange
   readonly summary: Summary
-  readonly range: Range
+  readonly range: TimeRange
 }) => {
   const { server, subject, verdict, rule, path, clients, newest } = row
   return (
@@ -97,10 +97,10 @@ const Group = ({ row, summary, range }: {
       {...{ row, range, subject, server, verdict }} kind={verdict} means={meaningOf(row, summary)}
       words={rule === '' ? '' : `${rule}${path === '' ? '' : ` at ${path}`}: ${newest.reason}`}
     >
-      <Facts row={row}>
+      <ReasonFacts row={row}>
         {clients.length > 0
           && <>; {clients.length === 1 ? 'client' : 'clients'} <bdi>{clients.join(', ')}</bdi></>}
-      </Facts>
+      </ReasonFacts>
       <Steps next={summary.rules[rule]?.next ?? []} server={server} tool={subject} />
       <h3>The newest</h3>
       <ul class="findings">

@@ -1,14 +1,14 @@
 import { render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { type Parts, type Reading, type Summary, summaryOf } from '../summary.js'
-import { App, type Connection, Loading } from './app.js'
+import { type Parts, type ReadingProgress, type Summary, windowSummary } from '../summary.js'
+import { App, type FeedConnection, Loading } from './app.js'
 import 'uplot/dist/uPlot.min.css'
 import './page.css'
 
 /** The page over an event stream, which sends the parts of the summary that have changed. */
 const Live = () => {
   const [parts, setParts] = useState<Parts>(new Map())
-  const [connection, setConnection] = useState<Connection>('connecting')
+  const [connection, setConnection] = useState<FeedConnection>('connecting')
   useEffect(() => {
     // The query holds the token of the page, which the event stream asks for as well.
     const events = new EventSource(`events${location.search}`)
@@ -20,8 +20,8 @@ const Live = () => {
     events.onerror = () => setConnection('lost')
     return () => events.close()
   }, [])
-  const summary = summaryOf(parts)
-  const reading = parts.get('reading') as Reading | null | undefined ?? undefined
+  const summary = windowSummary(parts)
+  const reading = parts.get('reading') as ReadingProgress | null | undefined ?? undefined
   if (summary !== undefined) return <App summary={summary} connection={connection} reading={reading} />
   if (connection !== 'lost') return <Loading reading={reading} />
   return <p class="waiting">The relay does not answer. This page goes on when it does.</p>

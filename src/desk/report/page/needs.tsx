@@ -1,16 +1,16 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { type Cause, causesOf } from '../causes.js'
-import { countsIn, inRange, type Range } from '../range.js'
+import { countsIn, inRange, type TimeRange } from '../range.js'
 import type { Summary } from '../summary.js'
-import { clockOf, count, dayOf, whole } from '../units.js'
+import { clockOf, countText, dayOf, wholeNumber } from '../units.js'
 import { Copied, Steps, When } from './card.js'
 import { faults } from './reason.js'
 
 interface NeedsProps {
   readonly summary: Summary
   readonly server: string | undefined
-  readonly range: Range
+  readonly range: TimeRange
 }
 
 /** Causes that are shown until the reader asks for all. */
@@ -32,19 +32,19 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
   const [worst] = bad
   const isBad = broken > 0 || worst !== undefined
   const passed = all === 0 ? 'No call was made'
-    : held === 0 ? `None of ${count(all, 'call')} was held back` : `${count(all, 'call')}, ${whole(held)} held back`
+    : held === 0 ? `None of ${countText(all, 'call')} was held back` : `${countText(all, 'call')}, ${wholeNumber(held)} held back`
   const shown = isAll ? open : open.slice(0, few)
   return (
     <section class={`needs ${isBad ? 'bad' : 'good'}`} aria-label="Does anything need you?">
       <h2>
-        {broken > 0 && `${count(broken, 'log')} of ${summary.logs?.length ?? 0} ${broken === 1 ? 'was' : 'were'} changed. `}
+        {broken > 0 && `${countText(broken, 'log')} of ${summary.logs?.length ?? 0} ${broken === 1 ? 'was' : 'were'} changed. `}
         {worst !== undefined && <><bdi>{worst.name}</bdi> {worst.state}.</>}
         {!isBad && `Nothing needs you. ${passed}.`}
       </h2>
       {(bad.length > 1 || news > 0) && (
         <p>
-          {bad.length > 1 && `${count(bad.length, 'thing')} need you, the most dangerous first. `}
-          {news > 0 && `${whole(news)} new since you looked on ${dayOf(looked ?? 0)} at ${clockOf(looked ?? 0).slice(0, 5)}.`}
+          {bad.length > 1 && `${countText(bad.length, 'thing')} need you, the most dangerous first. `}
+          {news > 0 && `${wholeNumber(news)} new since you looked on ${dayOf(looked ?? 0)} at ${clockOf(looked ?? 0).slice(0, 5)}.`}
         </p>
       )}
       {shown.length > 0 && (
@@ -61,7 +61,7 @@ export const Needs = ({ summary, server, range }: NeedsProps) => {
       )}
       {resolved.length > 0 && (
         <details class="resolved">
-          <summary>{count(resolved.length, 'thing')} resolved: {resolved.length === 1 ? 'it has' : 'they have'} not
+          <summary>{countText(resolved.length, 'thing')} resolved: {resolved.length === 1 ? 'it has' : 'they have'} not
             {' '}happened again</summary>
           <ul>
             {resolved.map(cause => (
@@ -166,7 +166,7 @@ const marked = (before: string | undefined, after: string) => {
 
 /** What nobody has to do anything about, once for each server. */
 const notesOf = (
-  { offers, noise }: Summary, server: string | undefined, range: Range,
+  { offers, noise }: Summary, server: string | undefined, range: TimeRange,
 ): readonly string[] => {
   const rewritten = new Map<string, number>()
   for (const { server: of, danger, name } of inRange(offers.rows, server, range)) {
@@ -174,9 +174,9 @@ const notesOf = (
   }
   return [
     ...[...rewritten].map(([of, tools]) =>
-      `${count(tools, 'tool')} of ${of} ${tools === 1 ? 'is' : 'are'} rewritten for the client: nothing to do.`),
+      `${countText(tools, 'tool')} of ${of} ${tools === 1 ? 'is' : 'are'} rewritten for the client: nothing to do.`),
     ...noise.filter(one => server === undefined || one.server === server).map(({ server: of, lines }) =>
-      `${of} printed ${count(lines, 'line')} to stdout that ${lines === 1 ? 'is no message' : 'are no messages'}. ` +
+      `${of} printed ${countText(lines, 'line')} to stdout that ${lines === 1 ? 'is no message' : 'are no messages'}. ` +
       'They were dropped, which harms nothing.'),
   ]
 }

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks'
 import uPlot from 'uplot'
-import { clockOf, count, dayOf, sumOf, whole } from '../units.js'
+import { clockOf, countText, dayOf, sumOf, wholeNumber } from '../units.js'
 import { AsTable, Card } from './card.js'
 import { axesOf, Chart, fromZero } from './chart.js'
 
@@ -36,8 +36,8 @@ export const OverTime = ({ title, noun, note, names, from, step, rows, colour, c
   const heading = at === undefined
     ? `per ${words(step)}`
     : `${dayOf(start)} ${clockOf(start).slice(0, step < 60_000 ? 8 : 5)}`
-  const label = `${title}, per ${words(step)}: ${count(all, noun)} in all; ` +
-    `${kinds.map(({ name, total }) => `${name} ${whole(total)}`).join(', ')}. ` +
+  const label = `${title}, per ${words(step)}: ${countText(all, noun)} in all; ` +
+    `${kinds.map(({ name, total }) => `${name} ${wholeNumber(total)}`).join(', ')}. ` +
     'The numbers are in the table that follows.'
   const options = (read: (name: string) => string) => {
     const { across, up } = axesOf(read)
@@ -53,7 +53,7 @@ export const OverTime = ({ title, noun, note, names, from, step, rows, colour, c
       series: [{}, ...bars],
       axes: [
         { ...across, incrs: seconds, space: 64, values: ticks },
-        { ...up, incrs: wholes, values: (_: uPlot, values: number[]) => values.map(whole) },
+        { ...up, incrs: wholes, values: (_: uPlot, values: number[]) => values.map(wholeNumber) },
       ],
       scales: { x: { range }, y: { range: fromZero } },
       legend: { show: false },
@@ -62,7 +62,7 @@ export const OverTime = ({ title, noun, note, names, from, step, rows, colour, c
   }
   const tableRows = () => rows.flatMap((row, index) => {
     const time = from + index * step
-    const cells = [`${dayOf(time)} ${clockOf(time)}`, ...kinds.map(({ kind }) => whole(row[kind] ?? 0))]
+    const cells = [`${dayOf(time)} ${clockOf(time)}`, ...kinds.map(({ kind }) => wholeNumber(row[kind] ?? 0))]
     return row.some(number => number > 0) ? [cells] : []
   })
   return (
@@ -74,7 +74,7 @@ export const OverTime = ({ title, noun, note, names, from, step, rows, colour, c
             {kinds.map(({ name, kind, total }) => (
               <li key={name}>
                 <i class="dot" style={{ background: `var(${colour(name)})` }} />
-                {name} <b>{whole(row === undefined ? total : (row[kind] ?? 0))}</b>
+                {name} <b>{wholeNumber(row === undefined ? total : (row[kind] ?? 0))}</b>
               </li>
             ))}
           </ul>

@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { type Range, rowsIn } from '../range.js'
-import type { Fault, SeriesSummary } from '../summary.js'
-import { whole } from '../units.js'
+import { type TimeRange, rowsIn } from '../range.js'
+import type { FaultSummary, SeriesSummary } from '../summary.js'
+import { wholeNumber } from '../units.js'
 import { When } from './card.js'
 
-export const faults: Readonly<Record<Fault, string>> = {
+export const faults: Readonly<Record<FaultSummary, string>> = {
   server: 'The server’s fault', client: 'The client’s mistake', configuration: 'As you configured',
 }
 
@@ -15,12 +15,12 @@ interface Repeated {
   readonly first: number
   readonly last: number
   readonly series: SeriesSummary
-  readonly fault?: Fault | undefined
+  readonly fault?: FaultSummary | undefined
 }
 
 interface ReasonProps {
   readonly row: Repeated
-  readonly range: Range
+  readonly range: TimeRange
   /** The class of the label, which sets its colour. */
   readonly kind: string
   /** The label. */
@@ -48,7 +48,7 @@ export const Reason = (props: ReasonProps) => {
         <span class="why"><span>{means}</span> <small><bdi>{words}</bdi></small></span>
         <Trend rows={rowsIn(row.series, range)} />
         <span class="times">
-          <b>{whole(row.times)}</b> <small>{row.times === 1 ? 'time' : 'times'}</small>
+          <b>{wholeNumber(row.times)}</b> <small>{row.times === 1 ? 'time' : 'times'}</small>
         </span>
         <span class="last"><span class="unseen">last </span><When time={row.last} /></span>
       </summary>
@@ -58,7 +58,7 @@ export const Reason = (props: ReasonProps) => {
 }
 
 /** Whose fault it was, and when. */
-export const Facts = (
+export const ReasonFacts = (
   { row: { fault, first, last }, children }: Pick<ReasonProps, 'row'> & { children?: ComponentChildren },
 ) => (
   <p>

@@ -2,17 +2,17 @@ import type { ComponentChildren } from 'preact'
 import type {
   Counts, GroupSummary, LogRow, OfferRow, Quantiles, RuleRow, Rows, SessionRow, Summary, ToolRow,
 } from '../summary.js'
-import { count, duration, size, sumOf, whole } from '../units.js'
+import { countText, duration, sizeText, sumOf, wholeNumber } from '../units.js'
 import { Card, type Column, dash, Sortable, When } from './card.js'
-import { countsIn, type Range } from '../range.js'
-import type { Change } from './filter.js'
+import { countsIn, type TimeRange } from '../range.js'
+import type { FilterChange } from './filter.js'
 
 /** How many calls were blocked or demoted. */
 const heldOf = (counts: Counts, verdicts: readonly string[]): number =>
   sumOf(counts.filter((_, index) => ['demote', 'block'].includes(verdicts[index] ?? '')))
 
 const orZero = (value: number): ComponentChildren =>
-  (value === 0 ? <span class="zero">0</span> : whole(value))
+  (value === 0 ? <span class="zero">0</span> : wholeNumber(value))
 const named = (name: string): ComponentChildren => <span class="name"><bdi>{name}</bdi></span>
 
 /** A column of numbers; by default, zeros are dim. */
@@ -34,12 +34,12 @@ const bars = <Row,>(
   const cell = (row: Row) => {
     const parts = verdicts.map((verdict, index) => ({ verdict, number: of(row)[index] ?? 0 }))
       .filter(({ number }) => number > 0)
-    const text = parts.map(({ verdict, number }) => `${verdict} ${whole(number)}`).join(', ')
+    const text = parts.map(({ verdict, number }) => `${verdict} ${wholeNumber(number)}`).join(', ')
     const styleOf = (verdict: string, number: number) =>
       ({ width: `${Math.max(0.6, (100 * number) / most)}%`, background: `var(--${verdict})` })
     return (
       <span class="bar" title={text}>
-        <span class="amount">{whole(sumOf(of(row)))}</span>
+        <span class="amount">{wholeNumber(sumOf(of(row)))}</span>
         <span class="track" aria-hidden="true">
           {parts.map(({ verdict, number }) => <i key={verdict} style={styleOf(verdict, number)} />)}
         </span>
@@ -52,9 +52,9 @@ const bars = <Row,>(
 
 interface ServersProps {
   readonly summary: Summary
-  readonly range: Range
+  readonly range: TimeRange
   readonly chosen: string | undefined
-  readonly change: Change
+  readonly change: FilterChange
 }
 
 export const Servers = ({ summary, range, chosen, change }: ServersProps) => {
@@ -108,10 +108,10 @@ export const Tools = ({ tools: { rows, left }, verdicts, isOfOne }: ToolsProps) 
     quantile('p95', 'p95', ({ upstream }) => upstream),
     quantile('p99', 'p99', ({ upstream }) => upstream),
     quantile('Relay p95', 'p95', ({ relay }) => relay),
-    quantile('Response p95', 'p95', ({ response }) => response, size),
+    quantile('Response p95', 'p95', ({ response }) => response, sizeText),
   ]
   const [was, is] = left === 1 ? ['was', 'is'] : ['were', 'are']
-  const note = left > 0 ? `${count(left, 'tool')} that ${was} called less often ${is} not shown.` : undefined
+  const note = left > 0 ? `${countText(left, 'tool')} that ${was} called less often ${is} not shown.` : undefined
   const keyOf = ({ server, tool }: ToolRow) => `${server} ${tool}`
   return (
     <Card title="Tools">
@@ -127,11 +127,11 @@ interface RulesProps {
   readonly verdicts: readonly string[]
 }
 
-export const Rules = ({ rules: { rows, left }, verdicts }: RulesProps) => {
+export const RulesTable = ({ rules: { rows, left }, verdicts }: RulesProps) => {
   const columns: readonly Column<RuleRow>[] = [
     { name: 'Rule', by: ({ rule }) => rule, cell: ({ rule }) => named(rule) },
     bars('Records', rows, verdicts, ({ records }) => records),
-    numbers('Findings', ({ findings }) => findings, whole),
+    numbers('Findings', ({ findings }) => findings, wholeNumber),
     numbers('Last', ({ last }) => last, last => <When time={last} />),
   ]
   const keyOf = ({ rule }: RuleRow) => rule
@@ -168,7 +168,7 @@ const ofOffer: readonly Column<OfferGroup>[] = [
       </>
     ),
   },
-  numbers('Tools', ({ names }) => names.length, whole),
+  numbers('Tools', ({ names }) => names.length, wholeNumber),
   numbers('Last', ({ last }) => last, last => <When time={last} />),
 ]
 
@@ -184,7 +184,7 @@ export const Offers = ({ rows, left }: ListProps<OfferRow>) => {
     })
   }
   if (groups.size === 0) return null
-  const note = left > 0 ? `${count(left, 'older finding')} left out.` : undefined
+  const note = left > 0 ? `${countText(left, 'older finding')} left out.` : undefined
   return (
     <Card title="What servers offer" note="Findings about tools that clients get, as they were listed last">
       <Sortable
@@ -207,7 +207,7 @@ const ofSession: readonly Column<SessionRow>[] = [
     cell: ({ client, revision }) =>
       <span class="name" title={client}><bdi>{client || '–'}</bdi> <small>{revision && `protocol ${revision}`}</small></span>,
   },
-  numbers('Calls', ({ calls }) => calls, whole),
+  numbers('Calls', ({ calls }) => calls, wholeNumber),
   numbers('Held back', ({ held }) => held),
   numbers('Findings', ({ findings }) => findings),
   {
@@ -220,11 +220,11 @@ const ofSession: readonly Column<SessionRow>[] = [
   },
 ]
 
-export const Sessions = ({ rows, left }: ListProps<SessionRow>) => {
+export const SessionsTable = ({ rows, left }: ListProps<SessionRow>) => {
   const keyOf = ({ server, session }: SessionRow) => `${server} ${session}`
-  const note = left > 0 ? `${count(left, 'older session')} left out.` : undefined
+  const note = left > 0 ? `${countText(left, 'older session')} left out.` : undefined
   return (
-    <Card title="Sessions" note={rows.length === 0 ? undefined : whole(rows.length + left)}>
+    <Card title="Sessions" note={rows.length === 0 ? undefined : wholeNumber(rows.length + left)}>
       {rows.length === 0
         ? <p class="nothing">There was none.</p>
         : <Sortable caption="Sessions" columns={ofSession} rows={rows} keyOf={keyOf} few={10} left={note} />}

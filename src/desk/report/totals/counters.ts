@@ -53,7 +53,7 @@ export const times: Counter<Map<string, number>> = {
 }
 
 /** Several values, each with its own way of addition. */
-export const together = <Values extends object>(
+export const addedUp = <Values extends object>(
   fields: { readonly [Name in keyof Values]: Counter<Values[Name]> },
 ): Counter<Values> => ({
   empty: () => {
@@ -70,7 +70,7 @@ export const together = <Values extends object>(
 export type Counted<Of> = Of extends Counter<infer Value> ? Value : never
 
 /** Rows by name. */
-export interface Table<Row> {
+export interface CounterTable<Row> {
   readonly rows: Map<string, Row>
   /** The rows whose names were dropped, combined. */
   others: Row | undefined
@@ -83,7 +83,7 @@ export const nameOf = (...parts: readonly string[]): string => parts.join('\n')
 export const partsOf = (name: string): readonly string[] => name.split('\n')
 
 /** A table that stays small: when there are too many rows, those of the least weight become one. */
-export class TableOf<Row> implements Counter<Table<Row>> {
+export class TableOf<Row> implements Counter<CounterTable<Row>> {
   readonly #max: number
   readonly #row: Counter<Row>
   readonly #weight: (row: Row) => number
@@ -94,16 +94,16 @@ export class TableOf<Row> implements Counter<Table<Row>> {
     this.#weight = weight
   }
 
-  readonly empty = (): Table<Row> => ({ rows: new Map(), others: undefined, left: 0 })
+  readonly empty = (): CounterTable<Row> => ({ rows: new Map(), others: undefined, left: 0 })
 
-  readonly merge = (into: Table<Row>, other: Table<Row>): Table<Row> => {
+  readonly merge = (into: CounterTable<Row>, other: CounterTable<Row>): CounterTable<Row> => {
     for (const [name, row] of other.rows) into.rows.set(name, this.#row.merge(this.at(into, name), row))
     into.left += other.left
     if (other.others !== undefined) this.#drop(into, other.others)
     return into
   }
 
-  at(table: Table<Row>, name: string): Row {
+  at(table: CounterTable<Row>, name: string): Row {
     let row = table.rows.get(name)
     if (row !== undefined) return row
     if (table.rows.size >= this.#max) this.#thin(table)
@@ -112,12 +112,12 @@ export class TableOf<Row> implements Counter<Table<Row>> {
   }
 
   /** By weight, descending. */
-  sorted({ rows }: Table<Row>): readonly (readonly [string, Row])[] {
+  sorted({ rows }: CounterTable<Row>): readonly (readonly [string, Row])[] {
     return [...rows].sort(([one, a], [other, b]) =>
       this.#weight(b) - this.#weight(a) || (one < other ? -1 : 1))
   }
 
-  #thin(table: Table<Row>): void {
+  #thin(table: CounterTable<Row>): void {
     for (const [name, row] of this.sorted(table).slice(Math.floor(this.#max / 2))) {
       this.#drop(table, row)
       table.rows.delete(name)
@@ -125,7 +125,7 @@ export class TableOf<Row> implements Counter<Table<Row>> {
     }
   }
 
-  #drop(table: Table<Row>, row: Row): void {
+  #drop(table: CounterTable<Row>, row: Row): void {
     table.others = this.#row.merge(table.others ?? this.#row.empty(), row)
   }
 }

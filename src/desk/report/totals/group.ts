@@ -1,14 +1,14 @@
 import { verdicts } from '#relay/core/findings.js'
 import { isFrom, type LogRecord } from '#relay/audit/read/record.js'
 import { errorCode } from '#relay/protocol/json-rpc.js'
-import { shown, shownName } from '../sentence.js'
+import { shownText, shownName } from '../sentence.js'
 import type { GroupSummary, Periods, Quantiles, Rows, RuleRow, ToolRow } from '../summary.js'
 import { sumOf } from '../units.js'
 import {
-  addAt, type Counted, earliest, latest, nameOf, newest, partsOf, sum, TableOf, tally, times, together,
+  addAt, type Counted, earliest, latest, nameOf, newest, partsOf, sum, TableOf, tally, times, addedUp,
 } from './counters.js'
 import { type Histogram, histogram, observe, spreadOf } from './histogram.js'
-import { addTo, series, summaryOf } from './series.js'
+import { addTo, series, seriesSummary } from './series.js'
 
 const maxTools = 400
 const maxRules = 200
@@ -22,7 +22,7 @@ export const outcomes = [...verdicts, 'lost'] as const
 /** True where the server gave no answer, and the error is the relay's. */
 export const isLost = ({ error }: LogRecord): boolean => error === errorCode.gone || error === errorCode.late
 
-const tool = together({
+const tool = addedUp({
   calls: tally(outcomes.length), findings: sum, errors: sum,
   relay: histogram, upstream: histogram, response: histogram,
   /** When it gave its first and last good result. */
@@ -32,11 +32,11 @@ const tool = together({
 })
 const tools = new TableOf(maxTools, tool, ({ calls }) => sumOf(calls))
 
-const rule = together({ findings: sum, records: tally(outcomes.length), last: latest })
+const rule = addedUp({ findings: sum, records: tally(outcomes.length), last: latest })
 const rules = new TableOf(maxRules, rule, ({ findings }) => findings)
 
 /** The counts of one server, or of several together. */
-export const group = together({
+export const group = addedUp({
   calls: tally(outcomes.length), messages: sum, errors: sum, findings: sum, sessions: sum,
   /** Calls by outcome, then other messages that were held back. */
   series, relay: histogram, upstream: histogram, request: histogram, response: histogram, tools, rules,
@@ -51,7 +51,7 @@ export const takeIn = (into: Group, record: LogRecord, isHeld: boolean): void =>
   const outcome = outcomes.indexOf(isCall && !isHeld && isLost(record) ? 'lost' : verdict)
   into.findings += findings.length + more
   for (const [name, times] of timesOf(findings)) {
-    const row = rules.at(into.rules, shown(name, maxRuleName))
+    const row = rules.at(into.rules, shownText(name, maxRuleName))
     row.findings += times
     addAt(row.records, outcome, 1)
     row.last = Math.max(row.last, time)
@@ -97,7 +97,7 @@ export const goodResults = (
 export const groupSummary = (of: Group, server: string | undefined, periods: Periods): GroupSummary => ({
   server,
   calls: [...of.calls], errors: of.errors, findings: of.findings, sessions: of.sessions,
-  series: summaryOf(of.series, periods, outcomes.length + 1),
+  series: seriesSummary(of.series, periods, outcomes.length + 1),
   relay: spreadOf(of.relay), upstream: spreadOf(of.upstream),
   request: spreadOf(of.request), response: spreadOf(of.response),
   tools: toolRows(of),

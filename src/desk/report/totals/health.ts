@@ -1,9 +1,9 @@
 import type { LogRecord } from '#relay/audit/read/record.js'
-import { shown } from '../sentence.js'
+import { shownText } from '../sentence.js'
 import type { HealthRow, Periods } from '../summary.js'
-import { type Counted, earliest, latest, newest, sum, together } from './counters.js'
+import { type Counted, earliest, latest, newest, sum, addedUp } from './counters.js'
 import { isLost } from './group.js'
-import { addTo, series, summaryOf } from './series.js'
+import { addTo, series, seriesSummary } from './series.js'
 
 const maxText = 300
 /** Lines of stderr that are kept. */
@@ -11,7 +11,7 @@ const maxLines = 5
 
 /** What happened to a server: failures, and whether it has answered since. */
 export const health =
-  together({ failures: sum, series, first: earliest, newest: newest<LogRecord>(), answered: latest })
+  addedUp({ failures: sum, series, first: earliest, newest: newest<LogRecord>(), answered: latest })
 type Health = Counted<typeof health>
 
 export const takeHealth = (into: Health, record: LogRecord): void => {
@@ -33,7 +33,7 @@ export const healthRows = (of: Health, server: string, periods: Periods): readon
   const { time, health: kind = '', reason = '', stderr } = of.newest
   return [{
     server, health: kind, isDown: time >= of.answered, isProcess: stderr !== undefined,
-    reason: shown(reason, maxText), stderr: (stderr ?? []).slice(-maxLines).map(line => shown(line, maxText)),
-    count: of.failures, first: of.first, last: time, series: summaryOf(of.series, periods),
+    reason: shownText(reason, maxText), stderr: (stderr ?? []).slice(-maxLines).map(line => shownText(line, maxText)),
+    count: of.failures, first: of.first, last: time, series: seriesSummary(of.series, periods),
   }]
 }

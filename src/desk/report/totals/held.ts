@@ -2,14 +2,14 @@ import { dangerOf } from '#relay/core/danger.js'
 import type { Verdict } from '#relay/core/vocabulary.js'
 import { isFrom, type LoggedFinding, type LogRecord } from '#relay/audit/read/record.js'
 import { ruleNamed } from '#relay/rules/index.js'
-import { findingText, sentence, shown, shownName } from '../sentence.js'
-import type { Fault, HeldGroup, Periods, RecordSummary, Rows } from '../summary.js'
-import { duration, size } from '../units.js'
+import { findingText, sentence, shownText, shownName } from '../sentence.js'
+import type { FaultSummary, HeldGroup, Periods, RecordSummary, Rows } from '../summary.js'
+import { duration, sizeText } from '../units.js'
 import {
-  type Counted, type Counter, earliest, nameOf, names, newest, partsOf, several, sum, TableOf, together,
+  type Counted, type Counter, earliest, nameOf, names, newest, partsOf, several, sum, TableOf, addedUp,
 } from './counters.js'
 import type { goodResults } from './group.js'
-import { addTo, series, summaryOf } from './series.js'
+import { addTo, series, seriesSummary } from './series.js'
 
 /** Groups of all servers, of one server, and of one tool and rule: one noisy tool leaves room for others. */
 const maxGroups = 1000
@@ -27,7 +27,7 @@ interface Newest {
   readonly reason: LoggedFinding | undefined
 }
 
-const group = together({
+const group = addedUp({
   count: sum, first: earliest, series, clients: names(maxClients), newest: newest<Newest>(),
 })
 const groups = new TableOf(maxGroups, group, ({ count }) => count)
@@ -57,7 +57,7 @@ export const takeHeld = (
 ): void => {
   const subject = shownName(record.tool ?? record.event)
   const rule = shownName(reason?.rule ?? '')
-  const path = shown((reason?.path ?? '').replace(/\/\d+(?=\/|$)/g, '/*'), maxPath)
+  const path = shownText((reason?.path ?? '').replace(/\/\d+(?=\/|$)/g, '/*'), maxPath)
   const fault = faultOf(record, reason)
   const one = groupAt(into, [shownName(record.server), subject, verdict, rule, fault ?? '', path])
   const { time } = record
@@ -116,14 +116,14 @@ export const heldSummary = (
     const danger = verdict === 'log' ? 'passed' : reason === undefined ? 'held' : dangerOf(reason)
     return [{
       server, subject, verdict, rule, path,
-      fault: faults.find(known => known === fault),
+      fault: heldFaults.find(known => known === fault),
       danger: danger === 'held' && fault === 'server' && firstGood < one.first ? 'worsened' : danger,
       isResolved: (passed?.get(reason?.rule ?? '') ?? 0) > time
         || (isCalm && (lastGood?.session !== record.session || calmMs > hourMs)),
-      got: reason?.value && shown(reason.value, maxText),
-      declared: reason?.declared && shown(reason.declared, maxText),
+      got: reason?.value && shownText(reason.value, maxText),
+      declared: reason?.declared && shownText(reason.declared, maxText),
       count: one.count, first: one.first, last: time,
-      series: summaryOf(one.series, periods),
+      series: seriesSummary(one.series, periods),
       clients: [...one.clients],
       newest: recordSummary(record, reason, places),
     }]
@@ -131,15 +131,15 @@ export const heldSummary = (
   return { rows: rows.sort((a, b) => b.last - a.last), left: leftIn(of) }
 }
 
-export const faults: readonly Fault[] = ['server', 'client', 'configuration']
+export const heldFaults: readonly FaultSummary[] = ['server', 'client', 'configuration']
 
 /** Whose mistake a finding is. */
 export const faultOf = (
   { event, from }: Pick<LogRecord, 'event' | 'from'>, finding: LoggedFinding | undefined,
-): Fault | undefined => {
+): FaultSummary | undefined => {
   if (finding === undefined) return event === 'http/refused' ? 'client' : undefined
   const fault = ruleNamed(finding.rule)?.fault
-  if (fault !== 'sender') return faults.find(one => one === fault)
+  if (fault !== 'sender') return heldFaults.find(one => one === fault)
   const isOfClient =
     event === 'wire' ? from === 'client' : /^\/(?:params|method)(?:\/|$)/.test(finding.path)
   return isOfClient ? 'client' : 'server'
@@ -159,20 +159,20 @@ const recordSummary = (
     ['JSON-RPC error', error],
     ['time', ms === undefined ? undefined : duration(ms)],
     ['of it, in the server', serverMs === undefined ? undefined : duration(serverMs)],
-    ['request', request === undefined ? undefined : size(request)],
-    ['response', response === undefined ? undefined : size(response)],
+    ['request', request === undefined ? undefined : sizeText(request)],
+    ['response', response === undefined ? undefined : sizeText(response)],
     ['digest of the arguments', digests?.arguments], ['digest of the result', digests?.result],
   ]
   const others = record.findings.filter(finding => finding !== reason).map(findingText)
   return {
     time,
-    reason: reason === undefined ? sentence(record) : shown(reason.message, maxText),
+    reason: reason === undefined ? sentence(record) : shownText(reason.message, maxText),
     findings: [
       ...(reason === undefined ? [] : [findingText(reason)]), ...others,
       ...(more > 0 ? [`and ${more} more`] : []),
     ],
     facts: facts.flatMap(([name, value]) =>
-      (value === undefined ? [] : [[name, shown(String(value), maxText)] as const])),
+      (value === undefined ? [] : [[name, shownText(String(value), maxText)] as const])),
     command: commandFor(record, places),
   }
 }

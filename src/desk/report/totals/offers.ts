@@ -1,13 +1,13 @@
 import { byDanger, type Danger, dangerOf, ranked } from '#relay/core/danger.js'
 import type { LoggedFinding, LogRecord } from '#relay/audit/read/record.js'
 import { ruleNamed } from '#relay/rules/index.js'
-import { changesIn, findingText, shown, shownName } from '../sentence.js'
+import { changesIn, findingText, shownText, shownName } from '../sentence.js'
 import type { OfferRow, Periods, Rows } from '../summary.js'
 import {
-  type Counted, type Counter, earliest, nameOf, newest, partsOf, sum, TableOf, together,
+  type Counted, type Counter, earliest, nameOf, newest, partsOf, sum, TableOf, addedUp,
 } from './counters.js'
 import { faultOf } from './held.js'
-import { addTo, series, summaryOf } from './series.js'
+import { addTo, series, seriesSummary } from './series.js'
 
 const maxOffers = 300
 const maxClients = 300
@@ -43,7 +43,7 @@ const sights: Counter<Map<string, Sight>> = {
   },
 }
 
-const offer = together({
+const offer = addedUp({
   /** How many lists had it, and in how many of them clients did not get it. */
   lists: sum, missing: sum, first: earliest, series, newest: newest<Found>(), sights,
 })
@@ -71,7 +71,7 @@ const listing: Counter<Listing | undefined> = {
 const listings = new TableOf(maxClients, listing, one => one?.time ?? -Infinity)
 
 /** What servers offer, and what was found about it: one row for each tool, prompt or resource. */
-export const offers = together({ rows, listings })
+export const offers = addedUp({ rows, listings })
 type Offers = Counted<typeof offers>
 
 /** Rules about the lists of a server, as opposed to those about single messages. */
@@ -92,7 +92,7 @@ export const takeOffers = (
   const elements = new Map<string, LoggedFinding[]>()
   for (const finding of all) {
     if (!aboutOffers.test(finding.rule)) continue
-    const name = shownName(nameIn(finding) ?? '')
+    const name = shownName(offerName(finding) ?? '')
     elements.set(name, [...(elements.get(name) ?? []), finding])
   }
   for (const [name, findings] of elements) {
@@ -110,7 +110,7 @@ export const takeOffers = (
   }
 }
 
-export const nameIn = ({ tool, prompt, resource }: LoggedFinding): string | undefined =>
+export const offerName = ({ tool, prompt, resource }: LoggedFinding): string | undefined =>
   tool ?? prompt ?? resource
 
 /** @returns the rows, the most dangerous first */
@@ -123,8 +123,8 @@ export const offerRows = (of: Offers, periods: Periods): Rows<OfferRow> => {
     const { record, findings, isMissing } = found
     const within = name === '' ? finding.path : finding.path.replace(/^\/result\/\w+\/\d+/, '')
     return [{
-      server, name, rule: shownName(finding.rule), path: shown(within, maxMessage),
-      message: shown(finding.mended ?? finding.message, maxMessage),
+      server, name, rule: shownName(finding.rule), path: shownText(within, maxMessage),
+      message: shownText(finding.mended ?? finding.message, maxMessage),
       kind: finding.prompt !== undefined ? 'prompt' : finding.resource !== undefined ? 'resource' : 'tool',
       fault: faultOf(record, finding),
       danger: dangerOfOffer(finding, isMissing), isMissing, isNew: isNewTool(finding),
@@ -132,7 +132,7 @@ export const offerRows = (of: Offers, periods: Periods): Rows<OfferRow> => {
         isOver(sight, of.listings.rows.get(nameOf(server, client)))),
       changes: changesIn(finding), findings: findings.map(findingText),
       revision: record.revision && shownName(record.revision),
-      count: lists, missing, first, last: found.time, series: summaryOf(row.series, periods),
+      count: lists, missing, first, last: found.time, series: seriesSummary(row.series, periods),
     }]
   })
   return {

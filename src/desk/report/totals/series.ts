@@ -21,7 +21,7 @@ export const periodsOf = (from: number, to: number): Periods => {
 }
 
 /** Counts of several kinds over time. Periods get longer with the time span, so that they stay few. */
-export interface Series {
+export interface TimeSeries {
   /** By their start: a number for each kind. */
   readonly periods: Map<number, number[]>
   step: number
@@ -29,7 +29,7 @@ export interface Series {
   last: number
 }
 
-export const series: Counter<Series> = {
+export const series: Counter<TimeSeries> = {
   empty: () => ({ periods: new Map(), step: second, first: Infinity, last: -Infinity }),
   merge: (into, { periods, step, first, last }) => {
     if (periods.size === 0) return into
@@ -40,39 +40,39 @@ export const series: Counter<Series> = {
   },
 }
 
-export const addTo = (into: Series, time: number, kind = 0): void => {
+export const addTo = (into: TimeSeries, time: number, kind = 0): void => {
   extend(into, time, time)
   addAt(periodAt(into, time), kind, 1)
 }
 
 /** @param periods that cover the series @param kinds how many numbers each period gets */
-export const summaryOf = (of: Series, { from, step }: Periods, kinds = 1): SeriesSummary => {
+export const seriesSummary = (of: TimeSeries, { from, step }: Periods, kinds = 1): SeriesSummary => {
   coarsen(of, step)
   return [...of.periods].sort(([a], [b]) => a - b).map(([start, numbers]) =>
     [(start - from) / step, ...Array.from({ length: kinds }, (_, kind) => numbers[kind] ?? 0)])
 }
 
-const periodAt = ({ periods, step }: Series, time: number): number[] => {
+const periodAt = ({ periods, step }: TimeSeries, time: number): number[] => {
   const start = floor(time, step)
   let numbers = periods.get(start)
   if (numbers === undefined) periods.set(start, (numbers = []))
   return numbers
 }
 
-const addAll = (into: Series, start: number, numbers: readonly number[]): void => {
+const addAll = (into: TimeSeries, start: number, numbers: readonly number[]): void => {
   const period = periodAt(into, start)
   // A kind that was not counted has no element.
   numbers.forEach((number, kind) => addAt(period, kind, number))
 }
 
-const extend = (of: Series, first: number, last: number): void => {
+const extend = (of: TimeSeries, first: number, last: number): void => {
   if (first >= of.first && last <= of.last) return
   of.first = Math.min(of.first, first)
   of.last = Math.max(of.last, last)
   coarsen(of, stepFor(of.last - of.first))
 }
 
-const coarsen = (of: Series, step: number): void => {
+const coarsen = (of: TimeSeries, step: number): void => {
   if (step <= of.step) return
   of.step = step
   const before = [...of.periods]

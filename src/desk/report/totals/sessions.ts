@@ -1,7 +1,7 @@
 import { isFrom, type LogRecord } from '#relay/audit/read/record.js'
-import { shown, shownName } from '../sentence.js'
+import { shownText, shownName } from '../sentence.js'
 import type { Rows, SessionRow } from '../summary.js'
-import { type Counted, type Counter, latest, nameOf, partsOf, sum, TableOf, together } from './counters.js'
+import { type Counted, type Counter, latest, nameOf, partsOf, sum, TableOf, addedUp } from './counters.js'
 
 /** Rows that the page shows. */
 const maxSessions = 500
@@ -11,7 +11,7 @@ const maxReason = 300
 const known = <Value>(): Counter<Value | undefined> =>
   ({ empty: () => undefined, merge: (one, other) => one ?? other })
 
-const session = together({
+const session = addedUp({
   started: known<number>(), last: latest, ended: known<string>(), client: known<string>(),
   revision: known<string>(), calls: sum, held: sum, findings: sum,
 })
@@ -23,7 +23,7 @@ export const takeSession = (into: Counted<typeof sessions>, record: LogRecord, i
   const one = sessions.at(into, nameOf(shownName(record.server), shownName(record.session)))
   const isFromRelay = isFrom(record, 'relay')
   if (isFromRelay && event === 'session/start') one.started = time
-  if (isFromRelay && event === 'session/end') one.ended = shown(reason, maxReason)
+  if (isFromRelay && event === 'session/end') one.ended = shownText(reason, maxReason)
   if (event === 'tools/call' && isFrom(record, 'client')) one.calls += 1
   if (isHeld) one.held += 1
   one.findings += findings.length + more

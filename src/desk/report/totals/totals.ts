@@ -6,11 +6,11 @@ import { version } from '#relay/base/version.js'
 import { ruleNamed } from '#relay/rules/index.js'
 import { removedAnnotations, shownName } from '../sentence.js'
 import type { RuleWords, Summary } from '../summary.js'
-import { type Counted, earliest, latest, newest, sum, TableOf, together } from './counters.js'
+import { type Counted, earliest, latest, newest, sum, TableOf, addedUp } from './counters.js'
 import { goodResults, group, groupSummary, outcomes, takeIn, weightOf } from './group.js'
 import { health, healthRows, takeHealth } from './health.js'
 import { held, heldSummary, takeHeld } from './held.js'
-import { nameIn, offerRows, offers, takeOffers } from './offers.js'
+import { offerName, offerRows, offers, takeOffers } from './offers.js'
 import { periodsOf } from './series.js'
 import { sessionRows, sessions, takeSession } from './sessions.js'
 
@@ -25,7 +25,7 @@ const programs = new TableOf(
 const noises = new TableOf(maxServers, sum, lines => lines)
 
 /** The totals of all records of logs, in bounded memory. Records may come in any order. */
-export const totals = together({
+export const totals = addedUp({
   records: sum, from: earliest, to: latest,
   servers: groups, held, refused: held, sessions, health: failures, offers, programs, noise: noises,
 })
@@ -135,5 +135,5 @@ const wordsOf = (names: Iterable<string>): Readonly<Record<string, RuleWords>> =
 const isOfMissing = ({ tools, moreTools }: LogRecord) => (finding: LoggedFinding): boolean => {
   const { tool } = finding
   if (tool !== undefined && tools !== undefined && moreTools === 0) return !tools.includes(tool)
-  return nameIn(finding) !== undefined && standardAction(finding.rule) === 'block'
+  return offerName(finding) !== undefined && standardAction(finding.rule) === 'block'
 }

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { beginning, type Position } from '../record.js'
+import { recordBeginning, type Position } from '../record.js'
 import { isTorn, readLine, type ReadRecord } from './line.js'
 import { Lines } from './lines.js'
 import { firstRecord, logOf } from './logs.js'
@@ -15,7 +15,7 @@ export interface Ends {
   readonly cut: boolean
 }
 
-export const noEnds: Ends = { position: beginning, log: undefined, time: undefined, cut: false }
+export const noEnds: Ends = { position: recordBeginning, log: undefined, time: undefined, cut: false }
 
 /** How many bytes at the end of a file are searched for a record: at first, and at most. */
 const nearest = 64 * 1024

@@ -26,7 +26,7 @@ interface Tail {
 const headBytes = 512
 
 /** Reads lines as they are appended, also in files that rotation or a new process begins. */
-export class Follower {
+export class LogFollower {
   readonly #paths: readonly string[]
   /** By device and inode: a file that is renamed is still the same. */
   #tails = new Map<string, Tail>()

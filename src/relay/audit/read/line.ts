@@ -1,5 +1,5 @@
 import {
-  isArray, isObject, isString, type Json, type JsonObject, member, parseJson,
+  isList, isRecord, isString, type Data, type DataObject, field, parseData,
 } from '#relay/protocol/unmetered.js'
 import { canonical, sha256 } from '#relay/base/canonical.js'
 import type { Position } from '../record.js'
@@ -11,7 +11,7 @@ export interface ReadRecord extends Position {
   /** ISO 8601, UTC. */
   readonly time: string
   /** All members, `hash` included. */
-  readonly members: JsonObject
+  readonly members: DataObject
 }
 
 export interface ReadLine {
@@ -35,14 +35,14 @@ export const readLine = (bytes: Buffer): ReadLine => {
     // Bytes that are no UTF-8 are no JSON either.
     text = ''
   }
-  const members = parseJson(text)
+  const members = parseData(text)
   if (members === undefined) {
     const torn = bytes.at(-1) === 0 ? 'zeros' : 'cut'
     return unusable('half-cut or overwritten: it is not JSON', isTorn(bytes) ? torn : undefined)
   }
-  if (!isObject(members)) return unusable('not a record')
+  if (!isRecord(members)) return unusable('not a record')
   const [seq, hash, prev, event, time] =
-    ['seq', 'hash', 'prev', 'event', 'time'].map(name => member(members, name))
+    ['seq', 'hash', 'prev', 'event', 'time'].map(name => field(members, name))
   if (typeof seq !== 'number' || !isString(hash) || !isString(prev) || !isString(event) || !isString(time)) {
     return unusable('not a record')
   }
@@ -50,7 +50,7 @@ export const readLine = (bytes: Buffer): ReadLine => {
   return { record, wrong: faultOf(text, members, hash), torn: undefined }
 }
 
-const faultOf = (text: string, members: JsonObject, hash: string): string | undefined => {
+const faultOf = (text: string, members: DataObject, hash: string): string | undefined => {
   if (!isCanonical(text, members)) return 'changed: spelt otherwise than it was written'
   // The members before `hash` cannot contain this text: their quotes are escaped.
   const unsealed = text.replace(`"hash":"${hash}",`, '')
@@ -58,7 +58,7 @@ const faultOf = (text: string, members: JsonObject, hash: string): string | unde
 }
 
 /** A record is always written in canonical form: another order, a repeated member or a space is a change. */
-const isCanonical = (text: string, members: JsonObject): boolean => {
+const isCanonical = (text: string, members: DataObject): boolean => {
   try {
     // The canonical form is what JSON.stringify writes of members in order (RFC 8785, 3.2.2 and 3.2.3).
     return isSorted(members) ? JSON.stringify(members) === text : canonical(members) === text
@@ -68,9 +68,9 @@ const isCanonical = (text: string, members: JsonObject): boolean => {
   }
 }
 
-const isSorted = (value: Json | undefined): boolean => {
+const isSorted = (value: Data | undefined): boolean => {
   if (typeof value !== 'object' || value === null) return true
-  if (isArray(value)) return value.every(isSorted)
+  if (isList(value)) return value.every(isSorted)
   let last: string | undefined
   // No object of JSON.parse inherits an enumerable member.
   for (const name in value) {

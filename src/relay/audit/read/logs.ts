@@ -29,11 +29,11 @@ interface State {
 }
 
 /** A file, with the number of its first record. */
-export type Part<Of extends State = State> = Of & { readonly seq: number }
+export type LogPart<Of extends State = State> = Of & { readonly seq: number }
 
 /** The files of each log. A file whose first record cannot be read is a log by itself. */
-export const byLog = <Of extends State>(files: readonly Of[]): readonly Part<Of>[][] => {
-  const logs = new Map<string, Part<Of>[]>()
+export const byLog = <Of extends State>(files: readonly Of[]): readonly LogPart<Of>[][] => {
+  const logs = new Map<string, LogPart<Of>[]>()
   for (const one of files) {
     const first = firstRecord(one.file)
     const log = first ? logOf(first) : one.file
@@ -43,9 +43,9 @@ export const byLog = <Of extends State>(files: readonly Of[]): readonly Part<Of>
 }
 
 /** The chain of a log, and each copy of one of its files by itself: a backup is no part of the chain. */
-const chainsIn = (parts: readonly Part[]): readonly (readonly string[])[] => {
+const chainsIn = (parts: readonly LogPart[]): readonly (readonly string[])[] => {
   const sorted = [...parts].sort((a, b) => a.seq - b.seq || b.size - a.size)
-  const isCopy = ({ seq }: Part, index: number) => sorted[index - 1]?.seq === seq
+  const isCopy = ({ seq }: LogPart, index: number) => sorted[index - 1]?.seq === seq
   return [sorted.filter((part, index) => !isCopy(part, index)), ...sorted.filter(isCopy).map(part => [part])]
     .map(chain => chain.map(({ file }) => file))
 }

@@ -2,7 +2,7 @@ import { noise } from '#relay/core/event.js'
 import { verdicts } from '#relay/core/findings.js'
 import { type About, type Entry, type Health, healthKinds, type Verdict } from '#relay/core/vocabulary.js'
 import {
-  isArray, isObject, isString, type Json, type JsonObject, parseJson,
+  isList, isRecord, isString, type Data, type DataObject, parseData,
 } from '#relay/protocol/unmetered.js'
 
 /** A record of an audit log. Its form was checked (docs/audit.md); its texts are untrusted. */
@@ -65,12 +65,12 @@ export interface LoggedFinding extends About {
 
 /** @returns undefined when the line is not a record */
 export const recordOfLine = (text: string): LogRecord | undefined => {
-  const members = parseJson(text)
-  return isObject(members) ? recordOf(members) : undefined
+  const members = parseData(text)
+  return isRecord(members) ? recordOf(members) : undefined
 }
 
 /** @returns undefined when the object is not a record */
-export const recordOf = (members: JsonObject): LogRecord | undefined => {
+export const recordOf = (members: DataObject): LogRecord | undefined => {
   // No object inherits members of these names; `member` would look for each of them twice.
   const { event, from, server, session, client, revision, tool, id, phase, verdict, findings, more } = members
   const { seq, ms, serverInfo, serverMs, bytes, digest, error, reason, peer, health, stderr } = members
@@ -84,30 +84,30 @@ export const recordOf = (members: JsonObject): LogRecord | undefined => {
     server: text(server) ?? '',
     session: text(session) ?? '',
     client: named(client),
-    clientName: isObject(client) ? text(client['name']) : undefined,
+    clientName: isRecord(client) ? text(client['name']) : undefined,
     serverInfo: named(serverInfo),
     revision: text(revision),
     tool: text(tool),
     ...(isString(shown) && { shown }),
-    tools: isArray(tools) ? tools.filter(isString) : undefined,
+    tools: isList(tools) ? tools.filter(isString) : undefined,
     moreTools: number(toolsMore) ?? 0,
     id: isString(id) ? id : number(id),
     phase: text(phase),
     verdict: verdicts.find(one => one === verdict),
-    findings: isArray(findings) ? findings.filter(isObject).map(findingOf) : [],
+    findings: isList(findings) ? findings.filter(isRecord).map(findingOf) : [],
     more: number(more) ?? 0,
     ms: number(ms),
     serverMs: number(serverMs),
-    request: isObject(bytes) ? number(bytes['request']) : undefined,
-    response: isObject(bytes) ? number(bytes['response']) : undefined,
-    digests: isObject(digest)
+    request: isRecord(bytes) ? number(bytes['request']) : undefined,
+    response: isRecord(bytes) ? number(bytes['response']) : undefined,
+    digests: isRecord(digest)
       ? { arguments: text(digest['arguments']), result: text(digest['result']) }
       : undefined,
     error: number(error),
     reason: text(reason),
-    peer: isObject(peer) ? text(peer['address']) : undefined,
+    peer: isRecord(peer) ? text(peer['address']) : undefined,
     health: health === undefined ? undefined : healthKinds.find(one => one === health),
-    stderr: isArray(stderr) ? stderr.filter(isString) : undefined,
+    stderr: isList(stderr) ? stderr.filter(isString) : undefined,
   }
 }
 
@@ -118,7 +118,7 @@ export const isFrom = ({ from }: LogRecord, side: Entry['from']): boolean =>
 /** Noise of the server concerns nobody: it is told apart from what was blocked. */
 export const isNoise = ({ event, reason }: LogRecord): boolean => event === 'wire' && reason === noise
 
-const findingOf = (finding: JsonObject): LoggedFinding => ({
+const findingOf = (finding: DataObject): LoggedFinding => ({
   rule: text(finding['rule']) ?? '',
   path: text(finding['path']) ?? '',
   message: text(finding['message']) ?? '',
@@ -130,10 +130,10 @@ const findingOf = (finding: JsonObject): LoggedFinding => ({
   resource: text(finding['resource']),
 })
 
-const named = (program: Json | undefined): string | undefined =>
-  (isObject(program) ? `${text(program['name']) ?? ''} ${text(program['version']) ?? ''}`.trim() : undefined)
+const named = (program: Data | undefined): string | undefined =>
+  (isRecord(program) ? `${text(program['name']) ?? ''} ${text(program['version']) ?? ''}`.trim() : undefined)
 
-const text = (value: Json | undefined): string | undefined => (isString(value) ? value : undefined)
+const text = (value: Data | undefined): string | undefined => (isString(value) ? value : undefined)
 
-const number = (value: Json | undefined): number | undefined =>
+const number = (value: Data | undefined): number | undefined =>
   (typeof value === 'number' ? value : undefined)

@@ -1,12 +1,12 @@
 import type { KeyObject } from 'node:crypto'
-import { isString, member } from '#relay/protocol/unmetered.js'
+import { isString, field } from '#relay/protocol/unmetered.js'
 import { checkpointOf, isSignedBy, lossEvent, ownEvent, type Checkpoint } from '../checkpoint.js'
 import { lostRecordsIn } from '../place.js'
-import { beginning, type Position } from '../record.js'
+import { recordBeginning, type Position } from '../record.js'
 import { readLine, type ReadLine, type ReadRecord } from './line.js'
 import { linesOf, type RawLine } from './lines.js'
 
-export interface Problem {
+export interface LogProblem {
   readonly file: string
   /** Counted from 1; 0 for a problem of the file as a whole. */
   readonly line: number
@@ -17,7 +17,7 @@ export interface Verification {
   readonly ok: boolean
   /** Records that were read, including changed ones. */
   readonly records: number
-  readonly first: Problem | undefined
+  readonly first: LogProblem | undefined
   /** Lines with a problem. */
   readonly problems: number
   /** Records before the first file that was given. */
@@ -45,7 +45,7 @@ export interface Open {
   readonly file: boolean
 }
 
-export interface Expected {
+export interface ExpectedRecord {
   /** One of them must have signed each checkpoint; without keys, signatures are ignored. */
   readonly keys?: readonly KeyObject[]
   /** Hashes of records to look for. */
@@ -58,7 +58,7 @@ export interface Expected {
  * @param files of one log, in the order of its chain (see `findLogs`)
  * @throws CustomsError CANNOT_AUDIT when a file cannot be read
  */
-export const verify = (files: readonly string[], expected: Expected = {}): Verification => {
+export const verify = (files: readonly string[], expected: ExpectedRecord = {}): Verification => {
   const check = new Verifier(files, expected)
   for (const file of files) for (const line of linesOf(file)) check.take(line, readLine(line.bytes))
   return check.end()
@@ -70,14 +70,14 @@ export class Verifier {
   readonly #keys: readonly KeyObject[]
   readonly #heads: ReadonlySet<string>
   readonly #found = new Set<string>()
-  #last: Position = beginning
+  #last: Position = recordBeginning
   #records = 0
   #problems = 0
-  #first: Problem | undefined
+  #first: LogProblem | undefined
   #earlier = 0
   /** Lines that a crash may have cut short, and the first of them: the next record decides. */
   #torn = 0
-  #firstTorn: Problem | undefined
+  #firstTorn: LogProblem | undefined
   #lastTorn: ReadLine['torn']
   #recovered = 0
   #lost = 0
@@ -88,7 +88,7 @@ export class Verifier {
   #closed = true
   #runs = 0
 
-  constructor(files: readonly string[], { keys = [], heads = [] }: Expected) {
+  constructor(files: readonly string[], { keys = [], heads = [] }: ExpectedRecord) {
     this.#files = files
     this.#keys = keys
     this.#heads = new Set(heads)
@@ -96,7 +96,7 @@ export class Verifier {
 
   take({ file, number, whole }: RawLine, { record, wrong, torn }: ReadLine): void {
     const reason = wrong ?? (whole ? undefined : 'half-cut: its line end is missing')
-    const problem = (why: string): Problem => ({ file, line: number, reason: why })
+    const problem = (why: string): LogProblem => ({ file, line: number, reason: why })
     // A record without its line end is a torn line too: who continued the log knew nothing of it.
     if (record === undefined || !whole) {
       const unusable = problem(reason ?? 'not a record')
@@ -183,20 +183,20 @@ export class Verifier {
   /** Keeps track of sessions, starts of relays and signatures. */
   #follow({ members }: ReadRecord, checkpoint: Checkpoint | undefined): void {
     const event = ownEvent(members)
-    const session = member(members, 'session')
+    const session = field(members, 'session')
     if (event === 'session/start' && isString(session)) this.#sessions.add(session)
     if (event === 'session/end' && isString(session)) this.#sessions.delete(session)
-    const lost = event === lossEvent ? member(members, 'lost') : undefined
+    const lost = event === lossEvent ? field(members, 'lost') : undefined
     if (typeof lost === 'number') this.#lost += lost
     if (checkpoint?.reason === 'start' && !this.#closed) this.#runs += 1
     this.#closed = checkpoint?.reason === 'end'
     this.#lastCheckpoint = checkpoint
-    const isSigned = checkpoint !== undefined && isString(member(members, 'signature'))
+    const isSigned = checkpoint !== undefined && isString(field(members, 'signature'))
     this.#unsigned = isSigned ? 0 : this.#unsigned + 1
     if (isSigned) this.#signed += 1
   }
 
-  #report(problem: Problem, lines = 1): void {
+  #report(problem: LogProblem, lines = 1): void {
     this.#problems += lines
     this.#first ??= problem
   }

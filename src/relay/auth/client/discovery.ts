@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from 'oauth4webapi'
-import { isArray, isObject, isString, member, parseJson, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, isString, field, parseData, type DataObject } from '#relay/protocol/unmetered.js'
 import { quote } from '#relay/protocol/quote.js'
 import { documentFailure, type GuardedFetch } from '#relay/transport/upstream/document.js'
 import { HttpFailure } from '#relay/transport/upstream/pool.js'
@@ -42,7 +42,7 @@ export const discover = async (
   if (found !== undefined && issuer !== undefined && !found.issuers.includes(issuer)) {
     throw new HttpFailure(`${url.host} names other issuers than ${issuer}: ` +
       `${found.issuers.slice(0, maxIssuers).map(quote).join(', ')}. If this is right, change auth.issuer, or ` +
-      `run mcp-customs logout ${canonical(url)}`)
+      `run mcp-customs logout ${canonicalUrl(url)}`)
   }
   const issuers = issuer === undefined ? (found?.issuers ?? [url.origin]) : [issuer]
   let fault: string | undefined
@@ -52,7 +52,7 @@ export const discover = async (
       return undefined
     })
     if (server === undefined) continue
-    return { server, resource: found?.resource ?? canonical(url), scopes: found?.scopes }
+    return { server, resource: found?.resource ?? canonicalUrl(url), scopes: found?.scopes }
   }
   if (found === undefined && fault === undefined) return undefined
   const [first = ''] = issuers
@@ -60,7 +60,7 @@ export const discover = async (
 }
 
 /** The URL as a resource: without fragment, query and a slash at its end. */
-export const canonical = ({ origin, pathname }: URL): string => origin + pathname.replace(/\/$/, '')
+export const canonicalUrl = ({ origin, pathname }: URL): string => origin + pathname.replace(/\/$/, '')
 
 interface Resource {
   readonly resource: string
@@ -80,7 +80,7 @@ const resourceOf = async (
   for (const place of places) {
     const document = await documentAt(place, fetch, place === places[0] && named !== undefined)
     if (document === undefined) continue
-    const resource = member(document, 'resource')
+    const resource = field(document, 'resource')
     const issuers = textsOf(document, 'authorization_servers')
     if (!isString(resource) || !isOf(resource, url, place)) {
       throw new HttpFailure(`${place.host} has metadata of another resource` +
@@ -102,8 +102,8 @@ const isOf = (resource: string, url: URL, place: URL): boolean => {
   if (!URL.canParse(resource)) return false
   const named = new URL(resource)
   const isHosts = place.origin === url.origin && place.pathname === resourcePath
-  return (canonical(named) === canonical(url) && ['', url.search].includes(named.search))
-    || (isHosts && canonical(named) === url.origin && named.search === '')
+  return (canonicalUrl(named) === canonicalUrl(url) && ['', url.search].includes(named.search))
+    || (isHosts && canonicalUrl(named) === url.origin && named.search === '')
 }
 
 /** @throws HttpFailure where the metadata is that of another issuer */
@@ -119,7 +119,7 @@ export const issuerMetadata = async (
     })
     if (document === undefined) continue
     // RFC 8414, section 3.3: character by character.
-    if (member(document, 'issuer') !== issuer) {
+    if (field(document, 'issuer') !== issuer) {
       throw new HttpFailure(`${place.host} has metadata of another issuer`)
     }
     return serverMetadata(document, issuer)
@@ -131,20 +131,20 @@ export const issuerMetadata = async (
 /** @param isNamed whether a header or document names this URL: then a fetch that fails is an error */
 const documentAt = async (
   url: URL, fetch: GuardedFetch, isNamed: boolean,
-): Promise<JsonObject | undefined> => {
+): Promise<DataObject | undefined> => {
   try {
     const response = await fetch(url.href, { method: 'GET', headers: { accept: 'application/json' } })
-    const value = response.status === 200 ? parseJson(await response.text()) : undefined
-    return isObject(value) ? value : undefined
+    const value = response.status === 200 ? parseData(await response.text()) : undefined
+    return isRecord(value) ? value : undefined
   } catch (error) {
     if (isNamed) throw new HttpFailure(documentFailure(url, error))
     return undefined
   }
 }
 
-const textsOf = (document: JsonObject, name: string): readonly string[] | undefined => {
-  const value = member(document, name)
-  return isArray(value) ? value.filter(isString) : undefined
+const textsOf = (document: DataObject, name: string): readonly string[] | undefined => {
+  const value = field(document, name)
+  return isList(value) ? value.filter(isString) : undefined
 }
 
 const endpoints = [
@@ -160,15 +160,15 @@ const switches =
   ['authorization_response_iss_parameter_supported', 'client_id_metadata_document_supported'] as const
 
 /** The members of an issuer's metadata that this program uses. Those of a wrong type are left out. */
-export const serverMetadata = (document: JsonObject, issuer: string): AuthorizationServer => ({
+export const serverMetadata = (document: DataObject, issuer: string): AuthorizationServer => ({
   issuer,
   ...Object.fromEntries(endpoints.flatMap(name => {
-    const value = member(document, name)
+    const value = field(document, name)
     return isString(value) && URL.canParse(value) ? [[name, value]] : []
   })),
   ...Object.fromEntries(lists.flatMap(name => {
     const value = textsOf(document, name)
     return value === undefined ? [] : [[name, value]]
   })),
-  ...Object.fromEntries(switches.map(name => [name, member(document, name) === true])),
+  ...Object.fromEntries(switches.map(name => [name, field(document, name) === true])),
 })

@@ -2,7 +2,7 @@ import { reasonOf, visible, wordsText } from '#relay/base/errors.js'
 import { NoLogin, type Authorization, type Authorizer } from '#relay/transport/upstream/authorized.js'
 import { fetchFor } from '#relay/transport/upstream/document.js'
 import { HttpFailure, type HttpReply, type HttpTls } from '#relay/transport/upstream/pool.js'
-import { nonceOf, wantedBy, type Wanted } from '#relay/transport/http/challenge.js'
+import { nonceOf, wantedBy, type WantedAccess } from '#relay/transport/http/challenge.js'
 import { proofOf } from './dpop.js'
 import { Renewal } from './renewal.js'
 import { isFresh, type Tokens } from './requests.js'
@@ -125,7 +125,7 @@ export class Login implements Authorizer {
   }
 
   /** Whether the same token is to be presented in another way. */
-  #changedProof({ headers }: HttpReply, { error, schemes }: Wanted, { type, access }: Tokens): boolean {
+  #changedProof({ headers }: HttpReply, { error, schemes }: WantedAccess, { type, access }: Tokens): boolean {
     if (type !== 'dpop') return false
     const nonce = nonceOf(headers)
     if (error === 'use_dpop_nonce' && nonce !== undefined && nonce !== this.#nonce) {
@@ -139,7 +139,7 @@ export class Login implements Authorizer {
     return isBearer ? knowsProofs : access === this.#bearer
   }
 
-  async #steppedUp(wanted: Wanted, tokens: Tokens | undefined): Promise<boolean> {
+  async #steppedUp(wanted: WantedAccess, tokens: Tokens | undefined): Promise<boolean> {
     const { scopes } = wanted
     if (scopes === undefined || scopes.length === 0) return false
     const known = this.#renewal.stored?.tokens

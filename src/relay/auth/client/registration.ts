@@ -1,13 +1,13 @@
-import { isObject, isString, member, parseJson } from '#relay/protocol/unmetered.js'
+import { isRecord, isString, field, parseData } from '#relay/protocol/unmetered.js'
 import type { GuardedFetch } from '#relay/transport/upstream/document.js'
 import { HttpFailure } from '#relay/transport/upstream/pool.js'
 import type { AuthorizationServer } from './discovery.js'
 
 /** How a client authenticates at the token endpoint. */
-export type Method = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+export type TokenEndpointMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
 
 /** This program as one client of one issuer. */
-export interface Client {
+export interface RegisteredClient {
   /** `IssuerClient` sends the credentials to no other issuer. */
   readonly issuer: string
   readonly id: string
@@ -15,7 +15,7 @@ export interface Client {
   /** PEM (PKCS #8), for `private_key_jwt`. */
   readonly privateKey?: string | undefined
   /** Undefined: by what the client has, and the issuer's metadata. */
-  readonly method?: Method | undefined
+  readonly method?: TokenEndpointMethod | undefined
   /** A registered client may use this URL alone; undefined: any port of loopback. */
   readonly redirectUri?: string | undefined
   /** In milliseconds since 1970. */
@@ -23,7 +23,7 @@ export interface Client {
 }
 
 /** The client that the operator names. */
-export interface GivenClient extends Client {
+export interface GivenClient extends RegisteredClient {
   /** The id is the URL of a Client ID Metadata Document, which not every issuer supports. */
   readonly isDocument: boolean
 }
@@ -31,7 +31,7 @@ export interface GivenClient extends Client {
 /** @returns the operator's client, if this issuer can know it (2026-07-28, client registration) */
 export const givenClient = (
   given: GivenClient | undefined, server: AuthorizationServer,
-): Client | undefined => {
+): RegisteredClient | undefined => {
   if (given?.issuer !== server.issuer) return undefined
   const isKnown = !given.isDocument || server.client_id_metadata_document_supported === true
   return isKnown ? given : undefined
@@ -52,7 +52,7 @@ export const register = async (
   server: AuthorizationServer,
   { redirectUri, applicationType = 'native', grants = [] }: Registration,
   fetch: GuardedFetch,
-): Promise<Client> => {
+): Promise<RegisteredClient> => {
   const { issuer, registration_endpoint: endpoint } = server
   const remedy = 'register this program there, and name it in servers.NAME.auth.clientId'
   if (endpoint === undefined) throw new HttpFailure(`${new URL(issuer).host} registers no clients: ${remedy}`)
@@ -65,9 +65,9 @@ export const register = async (
       token_endpoint_auth_method: wantedMethod(server),
     }),
   })
-  const document = parseJson(await response.text())
+  const document = parseData(await response.text())
   const text = (key: string): string | undefined => {
-    const value = isObject(document) ? member(document, key) : undefined
+    const value = isRecord(document) ? field(document, key) : undefined
     return isString(value) ? value : undefined
   }
   const id = text('client_id')
@@ -77,23 +77,23 @@ export const register = async (
     throw new HttpFailure(`${new URL(issuer).host} does not register this program (${code}): ${remedy}`)
   }
   const method = text('token_endpoint_auth_method')
-  const expires = isObject(document) ? member(document, 'client_secret_expires_at') : undefined
+  const expires = isRecord(document) ? field(document, 'client_secret_expires_at') : undefined
   return {
     issuer, id, redirectUri, secret: text('client_secret'), method: methods.find(one => one === method),
     secretExpiresAt: typeof expires === 'number' && expires > 0 ? expires * 1000 : undefined,
   }
 }
 
-const methods: readonly Method[] = ['none', 'client_secret_basic', 'client_secret_post']
+const methods: readonly TokenEndpointMethod[] = ['none', 'client_secret_basic', 'client_secret_post']
 
-const wantedMethod = ({ token_endpoint_auth_methods_supported: supported }: AuthorizationServer): Method =>
+const wantedMethod = ({ token_endpoint_auth_methods_supported: supported }: AuthorizationServer): TokenEndpointMethod =>
   methods.find(one => supported?.includes(one)) ?? 'none'
 
 /** @returns the method that is used, by what the client has and the issuer supports */
-export const methodOf = (
-  { method, secret, privateKey }: Client,
+export const authMethodOf = (
+  { method, secret, privateKey }: RegisteredClient,
   { token_endpoint_auth_methods_supported: supported }: AuthorizationServer,
-): Method => {
+): TokenEndpointMethod => {
   if (method !== undefined) return method
   if (privateKey !== undefined) return 'private_key_jwt'
   if (secret === undefined) return 'none'

@@ -3,7 +3,7 @@ import { reasonOf } from '#relay/base/errors.js'
 import { fetchFor } from '#relay/transport/upstream/document.js'
 import { HttpFailure, type HttpTls } from '#relay/transport/upstream/pool.js'
 import { keyPairOf } from './dpop.js'
-import { IssuerClient, isFresh, isLasting, isUnknownClient, Refused, type Tokens } from './requests.js'
+import { IssuerClient, isFresh, isLasting, isUnknownClient, RefusedGrant, type Tokens } from './requests.js'
 import { withSecrets, type LoginSettings } from './settings.js'
 import { withoutRegistration, type LoginFile, type Stored } from './store.js'
 
@@ -182,7 +182,7 @@ export class Renewal {
       this.#stored = await file.change(now => (now?.tokens?.refresh === refresh ? renewed : now ?? renewed))
       return this.#validExcept(refused)
     } catch (error) {
-      if (!(error instanceof Refused)) throw error
+      if (!(error instanceof RefusedGrant)) throw error
       this.#defer(error)
       // The access token is kept: it may stay valid.
       const left = { ...stored, tokens: isLasting(error) ? { ...tokens, refresh: undefined } : tokens }

@@ -4,7 +4,7 @@ import type { GuardedFetch } from '#relay/transport/upstream/document.js'
 import { failureOf, HttpFailure } from '#relay/transport/upstream/pool.js'
 import { scopesIn } from '#relay/transport/http/challenge.js'
 import type { AuthorizationServer } from './discovery.js'
-import { methodOf, type Client } from './registration.js'
+import { authMethodOf, type RegisteredClient } from './registration.js'
 
 // Loaded with the first request.
 const oauth = () => import('oauth4webapi')
@@ -31,24 +31,24 @@ export const isFresh = ({ expiresAt, lifetimeMs = Infinity }: Tokens, now: numbe
   expiresAt === undefined || now < expiresAt - Math.min(marginMs, lifetimeMs / 5)
 
 /** The issuer's name for messages. Its whole URL is not shown, because a server chooses that text. */
-export const hostOf = (issuer: string): string => new URL(issuer).host
+export const urlHostOf = (issuer: string): string => new URL(issuer).host
 
 /** The issuer has refused a request. */
-export class Refused extends HttpFailure {
+export class RefusedGrant extends HttpFailure {
   /** @param error its code, such as `invalid_grant` */
   constructor(issuer: string, readonly error: string) {
     // The issuer's description of the error is left out: it may quote the request.
-    super(`${hostOf(issuer)} refuses: ${error}`)
+    super(`${urlHostOf(issuer)} refuses: ${error}`)
   }
 }
 
 /** After these errors a refresh token is of no use (RFC 6749, section 5.2). */
 export const isLasting = (error: unknown): boolean =>
-  isUnknownClient(error) || (error instanceof Refused && error.error === 'invalid_grant')
+  isUnknownClient(error) || (error instanceof RefusedGrant && error.error === 'invalid_grant')
 
 /** The issuer no longer knows the client, or refuses it this grant: the client must register again. */
 export const isUnknownClient = (error: unknown): boolean =>
-  error instanceof Refused && (error.error === 'invalid_client' || error.error === 'unauthorized_client')
+  error instanceof RefusedGrant && (error.error === 'invalid_client' || error.error === 'unauthorized_client')
 
 /** One flow of the authorization code grant: what is remembered until the user comes back. */
 export interface Begun {
@@ -69,7 +69,7 @@ interface BeginOptions {
 
 interface ClientOptions {
   readonly server: AuthorizationServer
-  readonly client: Client
+  readonly client: RegisteredClient
   readonly fetch: GuardedFetch
   /** Tokens are bound to this key (RFC 9449). */
   readonly dpop?: CryptoKeyPair | undefined
@@ -91,7 +91,7 @@ export class IssuerClient {
   constructor(options: ClientOptions) {
     const { client, server } = options
     if (client.issuer !== server.issuer) {
-      throw new HttpFailure(`the client of ${hostOf(client.issuer)} is not sent to ${hostOf(server.issuer)}`)
+      throw new HttpFailure(`the client of ${urlHostOf(client.issuer)} is not sent to ${urlHostOf(server.issuer)}`)
     }
     this.#options = options
   }
@@ -105,10 +105,10 @@ export class IssuerClient {
     const { server, client } = this.#options
     const { issuer, authorization_endpoint: endpoint } = server
     if (server.code_challenge_methods_supported?.includes('S256') !== true) {
-      throw new HttpFailure(`${hostOf(issuer)} does not say that it supports PKCE ` +
+      throw new HttpFailure(`${urlHostOf(issuer)} does not say that it supports PKCE ` +
         '(code_challenge_methods_supported: S256)')
     }
-    if (endpoint === undefined) throw new HttpFailure(`${hostOf(issuer)} names no authorization_endpoint`)
+    if (endpoint === undefined) throw new HttpFailure(`${urlHostOf(issuer)} names no authorization_endpoint`)
     const { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } = await oauth()
     const verifier = generateRandomCodeVerifier()
     const state = await stateFor?.(verifier) ?? generateRandomState()
@@ -116,7 +116,7 @@ export class IssuerClient {
     // A browser will open this URL: it must not lead where this process itself may not connect.
     const fault = await this.#options.fetch.faultOf(url)
     if (fault !== undefined) {
-      throw new HttpFailure(`the authorization_endpoint of ${hostOf(issuer)}: ${fault}`)
+      throw new HttpFailure(`the authorization_endpoint of ${urlHostOf(issuer)}: ${fault}`)
     }
     const parameters = {
       response_type: 'code', client_id: client.id, redirect_uri: redirectUri, state, resource,
@@ -238,7 +238,7 @@ export class IssuerClient {
   ): Promise<Answer> {
     const { server, client, fetch } = this.#options
     const module = await oauth()
-    const auth = await authentication(module, client, methodOf(client, server))
+    const auth = await authentication(module, client, authMethodOf(client, server))
     const options: RequestOptions = {
       // `fetch` allows http on loopback only.
       // eslint-disable-next-line @typescript-eslint/no-deprecated
@@ -265,7 +265,7 @@ export class IssuerClient {
 type RequestOptions = OAuth.HttpRequestOptions<'POST', URLSearchParams> & OAuth.DPoPRequestOptions
 
 const authentication = async (
-  module: typeof OAuth, { secret = '', privateKey }: Client, method: ReturnType<typeof methodOf>,
+  module: typeof OAuth, { secret = '', privateKey }: RegisteredClient, method: ReturnType<typeof authMethodOf>,
 ): Promise<OAuth.ClientAuth> => {
   switch (method) {
     case 'none': return module.None()
@@ -297,11 +297,11 @@ const importKey = async (pem: string): Promise<CryptoKey> => {
 /** What went wrong, without anything that could be a secret. */
 const failed = (issuer: string, error: unknown, module: typeof OAuth): HttpFailure => {
   if (error instanceof module.ResponseBodyError || error instanceof module.AuthorizationResponseError) {
-    return new Refused(issuer, /^\w{1,40}$/.test(error.error) ? error.error : 'an error without a name')
+    return new RefusedGrant(issuer, /^\w{1,40}$/.test(error.error) ? error.error : 'an error without a name')
   }
-  if (error instanceof module.WWWAuthenticateChallengeError) return new Refused(issuer, 'invalid_client')
+  if (error instanceof module.WWWAuthenticateChallengeError) return new RefusedGrant(issuer, 'invalid_client')
   if (error instanceof module.OperationProcessingError || error instanceof module.UnsupportedOperationError) {
-    return new HttpFailure(`${hostOf(issuer)}: ${error.message.replace(/[^ -~]/g, '').slice(0, 120)}`)
+    return new HttpFailure(`${urlHostOf(issuer)}: ${error.message.replace(/[^ -~]/g, '').slice(0, 120)}`)
   }
-  return new HttpFailure(`${hostOf(issuer)}: ${failureOf(error)}`)
+  return new HttpFailure(`${urlHostOf(issuer)}: ${failureOf(error)}`)
 }

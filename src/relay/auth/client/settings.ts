@@ -1,6 +1,6 @@
-import type { Wanted } from '#relay/transport/http/challenge.js'
+import type { WantedAccess } from '#relay/transport/http/challenge.js'
 import type { Discovered } from './discovery.js'
-import type { Client, GivenClient } from './registration.js'
+import type { RegisteredClient, GivenClient } from './registration.js'
 
 /** What the operator says of logins at one server (docs/auth.md). */
 export interface LoginSettings {
@@ -19,7 +19,7 @@ export interface LoginSettings {
 
 /** What a login is for. */
 export interface Purpose {
-  readonly wanted: Wanted
+  readonly wanted: WantedAccess
   /** The access token that the server has refused. */
   readonly refused: string | undefined
   /** Scopes to ask for besides those that the challenge names. */
@@ -44,13 +44,13 @@ export const issuerFor = (
 ): string | undefined => issuer ?? login?.server.issuer
 
 /** The operator's secrets are in the configuration, not in the file of the login. */
-export const withSecrets = (client: Client, { client: given }: LoginSettings): Client =>
+export const withSecrets = (client: RegisteredClient, { client: given }: LoginSettings): RegisteredClient =>
   (given !== undefined && isSame(client, given) ? given : client)
 
-export const withoutSecrets = (client: Client, { client: given }: LoginSettings): Client =>
+export const withoutSecrets = (client: RegisteredClient, { client: given }: LoginSettings): RegisteredClient =>
   (given !== undefined && isSame(client, given) ? { issuer: client.issuer, id: client.id } : client)
 
-const isSame = (one: Client, other: Client): boolean => one.issuer === other.issuer && one.id === other.id
+const isSame = (one: RegisteredClient, other: RegisteredClient): boolean => one.issuer === other.issuer && one.id === other.id
 
 /**
  * The scopes to ask for: those of the challenge and of the operator; if neither names any, those of the

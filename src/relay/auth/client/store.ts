@@ -8,10 +8,10 @@ import { attemptMs, Contest, type Claim } from '#relay/base/claim.js'
 import { codeOf } from '#relay/base/errors.js'
 import { isHeldOpen, namesIn, replaceFile } from '#relay/base/platform/files.js'
 import { readAs, shape } from '#relay/base/own-json.js'
-import { isString, member, parseJson, type Json } from '#relay/protocol/unmetered.js'
+import { isString, field, parseData, type Data } from '#relay/protocol/unmetered.js'
 import { HttpFailure } from '#relay/transport/upstream/pool.js'
 import { serverMetadata, type AuthorizationServer } from './discovery.js'
-import type { Client, Method } from './registration.js'
+import type { RegisteredClient, TokenEndpointMethod } from './registration.js'
 import type { Begun, Tokens } from './requests.js'
 import { loginKeyOf, type Holder, type LoginSettings } from './settings.js'
 
@@ -22,7 +22,7 @@ export interface Stored {
   readonly resource: string
   /** The issuer's metadata, as it was when the user logged in. */
   readonly server: AuthorizationServer
-  readonly client: Client
+  readonly client: RegisteredClient
   /** The scopes that were asked for. */
   readonly requested: readonly string[]
   readonly tokens?: Tokens | undefined
@@ -31,12 +31,12 @@ export interface Stored {
   /** The private key that the tokens are bound to. */
   readonly dpop?: JWK | undefined
   /** In the file of a login that a user has begun: a successor of this process can finish it. */
-  readonly pending?: Pending | undefined
+  readonly pending?: PendingLogin | undefined
   /** The client of `serve` whose login it is; undefined: the user's own. */
   readonly holder?: Holder | undefined
 }
 
-export interface Pending extends Begun {
+export interface PendingLogin extends Begun {
   readonly startedAt: number
   /** The path of the start page that is shown, until a browser has opened it. */
   readonly path?: string | undefined
@@ -70,7 +70,7 @@ export class LoginFile {
   /** @throws the system's error when the file exists but cannot be read now: nothing may replace it then */
   read(): Stored | undefined {
     try {
-      return storedIn(parseJson(readFileSync(this.#path, 'utf8')))
+      return storedIn(parseData(readFileSync(this.#path, 'utf8')))
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined
       throw error
@@ -207,7 +207,7 @@ const login = fields({
   url: text, resource: text, server: object,
   client: fields({
     id: text, secret: maybe(text), redirectUri: maybe(text), secretExpiresAt: maybe(number),
-    method: maybe(oneOf<Method>('none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt')),
+    method: maybe(oneOf<TokenEndpointMethod>('none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt')),
   }),
   requested: maybe(list(text)),
   tokens: maybe(fields({
@@ -226,9 +226,9 @@ const login = fields({
 /** What an issuer may leave out of its tokens. */
 const nothing = { expiresAt: undefined, lifetimeMs: undefined, refresh: undefined, scopes: undefined }
 
-const storedIn = (value: Json | undefined): Stored | undefined => {
+const storedIn = (value: Data | undefined): Stored | undefined => {
   const read = readAs(login, value)
-  const issuer = read && member(read.server, 'issuer')
+  const issuer = read && field(read.server, 'issuer')
   if (read === undefined || !isString(issuer)) return undefined
   const { server, client, requested = [], tokens, dpop, ...others } = read
   return {

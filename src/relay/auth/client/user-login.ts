@@ -5,12 +5,12 @@ import type { GuardedFetch } from '#relay/transport/upstream/document.js'
 import { HttpFailure } from '#relay/transport/upstream/pool.js'
 import { discover, type Discovered } from './discovery.js'
 import { keyPairOf, newKey } from './dpop.js'
-import { givenClient, register, type Client } from './registration.js'
+import { givenClient, register, type RegisteredClient } from './registration.js'
 import { IssuerClient, isUnknownClient, type Begun, type Tokens } from './requests.js'
 import {
   issuerFor, scopesFor, withSecrets, withoutSecrets, type LoginSettings, type Purpose,
 } from './settings.js'
-import { withoutRegistration, type LoginFile, type Pending, type Stored } from './store.js'
+import { withoutRegistration, type LoginFile, type PendingLogin, type Stored } from './store.js'
 
 export interface UserLoginOptions {
   readonly url: URL
@@ -37,7 +37,7 @@ const reopenMs = 10_000
 const pollMs = 500
 
 /** A login that waits for the user. */
-type Flow = Stored & { readonly pending: Pending }
+type Flow = Stored & { readonly pending: PendingLogin }
 
 type Exchange = (answer: URLSearchParams) => Promise<Tokens>
 
@@ -52,7 +52,7 @@ export class UserLogin {
   #callback: Callback | undefined
   #begun: Begun | undefined
   /** Notes in the file of the login how far it is. */
-  #note: (change: Partial<Pending>) => void = () => undefined
+  #note: (change: Partial<PendingLogin>) => void = () => undefined
   #noted = Promise.resolve()
   #running: Promise<Stored | undefined> | undefined
   #tellShown: () => void = () => undefined
@@ -168,7 +168,7 @@ export class UserLogin {
     const flow = resumed ?? await this.#begin(found, requested, known)
     const { pending, ...stored } = flow
     const start = this.#callback?.startUrl ?? ''
-    let progress: Pending = { ...pending, path: new URL(start).pathname }
+    let progress: PendingLogin = { ...pending, path: new URL(start).pathname }
     // The stored login stays in its file until the new tokens arrive.
     if (alone) await file.begun.write({ ...flow, pending: progress })
     this.#note = change => {
@@ -265,8 +265,8 @@ export class UserLogin {
 
   /** The client, and its redirect URI, at which this process listens. */
   async #client(
-    server: Discovered['server'], known: readonly Client[],
-  ): Promise<readonly [client: Client, redirectUri: string]> {
+    server: Discovered['server'], known: readonly RegisteredClient[],
+  ): Promise<readonly [client: RegisteredClient, redirectUri: string]> {
     const { settings, fetch, now } = this.#options
     const given = givenClient(settings.client, server)
     // Issuers compare the port, too: the registered one is used again, if it is free.

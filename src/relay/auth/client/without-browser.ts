@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { HttpFailure } from '#relay/transport/upstream/pool.js'
 import { discover } from './discovery.js'
 import { givenClient, register } from './registration.js'
-import { hostOf, IssuerClient, Refused } from './requests.js'
+import { urlHostOf, IssuerClient, RefusedGrant } from './requests.js'
 import { issuerFor, scopesFor, withoutSecrets, type Purpose } from './settings.js'
 import type { Stored } from './store.js'
 import type { UserLoginOptions } from './user-login.js'
@@ -34,7 +34,7 @@ export const deviceLogin = async (
   if (found === undefined) return undefined
   const { server, resource } = found
   if (server.device_authorization_endpoint === undefined) {
-    throw new HttpFailure(`${hostOf(server.issuer)} has no device flow: use login --no-browser`)
+    throw new HttpFailure(`${urlHostOf(server.issuer)} has no device flow: use login --no-browser`)
   }
   const requested = scopesFor(found, purpose, settings)
   const client = givenClient(settings.client, server)
@@ -49,7 +49,7 @@ export const deviceLogin = async (
     await pause(seconds * 1000)
     const tokens = await issuer.deviceTokens(device.device_code, resource).catch((error: unknown) => {
       // After a lost response the client asks again, less often (RFC 8628, section 3.5).
-      if (!(error instanceof Refused)) seconds += 1
+      if (!(error instanceof RefusedGrant)) seconds += 1
       else if (error.error === 'slow_down') seconds += 5
       else if (error.error !== 'authorization_pending') throw error
       return undefined

@@ -1,17 +1,17 @@
-import type { JsonObject } from '#relay/protocol/unmetered.js'
-import type { Page } from '#relay/transport/front/site.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
+import type { SitePage } from '#relay/transport/front/site.js'
 
-export const json = (
-  status: number, body: JsonObject, headers: Page['headers'] = { 'cache-control': 'no-store' },
-): Page => ({
+export const jsonAnswer = (
+  status: number, body: DataObject, headers: SitePage['headers'] = { 'cache-control': 'no-store' },
+): SitePage => ({
   status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body),
 })
 
 /** An error of the token endpoint (RFC 6749, section 5.2). */
-export const fault = (error: string, status = 400): Page => json(status, { error })
+export const fault = (error: string, status = 400): SitePage => jsonAnswer(status, { error })
 
 /** Sends a browser elsewhere by GET, without telling where it comes from. */
-export const redirect = (location: string): Page => ({
+export const redirect = (location: string): SitePage => ({
   status: 303, headers: { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }, body: '',
 })
 

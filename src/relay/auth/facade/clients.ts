@@ -1,5 +1,5 @@
 import { isLoopback } from '#relay/base/addresses.js'
-import { isArray, isObject, isString, type JsonObject, member, parseJson } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, isString, type DataObject, field, parseData } from '#relay/protocol/unmetered.js'
 import type { GuardedFetch } from '#relay/transport/upstream/document.js'
 import { digest, type Seals } from './seals.js'
 
@@ -26,9 +26,9 @@ export interface BadRegistration {
 }
 
 /** Registers a client: its id is its registration, sealed, so that nothing is kept (RFC 7591, section 3). */
-export const registerClient = async (body: string, seals: Seals): Promise<JsonObject | BadRegistration> => {
-  const metadata = parseJson(body)
-  if (!isObject(metadata)) {
+export const registerClient = async (body: string, seals: Seals): Promise<DataObject | BadRegistration> => {
+  const metadata = parseData(body)
+  if (!isRecord(metadata)) {
     return { error: 'invalid_client_metadata', error_description: 'the body is no JSON object' }
   }
   const uris = redirectUrisIn(metadata)
@@ -56,14 +56,14 @@ export const clientOf = async (
 ): Promise<FacadeClient | undefined> => {
   if (isDocumentId(id)) return documentClient(id, fetch)
   const registration = await seals.open('client', id)
-  return registration && { id: idOf(id), name: registration.name, redirectUris: registration.uris }
+  return registration && { id: clientIdOf(id), name: registration.name, redirectUris: registration.uris }
 }
 
 /** Whether the id was given here, as far as this can be told without a request. */
 export const isClientId = async (id: string, seals: Seals): Promise<boolean> =>
   isDocumentId(id) || (await seals.open('client', id)) !== undefined
 
-export const idOf = (clientId: string): string => digest(clientId).slice(0, 22)
+export const clientIdOf = (clientId: string): string => digest(clientId).slice(0, 22)
 
 /** The URL of a Client ID Metadata Document (draft-ietf-oauth-client-id-metadata-document, section 3). */
 const isDocumentId = (id: string): boolean => {
@@ -76,23 +76,23 @@ const isDocumentId = (id: string): boolean => {
 const documentClient = async (id: string, fetch: GuardedFetch): Promise<FacadeClient | undefined> => {
   const response = await fetch(id, { method: 'GET', headers: { accept: 'application/json' } }).catch(() => undefined)
   const text = response?.status === 200 ? await response.text() : ''
-  const metadata = text.length <= longestDocument ? parseJson(text) : undefined
+  const metadata = text.length <= longestDocument ? parseData(text) : undefined
   // The document must name itself (section 4.1); this relay knows clients without credentials only.
-  if (!isObject(metadata) || member(metadata, 'client_id') !== id) return undefined
-  const method = member(metadata, 'token_endpoint_auth_method')
+  if (!isRecord(metadata) || field(metadata, 'client_id') !== id) return undefined
+  const method = field(metadata, 'token_endpoint_auth_method')
   const uris = redirectUrisIn(metadata)
   if (uris === undefined || (method !== undefined && method !== 'none')) return undefined
-  return { id: idOf(id), name: nameIn(metadata), host: new URL(id).host, redirectUris: uris }
+  return { id: clientIdOf(id), name: nameIn(metadata), host: new URL(id).host, redirectUris: uris }
 }
 
-const nameIn = (metadata: JsonObject): string | undefined => {
-  const name = member(metadata, 'client_name')
+const nameIn = (metadata: DataObject): string | undefined => {
+  const name = field(metadata, 'client_name')
   return isString(name) ? name.slice(0, longestName) : undefined
 }
 
-const redirectUrisIn = (metadata: JsonObject): readonly string[] | undefined => {
-  const listed = member(metadata, 'redirect_uris')
-  if (!isArray(listed) || listed.length === 0 || listed.length > maxUris) return undefined
+const redirectUrisIn = (metadata: DataObject): readonly string[] | undefined => {
+  const listed = field(metadata, 'redirect_uris')
+  if (!isList(listed) || listed.length === 0 || listed.length > maxUris) return undefined
   const uris = listed.filter(isString)
   const isFew = uris.length === listed.length && uris.join('').length <= longestUris
   return isFew && uris.every(isRedirectUri) ? uris : undefined

@@ -1,7 +1,7 @@
 import type { GuardedFetch } from '#relay/transport/upstream/document.js'
-import type { Page, Visit } from '#relay/transport/front/site.js'
+import type { SitePage, Visit } from '#relay/transport/front/site.js'
 import { scopesIn } from '#relay/transport/http/challenge.js'
-import { Refused } from '../client/requests.js'
+import { RefusedGrant } from '../client/requests.js'
 import { isRepeated, redirect } from './answers.js'
 import { clientOf, mayRedirect } from './clients.js'
 import { loginMs, type UpstreamLogin } from './login.js'
@@ -44,7 +44,7 @@ export class Consents {
   }
 
   /** Sends the user to the issuer, where the client may ask at all (OAuth 2.1, section 4.1.1). */
-  async authorize({ query, mayCost }: Visit): Promise<Page> {
+  async authorize({ query, mayCost }: Visit): Promise<SitePage> {
     if (!mayCost()) return faultPage('Too many logins were begun. Try again in a minute.', 429)
     const { seals, login, resourceOf, fetch, warn, now } = this.#options
     const client = await clientOf(query.get('client_id') ?? '', seals, fetch)
@@ -72,7 +72,7 @@ export class Consents {
   }
 
   /** The user comes back from the issuer: asks for the consent. */
-  async callback({ query }: Visit): Promise<Page> {
+  async callback({ query }: Visit): Promise<SitePage> {
     const { seals, login, name: server, action, warn, now } = this.#options
     const sealed = query.get('state') ?? ''
     const wish = await seals.open('state', sealed)
@@ -80,7 +80,7 @@ export class Consents {
     try {
       await login.check(wish, query, sealed)
     } catch (error) {
-      const isDenied = error instanceof Refused && error.error === 'access_denied'
+      const isDenied = error instanceof RefusedGrant && error.error === 'access_denied'
       if (isDenied) return faultPage('You have not allowed it.')
       warn(error)
       return faultPage('The answer of the login cannot be used.')
@@ -93,7 +93,7 @@ export class Consents {
   }
 
   /** The user has decided: goes back to the client, with our code. */
-  async consent({ body, headers }: Visit): Promise<Page> {
+  async consent({ body, headers }: Visit): Promise<SitePage> {
     const { seals, origin: own, now } = this.#options
     const form = new URLSearchParams(body)
     const answered = await seals.open('consent', form.get('request') ?? '')
@@ -105,7 +105,7 @@ export class Consents {
   }
 
   /** Sends the user back to the client. The `iss` beside the answer is our issuer URL (RFC 9207). */
-  #back({ redirectUri, state }: Wish | Answered, answer: Readonly<Record<string, string>>): Page {
+  #back({ redirectUri, state }: Wish | Answered, answer: Readonly<Record<string, string>>): SitePage {
     const url = new URL(redirectUri)
     const parameters = { ...answer, ...(state !== undefined && { state }), iss: this.#options.issuer }
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
@@ -113,7 +113,7 @@ export class Consents {
   }
 }
 
-const refused = (error: string): Page =>
+const refused = (error: string): SitePage =>
   faultPage(`The program asks in a way that cannot be answered (${error}).`)
 
 const begin = 'It was begun elsewhere, or too long ago. Start the login again in your program.'

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { isLoopback } from '#relay/base/addresses.js'
 import { messageOf } from '#relay/base/errors.js'
 import {
-  canonical, type Claims, type ProtectedResource, type Unverified,
+  canonicalResource, type Claims, type ProtectedResource, type Unverified,
 } from '#relay/transport/front/authority.js'
-import type { Page, Site, Visit } from '#relay/transport/front/site.js'
+import type { SitePage, Site, Visit } from '#relay/transport/front/site.js'
 import { issuerPath } from '#relay/transport/http/well-known.js'
 import { guardedFetch } from '#relay/transport/upstream/document.js'
-import { Refused, type Tokens } from '../client/requests.js'
-import { fault, formIn, json } from './answers.js'
-import { idOf, isClientId, registerClient } from './clients.js'
+import { RefusedGrant, type Tokens } from '../client/requests.js'
+import { fault, formIn, jsonAnswer } from './answers.js'
+import { clientIdOf, isClientId, registerClient } from './clients.js'
 import { Consents } from './consents.js'
 import { UpstreamLogin, type Behind } from './login.js'
 import { digest, type Grant, Seals } from './seals.js'
@@ -29,7 +29,7 @@ export interface FacadeOptions {
   readonly now?: (() => number) | undefined
 }
 
-type Route = readonly [method: 'GET' | 'POST', answer: (visit: Visit) => Promise<Page>]
+type Route = readonly [method: 'GET' | 'POST', answer: (visit: Visit) => Promise<SitePage>]
 
 /** Logins that are remembered as revoked. */
 const maxRevoked = 10_000
@@ -82,7 +82,7 @@ export class Facade implements Site {
     return this.#routes.has(path)
   }
 
-  answer(visit: Visit): Promise<Page> {
+  answer(visit: Visit): Promise<SitePage> {
     const [method, answer] = this.#routes.get(visit.path) ?? []
     if (answer === undefined || method === undefined) {
       return Promise.resolve({ status: 404, headers: {}, body: '' })
@@ -105,9 +105,9 @@ export class Facade implements Site {
   }
 
   /** Authorization server metadata (RFC 8414). */
-  #metadata(): Page {
+  #metadata(): SitePage {
     const at = (path: string): string => this.#issuer + path
-    return json(200, {
+    return jsonAnswer(200, {
       issuer: this.#issuer,
       authorization_endpoint: at('/authorize'), token_endpoint: at('/token'),
       registration_endpoint: at('/register'), revocation_endpoint: at('/revoke'),
@@ -119,15 +119,15 @@ export class Facade implements Site {
     }, { 'access-control-allow-origin': '*', 'cache-control': 'max-age=300' })
   }
 
-  async #register({ body, headers }: Visit): Promise<Page> {
+  async #register({ body, headers }: Visit): Promise<SitePage> {
     const isJson = /^application\/json\b/i.test(headers['content-type'] ?? '')
     if (!isJson) return fault('invalid_client_metadata')
     const answer = await registerClient(body, this.#seals)
-    return json('error' in answer ? 400 : 201, { ...answer })
+    return jsonAnswer('error' in answer ? 400 : 201, { ...answer })
   }
 
   /** Gives tokens for a code or a refresh token (OAuth 2.1, section 3.2). */
-  async #token({ body, headers }: Visit): Promise<Page> {
+  async #token({ body, headers }: Visit): Promise<SitePage> {
     const form = formIn(body, headers['content-type'])
     if (form === undefined) return fault('invalid_request')
     const client = form.get('client_id') ?? ''
@@ -135,11 +135,11 @@ export class Facade implements Site {
     if (this.#resourceOf(form.get('resource')) === undefined) return fault('invalid_target')
     const grant = form.get('grant_type')
     try {
-      if (grant === 'authorization_code') return await this.#redeem(idOf(client), form)
+      if (grant === 'authorization_code') return await this.#redeem(clientIdOf(client), form)
       return grant === 'refresh_token'
-        ? await this.#refresh(idOf(client), form) : fault('unsupported_grant_type')
+        ? await this.#refresh(clientIdOf(client), form) : fault('unsupported_grant_type')
     } catch (error) {
-      if (error instanceof Refused && error.error === 'invalid_grant') return fault('invalid_grant')
+      if (error instanceof RefusedGrant && error.error === 'invalid_grant') return fault('invalid_grant')
       this.#warn(error)
       // The relay's own quarrel with the issuer: the client keeps what it has.
       return fault('temporarily_unavailable', 503)
@@ -151,7 +151,7 @@ export class Facade implements Site {
     return new URL(via.resource).origin !== this.#options.behind.url.origin
   }
 
-  async #redeem(client: string, form: URLSearchParams): Promise<Page> {
+  async #redeem(client: string, form: URLSearchParams): Promise<SitePage> {
     const answered = await this.#seals.open('code', form.get('code') ?? '')
     const [verifier, redirectUri] = [form.get('code_verifier') ?? '', form.get('redirect_uri')]
     // A client of OAuth 2.1 does not send the redirect URI again: the challenge binds it (section 10.2).
@@ -164,7 +164,7 @@ export class Facade implements Site {
     return this.#granted(tokens, { client, resource, via, subject, login: randomUUID() })
   }
 
-  async #refresh(client: string, form: URLSearchParams): Promise<Page> {
+  async #refresh(client: string, form: URLSearchParams): Promise<SitePage> {
     const grant = await this.#seals.open('refresh', form.get('refresh_token') ?? '')
     if (grant?.client !== client || this.#isOfOther(grant)) return fault('invalid_grant')
     return this.#granted(await this.#login.refresh(grant), grant)
@@ -173,14 +173,14 @@ export class Facade implements Site {
   async #granted(
     { access, refresh, type, expiresAt, lifetimeMs, scopes = [] }: Tokens,
     { client, resource, via, subject, login }: Omit<Grant, 'scopes' | 'token'>,
-  ): Promise<Page> {
+  ): Promise<SitePage> {
     if (this.#revoked.has(login)) return fault('invalid_grant')
     if (type !== 'bearer') throw new Error('the issuer has bound its token to a key')
     const sealed = (kind: 'access' | 'refresh', token: string, until?: number): Promise<string> =>
       this.#seals.seal(kind, { client, resource, via, subject, login, scopes, token }, until)
     const token = await sealed('access', access, expiresAt)
     if (token.length > longestToken) throw new Error('the issuer\'s token is too long')
-    return json(200, {
+    return jsonAnswer(200, {
       access_token: token, token_type: 'Bearer', scope: scopes.join(' '),
       ...(lifetimeMs !== undefined && { expires_in: Math.floor(lifetimeMs / 1000) }),
       ...(refresh !== undefined && { refresh_token: await sealed('refresh', refresh) }),
@@ -188,25 +188,25 @@ export class Facade implements Site {
   }
 
   /** Revokes a token, and the login that it is of (RFC 7009). An unknown token counts as revoked. */
-  async #revoke({ body, headers }: Visit): Promise<Page> {
+  async #revoke({ body, headers }: Visit): Promise<SitePage> {
     const form = formIn(body, headers['content-type'])
     if (form === undefined) return fault('invalid_request')
     const token = form.get('token') ?? ''
     const grant = await this.#seals.open('refresh', token) ?? await this.#seals.open('access', token)
-    if (grant?.client === idOf(form.get('client_id') ?? '')) {
+    if (grant?.client === clientIdOf(form.get('client_id') ?? '')) {
       const [oldest = ''] = this.#revoked
       if (this.#revoked.size >= maxRevoked) this.#revoked.delete(oldest)
       this.#revoked.add(grant.login)
       await this.#login.revoke(grant).catch((error: unknown) => this.#warn(error))
     }
-    return json(200, {})
+    return jsonAnswer(200, {})
   }
 
   /** The resource that the client names; the first if it names none, or the relay as a whole. */
   #resourceOf(named: string | null): string | undefined {
     const [first] = this.#resources
     if (named === null) return first
-    const plain = canonical(named)
+    const plain = canonicalResource(named)
     if (this.#resources.includes(plain)) return plain
     return plain === this.#issuer || plain === this.#options.origin ? first : undefined
   }

@@ -1,5 +1,5 @@
 import type { Authority, Claims, ProtectedResource, Unverified } from '#relay/transport/front/authority.js'
-import type { Page, Site, Visit } from '#relay/transport/front/site.js'
+import type { SitePage, Site, Visit } from '#relay/transport/front/site.js'
 import type { Facade } from './facade.js'
 
 /** The facades of a gateway: each checks the tokens for its own server. */
@@ -23,7 +23,7 @@ export class Facades implements Authority, Site {
     return this.#at(path) !== undefined
   }
 
-  async answer(visit: Visit): Promise<Page> {
+  async answer(visit: Visit): Promise<SitePage> {
     return this.#at(visit.path)?.answer(visit) ?? { status: 404, headers: {}, body: '' }
   }
 

@@ -4,7 +4,7 @@ import { challengeOf } from '#relay/transport/upstream/authorized.js'
 import { fetchFor, type GuardedFetch } from '#relay/transport/upstream/document.js'
 import { HttpFailure, type HttpTls } from '#relay/transport/upstream/pool.js'
 import { discover, issuerMetadata, type AuthorizationServer } from '../client/discovery.js'
-import { givenClient, register, type Client } from '../client/registration.js'
+import { givenClient, register, type RegisteredClient } from '../client/registration.js'
 import { IssuerClient, isUnknownClient, type Tokens } from '../client/requests.js'
 import { withoutSecrets, withSecrets, type LoginSettings } from '../client/settings.js'
 import { unverifiedPayload } from '../issuer.js'
@@ -46,7 +46,7 @@ export class UpstreamLogin {
   #lastKnown: Known | undefined
   #until = 0
   /** The client that this process has registered, and whether the issuer may have forgotten it. */
-  #registered: Client | undefined
+  #registered: RegisteredClient | undefined
   #isForgotten = false
   /** When the first login of those was begun of which no user has come back yet. */
   #begunAt: number | undefined
@@ -166,7 +166,7 @@ export class UpstreamLogin {
     }
   }
 
-  async #ownClient(server: AuthorizationServer): Promise<Client> {
+  async #ownClient(server: AuthorizationServer): Promise<RegisteredClient> {
     const { secretExpiresAt = Infinity } = this.#registered ?? {}
     if (this.#registered === undefined || this.#isForgotten || secretExpiresAt < this.#now() + knownMs) {
       const redirectUri = this.#redirectUri

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { clip } from '#relay/protocol/quote.js'
-import type { Page } from '#relay/transport/front/site.js'
+import type { SitePage } from '#relay/transport/front/site.js'
 import { isLoopback } from '#relay/base/addresses.js'
 
 const style = `
@@ -48,7 +48,7 @@ export interface Consent {
  * Asks the user whether this client may act in their name. All clients share one registration at the issuer,
  * so the issuer cannot ask that itself (MCP security best practices, confused deputy).
  */
-export const consentPage = (consent: Consent): Page => {
+export const consentPage = (consent: Consent): SitePage => {
   const { server, issuer, name, host, redirectUri, scopes, action, request } = consent
   const facts = [
     [
@@ -82,5 +82,5 @@ const placeOf = (redirectUri: string): string => {
 }
 
 /** @param reason a sentence of ours */
-export const faultPage = (reason: string, status = 400): Page =>
+export const faultPage = (reason: string, status = 400): SitePage =>
   ({ status, headers, body: document('This login cannot go on', `<p>${escaped(reason)}</p>`) })

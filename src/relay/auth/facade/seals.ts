@@ -4,7 +4,7 @@ import { link, mkdir, open, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf } from '#relay/base/errors.js'
 import { isWindows } from '#relay/base/platform/machine.js'
-import type { Client } from '../client/registration.js'
+import type { RegisteredClient } from '../client/registration.js'
 
 // Loaded with the first request.
 const jose = () => import('jose')
@@ -74,7 +74,7 @@ export interface Via {
   readonly issuer: string
   /** For the `resource` of every request (RFC 8707). */
   readonly resource: string
-  readonly client: Client
+  readonly client: RegisteredClient
 }
 
 /** What a client wants the user to allow. */

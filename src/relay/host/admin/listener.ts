@@ -12,10 +12,10 @@ interface ListenerOptions {
   /** Allowed names in the Host header besides `host`, localhost and IP addresses; without ports. */
   readonly allowHosts: () => readonly string[]
   /** @returns undefined when it writes the response itself */
-  readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<Answer | undefined>
+  readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<PageAnswer | undefined>
 }
 
-export interface Answer {
+export interface PageAnswer {
   readonly status: number
   readonly type: string
   readonly body: string
@@ -32,11 +32,11 @@ export interface Listener {
 }
 
 /** A small HTTP server for operators and their tools. It is read-only: GET and HEAD. */
-export const createListener = ({ name, host, port, allowHosts, answer }: ListenerOptions): Listener => {
+export const createAdminListener = ({ name, host, port, allowHosts, answer }: ListenerOptions): Listener => {
   const server = createServer({ headersTimeout: 5000, requestTimeout: 10_000 }, (request, response) => {
     Promise.resolve(judge(request, [host, 'localhost', ...allowHosts()]))
       .then(refused => refused ?? answer(request, response))
-      .catch((): Answer => text(500, 'failed'))
+      .catch((): PageAnswer => textAnswer(500, 'failed'))
       .then(answered => answered && reply(request, response, answered))
       .catch(() => response.destroy())
   })
@@ -52,10 +52,10 @@ export const createListener = ({ name, host, port, allowHosts, answer }: Listene
   }
 }
 
-const judge = ({ method, headers }: IncomingMessage, names: readonly string[]): Answer | undefined => {
-  if (!isKnown(headers.host, names)) return text(403, 'this Host is not allowed here')
+const judge = ({ method, headers }: IncomingMessage, names: readonly string[]): PageAnswer | undefined => {
+  if (!isKnown(headers.host, names)) return textAnswer(403, 'this Host is not allowed here')
   if (method === 'GET' || method === 'HEAD') return undefined
-  return { ...text(405, 'method not allowed'), headers: { allow: 'GET, HEAD' } }
+  return { ...textAnswer(405, 'method not allowed'), headers: { allow: 'GET, HEAD' } }
 }
 
 /** Against DNS rebinding: a browser sends the page's host. An IP address involves no DNS. */
@@ -65,7 +65,7 @@ const isKnown = (header: string | undefined, names: readonly string[]): boolean 
 }
 
 const reply = (
-  { method }: IncomingMessage, response: ServerResponse, { status, type, body, headers }: Answer,
+  { method }: IncomingMessage, response: ServerResponse, { status, type, body, headers }: PageAnswer,
 ): void => {
   const length = Buffer.byteLength(body)
   response.writeHead(
@@ -74,5 +74,5 @@ const reply = (
   response.end(method === 'HEAD' ? undefined : body)
 }
 
-export const text = (status: number, body: string): Answer =>
+export const textAnswer = (status: number, body: string): PageAnswer =>
   ({ status, type: 'text/plain; charset=utf-8', body: `${body}\n` })

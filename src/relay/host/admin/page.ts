@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { text, type Answer } from './listener.js'
+import { textAnswer, type PageAnswer } from './listener.js'
 
 interface PageOptions {
   /** Required in the query (`?token=…`). */
@@ -38,7 +38,7 @@ const headers = {
 }
 
 export type PageRoutes =
-  (request: IncomingMessage, response: ServerResponse) => Promise<Answer | undefined> | undefined
+  (request: IncomingMessage, response: ServerResponse) => Promise<PageAnswer | undefined> | undefined
 
 /** A live page at `/`, and its events at `/events`. @returns undefined for other paths */
 export const pageRoutes = ({ token, html, feed }: PageOptions): PageRoutes => {
@@ -46,10 +46,10 @@ export const pageRoutes = ({ token, html, feed }: PageOptions): PageRoutes => {
   const routes: PageRoutes = (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://host')
     if (pathname !== '/' && pathname !== '/events') return undefined
-    if (!isOwn(request)) return Promise.resolve(text(403, 'this Origin is not allowed here'))
+    if (!isOwn(request)) return Promise.resolve(textAnswer(403, 'this Origin is not allowed here'))
     const given = searchParams.get('token')
     if (given === null || !timingSafeEqual(digest(given), wanted)) {
-      return Promise.resolve(text(401, 'the address that was printed has a token in it'))
+      return Promise.resolve(textAnswer(401, 'the address that was printed has a token in it'))
     }
     if (pathname === '/events') return Promise.resolve(stream(request, response, feed))
     return html().then(body => ({ status: 200, type: 'text/html; charset=utf-8', body, headers }))
@@ -63,9 +63,9 @@ const isOwn = ({ headers: { origin, host } }: IncomingMessage): boolean =>
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-const stream = (request: IncomingMessage, response: ServerResponse, feed: Feed): Answer | undefined => {
+const stream = (request: IncomingMessage, response: ServerResponse, feed: Feed): PageAnswer | undefined => {
   if (feed.viewers >= maxViewers) {
-    return { ...text(503, 'too many look at this already'), headers: { 'retry-after': '10' } }
+    return { ...textAnswer(503, 'too many look at this already'), headers: { 'retry-after': '10' } }
   }
   response.writeHead(200, { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
   if (request.method === 'HEAD') {

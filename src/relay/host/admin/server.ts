@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type Condition, wellIn } from '#relay/session/health.js'
 import { contentType } from '#relay/telemetry/registry.js'
-import { createListener, text, type Answer, type Listener } from './listener.js'
+import { createAdminListener, textAnswer, type PageAnswer, type Listener } from './listener.js'
 import type { PageRoutes } from './page.js'
 
 export interface AdminOptions {
@@ -33,28 +33,28 @@ interface AdminState {
 export const adminServer = (
   { host, port, allowHosts = () => [], state, readyMs = 5000, page }: AdminOptions,
 ): Listener =>
-  createListener({
+  createAdminListener({
     name: 'the admin listener', host, port, allowHosts,
     answer: (request, response) => page?.(request, response) ?? responseTo(request, state, readyMs),
   })
 
 const responseTo = async (
   { url = '' }: IncomingMessage, state: AdminState, readyMs: number,
-): Promise<Answer> => {
+): Promise<PageAnswer> => {
   const [path = ''] = url.split('?', 1)
   switch (path) {
     case '/healthz':
-      return text(200, 'ok')
+      return textAnswer(200, 'ok')
     case '/readyz':
       return readiness(state, readyMs)
     case '/metrics':
       return { status: 200, type: contentType, body: await state.metrics() }
     default:
-      return text(404, 'not found')
+      return textAnswer(404, 'not found')
   }
 }
 
-const readiness = async (state: AdminState, readyMs: number): Promise<Answer> => {
+const readiness = async (state: AdminState, readyMs: number): Promise<PageAnswer> => {
   const servers = await within(readyMs, state.ready())
   const conditions = servers ?? new Map<string, Condition>()
   const ready = servers !== undefined && [...conditions.values()].every(({ isReachable }) => isReachable)

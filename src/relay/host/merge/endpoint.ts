@@ -10,7 +10,7 @@ import { identifiesClient } from '#relay/transport/front/credentials.js'
 import type { Endpoint, NewSession } from '#relay/transport/front/front.js'
 import type { Transport } from '#relay/transport/transport.js'
 import { httpSession } from '#relay/transport/upstream/session/session.js'
-import type { Problem } from '#relay/session/health.js'
+import type { HealthProblem } from '#relay/session/health.js'
 import type { MergerOptions } from './machine.js'
 import { usualLongest } from './names.js'
 import { MergeSession, type MergeSessionOptions } from './session.js'
@@ -57,7 +57,7 @@ export class MergeNews implements Pick<MergeSessionOptions, 'missing' | 'duplica
     this.#log.warn(`the merger failed on a message: ${cause instanceof Error ? cause.message : String(cause)}`)
   }
 
-  get problem(): Problem | undefined {
+  get problem(): HealthProblem | undefined {
     const [first] = this.#missing.values()
     const reasons = [...this.#missing].map(([name, { reason }]) => `${name}: ${reason}`)
     return first && { kind: 'refusal', reason: `missing: ${reasons.join('; ')}`, since: first.since }
@@ -94,7 +94,7 @@ export class MergedEndpoint {
     return { server: 'stdio', isMerged: true, open: opening => this.#open(opening) }
   }
 
-  get problem(): Problem | undefined {
+  get problem(): HealthProblem | undefined {
     return this.#news.problem
   }
 

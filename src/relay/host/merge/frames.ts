@@ -12,7 +12,7 @@ export type ResponseFrame = Frame & { readonly message: Result | ErrorResponse }
 export type NotificationFrame = Frame & { readonly message: Notification }
 
 /** A client's request that is not answered yet. */
-export interface Asked {
+export interface MergedRequest {
   readonly exchange: Exchange
   readonly frame: RequestFrame
   readonly names: Names
@@ -29,7 +29,7 @@ export interface Asking {
 }
 
 /** A value that is put into a message; all other bytes stay. */
-export interface Change {
+export interface MemberChange {
   /** From the message's params on. */
   readonly path: readonly [string, ...string[]]
   readonly value: Json
@@ -54,7 +54,7 @@ export const request = (number: number, method: string, params: string | undefin
 }
 
 /** A response of ours. @param result its JSON text where it is long: nobody reads it here */
-export const response = ({ key }: { readonly key: IdKey }, result: JsonObject | Buffer): Frame => ({
+export const responseOf = ({ key }: { readonly key: IdKey }, result: JsonObject | Buffer): Frame => ({
   bytes: responseBytes(key, 'result', result),
   message: { kind: 'result', id: idOf(key), key, result: Buffer.isBuffer(result) ? {} : result },
   faults: [],
@@ -72,14 +72,14 @@ export const answerUnder = (frame: ResponseFrame, id: Buffer): Frame => {
 
 /** The result in place of a tool's, with a text that a model can act on. */
 export const failedCall = (call: { readonly key: IdKey }, text: string, isModern: boolean): Frame =>
-  response(call, {
+  responseOf(call, {
     content: [{ type: 'text', text }], isError: true, ...(isModern && { resultType: 'complete' }),
   })
 
 /** The request under another id, with changes in its params. */
 export const changedRequest = (
   { bytes, message: { params, method }, envelope }: RequestFrame,
-  id: number, changes: readonly Change[],
+  id: number, changes: readonly MemberChange[],
 ): Frame => {
   const replace = String(id)
   const made = madeParams(params, changes)
@@ -92,7 +92,7 @@ export const changedRequest = (
 }
 
 export const changedNotification = (
-  { bytes, message: { params, method } }: NotificationFrame, changes: readonly Change[],
+  { bytes, message: { params, method } }: NotificationFrame, changes: readonly MemberChange[],
 ): NotificationFrame => {
   const made = madeParams(params, changes)
   return {
@@ -102,7 +102,7 @@ export const changedNotification = (
   }
 }
 
-const madeParams = (params: JsonObject | undefined, changes: readonly Change[]) => {
+const madeParams = (params: JsonObject | undefined, changes: readonly MemberChange[]) => {
   let holder: JsonObject = params === undefined ? {} : { params }
   const edits: Edit[] = []
   for (const { path, value, text } of changes) {

@@ -5,7 +5,7 @@ import { errorCode } from '#relay/protocol/json-rpc.js'
 import {
   isRevision, metaPrefix, modernRevisions, newestLegacy, traitsOf,
 } from '#relay/protocol/revisions/index.js'
-import { at, response, type RequestFrame } from './frames.js'
+import { at, responseOf, type RequestFrame } from './frames.js'
 import type { Leg, Legs } from './legs.js'
 import type { Host } from './machine.js'
 
@@ -39,7 +39,7 @@ export class Hello {
     const waitMs = Math.min(greetMs, this.#host.options.listMs)
     this.#each((leg, done) => this.#legs.whenKnown(leg, waitMs, done), () => {
       this.#legs.hasAnswered = true
-      answer(response(message, {
+      answer(responseOf(message, {
         protocolVersion: isLegacy ? wanted : newestLegacy,
         ...this.#abilities(),
         serverInfo: this.#host.options.serverInfo,
@@ -62,7 +62,7 @@ export class Hello {
         return answer(errorFrame(message, errorCode.methodNotFound,
           `Method not found: ${refusing.join(', ')} speak no revision without a handshake`))
       }
-      answer(response(message, {
+      answer(responseOf(message, {
         resultType: 'complete', supportedVersions: modernRevisions, ...this.#abilities(),
         ttlMs: 0, cacheScope: 'private', _meta: { [`${metaPrefix}serverInfo`]: serverInfo },
       }))

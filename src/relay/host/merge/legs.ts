@@ -44,12 +44,12 @@ export class Leg {
 }
 
 /** The answer to a request of ours, or the reason why there is none. */
-export type Answer = ResponseFrame | string
+export type LegAnswer = ResponseFrame | string
 
 interface Pending {
   readonly leg: Leg
   readonly exchange: Exchange
-  readonly answered: (answer: Answer) => void
+  readonly answered: (answer: LegAnswer) => void
   /** Of a client's request: where its notifications go, and its progress token. */
   readonly client?: { readonly exchange: Exchange; readonly token: Buffer | undefined } | undefined
 }
@@ -166,7 +166,7 @@ export class Legs {
     leg.greeting = greeting
   }
 
-  #opened(leg: Leg, answer: Answer): void {
+  #opened(leg: Leg, answer: LegAnswer): void {
     if (isString(answer)) return this.#fail(leg, answer)
     const { message } = answer
     if (message.kind === 'error') {
@@ -277,7 +277,7 @@ export class Legs {
   }
 
   /** A server has answered, or its relay knows that it will not. */
-  answered(leg: Leg, key: IdKey, answer: Answer): void {
+  answered(leg: Leg, key: IdKey, answer: LegAnswer): void {
     const pending = this.find(leg, key)
     if (pending === undefined) return
     this.#pending.delete(Number(key))

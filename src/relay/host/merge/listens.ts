@@ -1,7 +1,7 @@
 import { each, isArray, isString, Meter, type Json } from '#relay/protocol/json.js'
 import { inMeta, metaPrefix } from '#relay/protocol/revisions/index.js'
 import { cancellation, restoredNotification } from '#relay/transport/one-process/rename.js'
-import { at, changedRequest, madeFrame, type Asked, type NotificationFrame } from './frames.js'
+import { at, changedRequest, madeFrame, type MergedRequest, type NotificationFrame } from './frames.js'
 import { type Leg, type Legs, pauseMs } from './legs.js'
 import type { Host } from './machine.js'
 
@@ -10,7 +10,7 @@ const acknowledgeMs = 1000
 
 /** A client's `subscriptions/listen` (2026-07-28, subscriptions), and those that were made of it. */
 interface Listen {
-  readonly asked: Asked
+  readonly asked: MergedRequest
   /** The number of the request at each server. */
   readonly parts: Map<Leg, number>
   /** Servers that have not acknowledged. */
@@ -35,7 +35,7 @@ export class Listens {
   }
 
   /** @returns a function that ends it */
-  begin(asked: Asked): () => void {
+  begin(asked: MergedRequest): () => void {
     const listen: Listen = {
       asked, isAcknowledged: false,
       parts: new Map(), waiting: new Set(), granted: new Set(), changed: new Set(),

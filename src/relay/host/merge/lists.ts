@@ -7,13 +7,13 @@ import { errorCode } from '#relay/protocol/json-rpc.js'
 import { nextPage } from '#relay/protocol/pages.js'
 import { eachChild, slice } from '#relay/protocol/scan.js'
 import { request, type Asking } from './frames.js'
-import { type Answer, errorIn, inSeconds, type Leg, type Legs, pauseMs } from './legs.js'
+import { type LegAnswer, errorIn, inSeconds, type Leg, type Legs, pauseMs } from './legs.js'
 import type { Host } from './machine.js'
 import type { NameTable } from './names.js'
 import { urisIn, type ResourceOwners } from './resources.js'
 
 /** What servers list: the method, where its result has the list, and what names an element. */
-export const kinds = {
+export const listKinds = {
   tools: { method: 'tools/list', key: 'tools', name: 'name', capability: 'tools' },
   prompts: { method: 'prompts/list', key: 'prompts', name: 'name', capability: 'prompts' },
   resources: { method: 'resources/list', key: 'resources', name: 'uri', capability: 'resources' },
@@ -22,9 +22,9 @@ export const kinds = {
   },
 } as const
 
-export type Kind = keyof typeof kinds
+export type ListKind = keyof typeof listKinds
 
-export const allKinds = Object.keys(kinds) as readonly Kind[]
+export const allKinds = Object.keys(listKinds) as readonly ListKind[]
 
 interface Item {
   readonly name: string
@@ -59,7 +59,7 @@ interface Place {
   readonly cursor: string | undefined
 }
 
-export type Listed =
+export type LegList =
   | { readonly result: Buffer }
   | { readonly code: number; readonly error: string }
 
@@ -67,7 +67,7 @@ export type Listed =
 const freshMs = 1000
 
 /** Merges the servers' lists, and fills the tables by which calls find their servers. */
-export class Lists {
+export class LegLists {
   readonly #host: Host
   readonly #legs: Legs
   readonly #names: Readonly<Record<'tools' | 'prompts', NameTable>>
@@ -78,13 +78,13 @@ export class Lists {
   readonly #retried = new Set<string>()
   readonly #schemas = new Map<string, ReadonlyMap<string, JsonObject>>()
   /** Counts the changes of each kind of list: cursors from before are stale. */
-  readonly #generations = new Map<Kind, number>()
+  readonly #generations = new Map<ListKind, number>()
   /** Called when a client should ask for a list again. */
-  readonly #changed: (kind: Kind) => void
+  readonly #changed: (kind: ListKind) => void
 
   constructor(
     host: Host, legs: Legs, names: Readonly<Record<'tools' | 'prompts', NameTable>>, owners: ResourceOwners,
-    changed: (kind: Kind) => void,
+    changed: (kind: ListKind) => void,
   ) {
     this.#host = host
     this.#legs = legs
@@ -104,7 +104,7 @@ export class Lists {
   }
 
   /** A server's list has changed: what was read of it before is old. */
-  stale(kind: Kind, server: string): void {
+  stale(kind: ListKind, server: string): void {
     this.#generations.set(kind, (this.#generations.get(kind) ?? 0) + 1)
     const id = `${kind} ${server}`
     this.#readAt.delete(id)
@@ -113,7 +113,7 @@ export class Lists {
   }
 
   /** Answers a client's request for a list: all pages of all servers, as far as they come in time. */
-  list(kind: Kind, cursor: string | undefined, asking: Asking, done: (listed: Listed) => void): void {
+  list(kind: ListKind, cursor: string | undefined, asking: Asking, done: (listed: LegList) => void): void {
     const from = cursor === undefined ? undefined : this.#placeOf(kind, cursor)
     const legs = this.#legs.all()
     const first = from === undefined ? 0 : legs.findIndex(({ name }) => name === from.server)
@@ -132,13 +132,13 @@ export class Lists {
    * @param done with the servers whose list is not known
    */
   know(
-    wanted: readonly Kind[], legs: readonly Leg[], again: boolean, asking: Asking,
+    wanted: readonly ListKind[], legs: readonly Leg[], again: boolean, asking: Asking,
     done: (missing: readonly (readonly [server: string, reason: string])[]) => void,
   ): void {
     const { now } = this.#host
     const pending = wanted.map(kind => [kind, legs.filter(leg => {
       const readAt = this.#readAt.get(`${kind} ${leg.name}`)
-      return leg.has(kinds[kind].capability) && (readAt === undefined || (again && now() - readAt > freshMs))
+      return leg.has(listKinds[kind].capability) && (readAt === undefined || (again && now() - readAt > freshMs))
     })] as const).filter(([, those]) => those.length > 0)
     let left = pending.length
     const missing = new Map<string, string>()
@@ -157,7 +157,7 @@ export class Lists {
 
   /** Reads lists of several servers side by side, for `listMs` at most. @param outcomes gets those in time */
   #readAll(
-    kind: Kind, legs: readonly Leg[], asking: Asking, outcomes: Map<Leg, Outcome>, done: () => void,
+    kind: ListKind, legs: readonly Leg[], asking: Asking, outcomes: Map<Leg, Outcome>, done: () => void,
     from?: Place,
   ): void {
     if (legs.length === 0) return done()
@@ -187,9 +187,9 @@ export class Lists {
   }
 
   #read(
-    kind: Kind, leg: Leg, asking: Asking, cursor: string | undefined, take: (outcome: Outcome) => void,
+    kind: ListKind, leg: Leg, asking: Asking, cursor: string | undefined, take: (outcome: Outcome) => void,
   ): void {
-    if (!leg.has(kinds[kind].capability)) return take({ pages: [], rest: undefined, ttlMs: Infinity })
+    if (!leg.has(listKinds[kind].capability)) return take({ pages: [], rest: undefined, ttlMs: Infinity })
     const id = `${kind} ${leg.name}`
     // Nobody waits again for a server that is late with any list; its answer will be a change of the list.
     const since = Math.min(...allKinds.map(one => this.#walks.get(`${one} ${leg.name}`)?.startedAt ?? Infinity))
@@ -217,10 +217,10 @@ export class Lists {
 
   /** Reads one page, and those after it as far as there is room. */
   #page(
-    kind: Kind, leg: Leg, asking: Asking, cursor: string | undefined, pages: Page[], seen: Set<string>,
+    kind: ListKind, leg: Leg, asking: Asking, cursor: string | undefined, pages: Page[], seen: Set<string>,
     done: (outcome: Outcome) => void, ttlMs = Infinity,
   ): void {
-    const { method } = kinds[kind]
+    const { method } = listKinds[kind]
     const members = [
       ...(asking.meta === undefined ? [] : [`"_meta":${asking.meta}`]),
       ...(cursor === undefined ? [] : [`"cursor":${JSON.stringify(cursor)}`]),
@@ -247,7 +247,7 @@ export class Lists {
   }
 
   /** A server that did not list is asked again later; when it answers, the list has changed. */
-  #retry(kind: Kind, leg: Leg, asking: Asking): void {
+  #retry(kind: ListKind, leg: Leg, asking: Asking): void {
     const id = `${kind} ${leg.name}`
     if (leg.state !== 'ready' || this.#retried.has(id)) return
     this.#retried.add(id)
@@ -268,7 +268,7 @@ export class Lists {
     return this.#legs.whyNot(leg) ?? `it has not listed within ${inSeconds(this.#host.options.listMs)} s`
   }
 
-  #merged(kind: Kind, legs: readonly Leg[], outcomes: ReadonlyMap<Leg, Outcome>, asking: Asking): Listed {
+  #merged(kind: ListKind, legs: readonly Leg[], outcomes: ReadonlyMap<Leg, Outcome>, asking: Asking): LegList {
     const { options: { maxItems, maxBytes }, emit } = this.#host
     const missing: { readonly server: string; readonly reason: string }[] = []
     const texts: Buffer[] = []
@@ -313,14 +313,14 @@ export class Lists {
       ...meta,
     ]
     return { result: Buffer.concat([
-      Buffer.from(`{"${kinds[kind].key}":[`),
+      Buffer.from(`{"${listKinds[kind].key}":[`),
       ...texts.flatMap((text, index) => (index === 0 ? [text] : [comma, text])),
       Buffer.from(`]${ends.map(end => `,${end}`).join('')}}`),
     ]) }
   }
 
   /** An element as the client gets it: nothing where several servers claim its name, or its URI. */
-  #shown(kind: Kind, leg: Leg, { name, bytes }: Item): readonly Buffer[] {
+  #shown(kind: ListKind, leg: Leg, { name, bytes }: Item): readonly Buffer[] {
     const { emit } = this.#host
     if (kind === 'tools' || kind === 'prompts') {
       const shown = this.#names[kind].shown(leg.server, name)
@@ -337,11 +337,11 @@ export class Lists {
     return []
   }
 
-  #cursorTo(kind: Kind, { server, cursor }: Place): string {
+  #cursorTo(kind: ListKind, { server, cursor }: Place): string {
     return Buffer.from(JSON.stringify([this.#generation(kind), server, cursor ?? null])).toString('base64url')
   }
 
-  #placeOf(kind: Kind, text: string): Place | undefined {
+  #placeOf(kind: ListKind, text: string): Place | undefined {
     const place = parseJson(Buffer.from(text, 'base64url').toString())
     if (!isArray(place) || place[0] !== this.#generation(kind)) return undefined
     const [server, cursor] = [place[1], place[2]]
@@ -349,7 +349,7 @@ export class Lists {
   }
 
   /** The nonce makes cursors of other sessions stale: their order of pages may be another one. */
-  #generation(kind: Kind): string {
+  #generation(kind: ListKind): string {
     return `${this.#host.options.nonce} ${this.#generations.get(kind) ?? 0}`
   }
 }
@@ -364,14 +364,14 @@ interface ReadPage {
   readonly ttlMs: number
 }
 
-const readPage = (kind: Kind, answer: Answer): ReadPage | { readonly missing: string } => {
+const readPage = (kind: ListKind, answer: LegAnswer): ReadPage | { readonly missing: string } => {
   if (isString(answer)) return { missing: answer }
   const { message } = answer
   const none = { items: [], uris: [], nextCursor: undefined, ttlMs: Infinity }
   if (message.kind === 'error') {
     return message.error.code === errorCode.methodNotFound ? none : { missing: errorIn(message.error) }
   }
-  const { key, name } = kinds[kind]
+  const { key, name } = listKinds[kind]
   const list = member(message.result, key)
   if (!isArray(list)) return { missing: 'its list cannot be read' }
   const ttlMs = member(message.result, 'ttlMs')

@@ -6,22 +6,22 @@ import { edit } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { isString, member, Meter, OverBudget, type Json } from '#relay/protocol/json.js'
 import { errorCode, type IdKey } from '#relay/protocol/json-rpc.js'
-import { idOf, keyAt, keysOf } from '#relay/protocol/message.js'
+import { idOf, keyAt, idKeysOf } from '#relay/protocol/message.js'
 import { clip, quote } from '#relay/protocol/quote.js'
 import { slice } from '#relay/protocol/scan.js'
 import { isModernRequest } from '#relay/transport/http/headers.js'
 import {
-  cancellation, namesOf, restoredNotification, restoredResponse,
+  cancellation, renamedNames, restoredNotification, restoredResponse,
 } from '#relay/transport/one-process/rename.js'
 import {
-  answerUnder, at, changedNotification, changedRequest, failedCall, notification, request, response,
-  type Asked, type Asking, type Change, type NotificationFrame,
+  answerUnder, at, changedNotification, changedRequest, failedCall, notification, request, responseOf,
+  type MergedRequest, type Asking, type MemberChange, type NotificationFrame,
   type RequestFrame, type ResponseFrame,
 } from './frames.js'
 import { Hello } from './hello.js'
-import { type Answer, type Leg, Legs } from './legs.js'
+import { type LegAnswer, type Leg, Legs } from './legs.js'
 import { Listens } from './listens.js'
-import { allKinds, type Kind, kinds, Lists } from './lists.js'
+import { allKinds, type ListKind, listKinds, LegLists } from './lists.js'
 import type { Host, MergeEffect, MergeEvent, MergerOptions } from './machine.js'
 import { NameTable } from './names.js'
 import { ResourceOwners, urisIn } from './resources.js'
@@ -48,14 +48,14 @@ export class Merger implements Host {
   readonly #legs: Legs
   readonly #names: Readonly<Record<'tools' | 'prompts', NameTable>>
   readonly #owners = new ResourceOwners()
-  readonly #lists: Lists
+  readonly #lists: LegLists
   readonly #hello: Hello
   readonly #listens: Listens
   #effects: MergeEffect[] = []
   #now = 0
   readonly #timers = new ChurnMap<number, () => void>()
   #lastTimer = 0
-  readonly #asked = new ChurnMap<string, Asked>()
+  readonly #asked = new ChurnMap<string, MergedRequest>()
   readonly #serverRequests = new ChurnMap<string, ServerRequest>()
   #lastServerRequest = 0
   /** By kind of list: when the client was told last that it has changed. Infinity: it will be told. */
@@ -70,7 +70,7 @@ export class Merger implements Host {
     const { naming, servers } = options
     this.#names = { tools: new NameTable(naming), prompts: new NameTable(naming) }
     this.#legs = new Legs(this, { arrived: leg => this.#arrived(leg), departed: leg => this.#moved(leg) })
-    this.#lists = new Lists(this, this.#legs, this.#names, this.#owners, kind => this.#changed(kind))
+    this.#lists = new LegLists(this, this.#legs, this.#names, this.#owners, kind => this.#changed(kind))
     this.#hello = new Hello(this, this.#legs)
     this.#listens = new Listens(this, this.#legs, uri => this.#owners.of(uri))
     this.#offer(servers)
@@ -93,7 +93,7 @@ export class Merger implements Host {
     return this.#asked.size > 0
   }
 
-  inputSchemaOf(server: string, tool: string): ReturnType<Lists['inputSchemaOf']> {
+  inputSchemaOf(server: string, tool: string): ReturnType<LegLists['inputSchemaOf']> {
     return this.#lists.inputSchemaOf(server, tool)
   }
 
@@ -146,7 +146,7 @@ export class Merger implements Host {
       return
     }
     const fault = faults.find(({ isMinor }) => isMinor !== true)
-    const [key] = keysOf(frame)
+    const [key] = idKeysOf(frame)
     // Nobody may read a frame in another way than the server that gets it.
     if (fault !== undefined || message.kind === 'unusable') {
       const code = fault?.kind === 'http' ? errorCode.headerMismatch : errorCode.blocked
@@ -163,7 +163,7 @@ export class Merger implements Host {
     const { message } = frame
     const isModern = isModernRequest(frame)
     const asking: Asking = { isModern, meta: isModern ? metaOf(frame) : undefined }
-    const asked: Asked = { exchange, frame, names: namesOf(frame, message), asking, cancel: () => undefined }
+    const asked: MergedRequest = { exchange, frame, names: renamedNames(frame, message), asking, cancel: () => undefined }
     const name = this.#nameOf(exchange, message.key)
     if (this.#asked.has(name)) {
       const twice = errorFrame(message, errorCode.invalidRequest, 'A request with this id is open')
@@ -182,7 +182,7 @@ export class Merger implements Host {
       case 'server/discover': return this.#hello.discover(frame, answer => this.#finish(asked, answer))
       case 'ping': return isModern
         ? this.#refuse(asked, errorCode.methodNotFound, 'Method not found')
-        : this.#finish(asked, response(message, {}))
+        : this.#finish(asked, responseOf(message, {}))
       case 'tools/list': return this.#list('tools', cursor, asked)
       case 'prompts/list': return this.#list('prompts', cursor, asked)
       case 'resources/list': return this.#list('resources', cursor, asked)
@@ -204,23 +204,23 @@ export class Merger implements Host {
     return this.options.isStateless ? `${name} ${key}` : key
   }
 
-  #finish({ exchange, frame: { message } }: Asked, frame: Frame): void {
+  #finish({ exchange, frame: { message } }: MergedRequest, frame: Frame): void {
     if (this.#asked.delete(this.#nameOf(exchange, message.key))) this.emit({ type: 'send', exchange, frame })
   }
 
-  #refuse(asked: Asked, code: number, text: string): void {
+  #refuse(asked: MergedRequest, code: number, text: string): void {
     this.#finish(asked, errorFrame(asked.frame.message, code, text))
   }
 
-  #list(kind: Kind, cursor: Json | undefined, asked: Asked): void {
+  #list(kind: ListKind, cursor: Json | undefined, asked: MergedRequest): void {
     this.#lists.list(kind, isString(cursor) ? cursor : undefined, asked.asking, listed => {
       if ('error' in listed) this.#refuse(asked, listed.code, listed.error)
-      else this.#finish(asked, response(asked.names, listed.result))
+      else this.#finish(asked, responseOf(asked.names, listed.result))
     })
   }
 
   /** Sends a request to the server whose tool or prompt has the shown name. */
-  #byName(kind: 'tools' | 'prompts', path: readonly [string, ...string[]], asked: Asked): void {
+  #byName(kind: 'tools' | 'prompts', path: readonly [string, ...string[]], asked: MergedRequest): void {
     const { params } = asked.frame.message
     const shown = at(params, ...path)
     if (!isString(shown)) return this.#refuse(asked, errorCode.invalidParams, 'Invalid params: a name is missing')
@@ -242,7 +242,7 @@ export class Merger implements Host {
   }
 
   /** Sends a request to the server that a resource belongs to. A URI is never tried at one after another. */
-  #byUri(path: readonly [string, ...string[]], asked: Asked): void {
+  #byUri(path: readonly [string, ...string[]], asked: MergedRequest): void {
     const { method, params } = asked.frame.message
     const uri = at(params, ...path)
     if (!isString(uri)) return this.#refuse(asked, errorCode.invalidParams, 'Invalid params: a URI is missing')
@@ -268,7 +268,7 @@ export class Merger implements Host {
     })
   }
 
-  #forward(asked: Asked, leg: Leg, changes: readonly Change[]): void {
+  #forward(asked: MergedRequest, leg: Leg, changes: readonly MemberChange[]): void {
     // The client may have cancelled it meanwhile.
     if (!this.#asked.has(this.#nameOf(asked.exchange, asked.frame.message.key))) return
     const { frame, names, exchange } = asked
@@ -287,7 +287,7 @@ export class Merger implements Host {
     })
   }
 
-  #answered(asked: Asked, leg: Leg, number: number, answer: Answer): void {
+  #answered(asked: MergedRequest, leg: Leg, number: number, answer: LegAnswer): void {
     const { frame: { message: { method, params } }, names } = asked
     if (isString(answer)) return this.#down(asked, [[leg.name, answer]])
     const { message } = answer
@@ -305,17 +305,17 @@ export class Merger implements Host {
   }
 
   /** Answers for servers that cannot. A model gets a tool result, because it can act on that. */
-  #down(asked: Asked, missing: readonly (readonly [server: string, reason: string])[]): void {
+  #down(asked: MergedRequest, missing: readonly (readonly [server: string, reason: string])[]): void {
     const { frame: { message }, asking: { isModern } } = asked
     const text = missing.map(([server, reason]) => `The server ${quote(server)} is not available: ${reason}`)
     if (message.method !== 'tools/call') return this.#refuse(asked, errorCode.gone, text.join('; '))
     this.#finish(asked, failedCall(message, `${text.join('; ')}.`, isModern))
   }
 
-  #level(asked: Asked): void {
+  #level(asked: MergedRequest): void {
     this.#setLevel = asked.frame
     for (const leg of this.#legs.all()) this.#sendLevel(leg)
-    this.#finish(asked, response(asked.frame.message, {}))
+    this.#finish(asked, responseOf(asked.frame.message, {}))
   }
 
   #sendLevel(leg: Leg): void {
@@ -324,7 +324,7 @@ export class Merger implements Host {
     this.#legs.ask(leg, number => changedRequest(frame, number, []), { answered: () => undefined })
   }
 
-  #listen(asked: Asked): void {
+  #listen(asked: MergedRequest): void {
     const legs = this.#legs.all()
     const begin = () => {
       asked.cancel = this.#listens.begin(asked)
@@ -352,7 +352,7 @@ export class Merger implements Host {
     this.emit({ type: 'complete', exchange: asked.exchange })
   }
 
-  #drop(asked: Asked, told?: Frame): void {
+  #drop(asked: MergedRequest, told?: Frame): void {
     this.#asked.delete(this.#nameOf(asked.exchange, asked.frame.message.key))
     asked.cancel(told)
   }
@@ -399,7 +399,7 @@ export class Merger implements Host {
     const { message } = frame
     const id = slice(frame, ['id']) ?? Buffer.from(message.key)
     if (message.method === 'ping') {
-      return this.#legs.notify(leg, response(message, {}))
+      return this.#legs.notify(leg, responseOf(message, {}))
     }
     if (this.#serverRequests.size >= maxOpen) {
       return this.#legs.notify(leg, errorFrame(message, errorCode.blocked, 'Too many requests of servers are open'))
@@ -407,14 +407,14 @@ export class Merger implements Host {
     const number = (this.#lastServerRequest += 1)
     const token = slice(frame, ['params', ...tokenPath])
     this.#serverRequests.set(String(number), { leg, id, token })
-    const changes: Change[] = [{ path: ['_meta', 'mcp-customs/server'], value: leg.name }]
+    const changes: MemberChange[] = [{ path: ['_meta', 'mcp-customs/server'], value: leg.name }]
     if (token !== undefined) changes.push({ path: tokenPath, value: number })
     this.emit({ type: 'send', exchange: stdioExchange, frame: changedRequest(frame, number, changes) })
   }
 
   #notified(leg: Leg, frame: NotificationFrame): void {
     const { method, params } = frame.message
-    const listed = allKinds.filter(kind => method === `notifications/${kinds[kind].capability}/list_changed`)
+    const listed = allKinds.filter(kind => method === `notifications/${listKinds[kind].capability}/list_changed`)
     if (listed.length > 0) {
       for (const kind of listed) {
         this.#lists.stale(kind, leg.name)
@@ -500,13 +500,13 @@ export class Merger implements Host {
     }
     for (const kind of allKinds) {
       this.#lists.stale(kind, leg.name)
-      if (leg.has(kinds[kind].capability)) this.#changed(kind)
+      if (leg.has(listKinds[kind].capability)) this.#changed(kind)
     }
   }
 
   /** Tells the client that a list has changed, once in a second for each kind. */
-  #changed(kind: Kind): void {
-    const { capability } = kinds[kind]
+  #changed(kind: ListKind): void {
+    const { capability } = listKinds[kind]
     const last = this.#toldAt.get(capability) ?? -changedMs
     if (last === Infinity) return
     const tell = () => {

@@ -24,7 +24,7 @@ const digits = 12
  * The name under which a tool or prompt is shown. It is made from configuration and name alone, so that it is
  * the same in every session and after every restart.
  */
-export const shownName = (
+export const mergedName = (
   { prefix }: Pick<MergedServer, 'prefix'>, name: string, { separator, longest }: Naming,
 ): string => {
   const whole = prefix === '' ? name : `${prefix}${separator}${name}`
@@ -39,7 +39,7 @@ export const mayShow = ({ prefix }: MergedServer, shown: string, { separator, lo
   prefix === '' || shown.startsWith(`${prefix}${separator}`.slice(0, longest - digits - 1))
 
 /** A tool or prompt of a server, as the server names it. */
-export interface Target {
+export interface MergedTarget {
   readonly server: string
   readonly name: string
 }
@@ -67,7 +67,7 @@ export class NameTable {
   }
 
   shown(server: MergedServer, name: string): string {
-    return shownName(server, name, this.#naming)
+    return mergedName(server, name, this.#naming)
   }
 
   /** @param adds the list's further pages: names from before stay */
@@ -79,7 +79,7 @@ export class NameTable {
   }
 
   /** The servers that claim a shown name. With more than one, it is nobody's. */
-  claims(shown: string): readonly Target[] {
+  claims(shown: string): readonly MergedTarget[] {
     return this.#servers.flatMap(({ name: server }) => {
       const name = this.#names.get(server)?.get(shown)
       return name === undefined ? [] : [{ server, name }]

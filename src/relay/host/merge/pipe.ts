@@ -77,7 +77,7 @@ export interface Pipe {
 }
 
 /** @param ended resolves when the server's session has ended */
-export const pipe = (ended: () => Promise<unknown>): Pipe => {
+export const pipeOf = (ended: () => Promise<unknown>): Pipe => {
   const client = new End(() => Promise.resolve())
   const server = new End(ended)
   client.join(server)

@@ -58,7 +58,7 @@ export class ResourceOwners {
     if (lister !== undefined) return [lister]
     const fitting = this.#order.filter(server =>
       [...(this.#templates.get(server) ?? [])].some(template =>
-        this.listedBy('templates', template) === server && fits(template, uri)))
+        this.listedBy('templates', template) === server && fitsTemplate(template, uri)))
     if (fitting.length > 0) return fitting
     return this.#order.filter(server => this.#named.get(uri)?.has(server) === true)
   }
@@ -68,7 +68,7 @@ export class ResourceOwners {
  * Whether a URI could be made from a template (RFC 6570), in time linear in the URI for each character of the
  * template. A variable stands for characters other than `/`; one with an operator stands for any characters.
  */
-export const fits = (template: string, uri: string): boolean => {
+export const fitsTemplate = (template: string, uri: string): boolean => {
   if (template.length > longestTemplate || uri.length > longestUri || !template.includes('{')) {
     return template === uri
   }

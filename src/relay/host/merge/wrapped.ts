@@ -20,7 +20,7 @@ import { processOf, tlsOf } from '../server/upstream.js'
 import type { RelaySettings } from '../settings.js'
 import { openTelemetry, patientUrgency } from '../telemetry.js'
 import { MergeNews, mergerOptions } from './endpoint.js'
-import { pipe } from './pipe.js'
+import { pipeOf } from './pipe.js'
 import { MergeSession } from './session.js'
 
 /** Standard error, where `--audit -` of `wrap` goes. */
@@ -131,7 +131,7 @@ const remote = async (
 /** A session with the server's relay, whose client is the merger. */
 const legIn = ({ refusal }: ServerSetup, guard: Guard, open: Opening): Transport => {
   if (refusal !== undefined) return noLeg(refusal.message)
-  const { client, server, end } = pipe(() => session.ended)
+  const { client, server, end } = pipeOf(() => session.ended)
   const session = openSession(guard, client, open)
   session.start()
   void session.ended.then(({ reason }) => end(reason))
@@ -139,7 +139,7 @@ const legIn = ({ refusal }: ServerSetup, guard: Guard, open: Opening): Transport
 }
 
 const noLeg = (reason: string): Transport => {
-  const { server, end } = pipe(() => Promise.resolve())
+  const { server, end } = pipeOf(() => Promise.resolve())
   end(reason)
   return server
 }

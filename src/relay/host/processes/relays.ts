@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import type { FrontBackend } from '#relay/transport/front/front.js'
-import { clientOf, Quota } from '#relay/transport/front/quota.js'
+import { quotaClientOf, Quota } from '#relay/transport/front/quota.js'
 import { refusal, refuse } from '#relay/transport/front/refusal.js'
 import { isModernVersion } from '#relay/transport/http/headers.js'
 import { realTimers } from '#relay/transport/timers.js'
-import { type Condition, type Problem, together } from '#relay/session/health.js'
+import { type Condition, type HealthProblem, together } from '#relay/session/health.js'
 import type { FrontCalls } from './calls.js'
 import { RelayProcess } from './relay-process.js'
 
@@ -20,7 +20,7 @@ export interface RelayedServer {
   /** The setup of a process. @param number from 1 @param isOffered false: for its present sessions only */
   readonly setup: (number: number, isOffered: boolean) => object
   /** Why it may not be started; its requests are refused. */
-  readonly refusal?: Problem | undefined
+  readonly refusal?: HealthProblem | undefined
   /** Whether it can be reached, as known without a relay process. */
   readonly reachable: () => Promise<boolean>
 }
@@ -56,7 +56,7 @@ interface Served {
    */
   readonly homes: Map<string, number>
   /** The last problem that the server's relay processes reported. */
-  problem?: Problem | undefined
+  problem?: HealthProblem | undefined
 }
 
 interface Member {
@@ -115,7 +115,7 @@ export class Relays implements FrontBackend {
     // A request without a session id may begin a session. The server process of the session needs a place
     // in the quota.
     const mayBegin = served.server.kind === 'stdio' && method === 'POST' && !isModern && session === undefined
-    const place = mayBegin ? (this.#processes.processSlot(clientOf(arrival)).reserve() ?? 'full') : undefined
+    const place = mayBegin ? (this.#processes.processSlot(quotaClientOf(arrival)).reserve() ?? 'full') : undefined
     memberFor(served, typeof session === 'string' ? session : undefined).process.handOver({
       request, response, arrival, place,
     })

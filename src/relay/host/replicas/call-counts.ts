@@ -1,5 +1,5 @@
 import type { CountAsk, SharedReply } from '#relay/core/vocabulary.js'
-import type { Outcome } from './sessions.js'
+import type { StateOutcome } from './sessions.js'
 import { keyedHash, type Store } from './store.js'
 
 export interface CallCountsOptions {
@@ -10,7 +10,7 @@ export interface CallCountsOptions {
   /** The time of day in milliseconds, as all replicas have it. */
   readonly now: () => number
   /** Told of each operation; for metrics. */
-  readonly counted?: (operation: 'count', outcome: Outcome) => void
+  readonly counted?: (operation: 'count', outcome: StateOutcome) => void
 }
 
 const minuteMs = 60_000

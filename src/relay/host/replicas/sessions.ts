@@ -12,10 +12,10 @@ export interface SharedSessionsOptions {
   readonly secret: string
   readonly now?: () => number
   /** Told of each operation; for metrics. */
-  readonly counted?: (operation: SharedAsk['kind'] | 'touch', outcome: Outcome) => void
+  readonly counted?: (operation: SharedAsk['kind'] | 'touch', outcome: StateOutcome) => void
 }
 
-export type Outcome = 'ok' | 'failed'
+export type StateOutcome = 'ok' | 'failed'
 
 /** Longest value that is kept, in characters: the digests of 5000 tools with long names. */
 const longest = 2 * 1024 * 1024

@@ -1,7 +1,7 @@
 import type { Audit, AuditOptions, Follower } from '#relay/audit/audit.js'
 import type { Usage } from '#relay/audit/output.js'
 import type { Log } from '#relay/audit/log.js'
-import { beginning, nextLine } from '#relay/audit/record.js'
+import { recordBeginning, nextLine } from '#relay/audit/record.js'
 import { openAudit } from '#relay/audit/sink.js'
 import type { AuditConfiguration } from '#relay/config/configuration.js'
 import { messageOf } from '#relay/base/errors.js'
@@ -136,7 +136,7 @@ export class Refusals {
 export const recordsFor = (take: (record: LogRecord) => void): Follower => ({
   recorded: (_, entry, now) => {
     if (entry === undefined) return
-    const { text } = nextLine({ ...entry, arguments: undefined, result: undefined }, beginning, 'digest', now)
+    const { text } = nextLine({ ...entry, arguments: undefined, result: undefined }, recordBeginning, 'digest', now)
     const record = recordOfLine(text)
     if (record !== undefined) take(record)
   },

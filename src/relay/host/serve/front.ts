@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import type { Log } from '#relay/audit/log.js'
 import { stateFolder, thisMachine } from '#relay/base/platform/machine.js'
-import { nameOf } from '#relay/base/secrets.js'
+import { safeName } from '#relay/base/secrets.js'
 import type { Facade } from '#relay/auth/facade/facade.js'
 import type { Facades } from '#relay/auth/facade/facades.js'
 import { Issuer } from '#relay/auth/issuer.js'
@@ -215,7 +215,7 @@ export const openFront = (
     ...settings, address: listen, backend,
     ...(refused && { refused }),
     ...(speaks(logLevel) && {
-      served: request => log.httpRequest({ ...request, path: nameOf(request.path) }),
+      served: request => log.httpRequest({ ...request, path: safeName(request.path) }),
     }),
   })
   // A second signal does not wait for requests in flight.

@@ -10,7 +10,7 @@ import { type ServerHealth, wellIn } from '#relay/session/health.js'
 import { type Connector, Upstream, Upstreams } from '../upstreams.js'
 import type { FrameLimits } from '#relay/protocol/frame.js'
 import type { Metrics } from '#relay/telemetry/metrics.js'
-import { connectionTo, http } from '#relay/telemetry/place.js'
+import { connectionTo, httpPlace } from '#relay/telemetry/place.js'
 import { identifiesClient } from '#relay/transport/front/credentials.js'
 import { type Endpoint, Endpoints, type NewSession, type Refused } from '#relay/transport/front/front.js'
 import { canStart } from '#relay/transport/process/spawn.js'
@@ -30,7 +30,7 @@ import { commandLineOf, processOf, tlsOf } from '../server/upstream.js'
 import { Audits, refusalsTo } from './audits.js'
 import { endpointsSettingsOf } from './front.js'
 import { sessionKeyFor } from './session-key.js'
-import { openState, type State } from './state.js'
+import { openState, type SharedState } from './state.js'
 
 interface GatewayOptions {
   readonly flags: Pick<RelaySettings, 'capture' | 'logLevel'>
@@ -149,7 +149,7 @@ interface Parts {
   readonly metrics: Metrics
   readonly log: Log
   readonly capture: Capture | undefined
-  readonly state: State | undefined
+  readonly state: SharedState | undefined
   /** By the server's name. */
   readonly rulings: Map<string, CurrentRuling>
 }
@@ -195,7 +195,7 @@ const upstreamOf = async (
   const { name } = server
   const audit = await audits.open(configuration.audit, name)
   const place =
-    { server: name, toClient: http, toServer: connectionTo('url' in server ? server.url : undefined) }
+    { server: name, toClient: httpPlace, toServer: connectionTo('url' in server ? server.url : undefined) }
   const health = healthOf(server, { audit, log, metrics })
   const connector = await ('url' in server
     ? remote(server, configuration, isAlone, parts, audit)
@@ -225,7 +225,7 @@ const upstreamOf = async (
 }
 
 /** Without the shared state a server is served in part only. */
-const stateful = (health: ServerHealth, state: State | undefined) => ({
+const stateful = (health: ServerHealth, state: SharedState | undefined) => ({
   get problem() { return health.problem ?? state?.problem() },
   stopping: () => health.stopping(),
 })

@@ -12,7 +12,7 @@ import { RelayEnd } from '#relay/transport/channel/relay-end.js'
 import { reportGroups } from '#relay/transport/process/group.js'
 import type { RelaySettings } from '../settings.js'
 import { Lifetime } from '../lifetime.js'
-import { acceptedOf, type ServerSetup, type Setup } from '../server/setup.js'
+import { acceptedAtOnce, type ServerSetup, type Setup } from '../server/setup.js'
 import { recordsFor } from './audits.js'
 import { openGateway } from './gateway.js'
 import type { Relayed } from './merged.js'
@@ -108,6 +108,6 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
 const setupOf = async ({ servers, configuration, isOnly }: RelaySetup): Promise<Setup> => ({
   configuration, isOnly,
   servers: await Promise.all(servers.map(
-    async one => ({ ...one, accepted: await acceptedOf(one.server, one.lock, configuration) }),
+    async one => ({ ...one, accepted: await acceptedAtOnce(one.server, one.lock, configuration) }),
   )),
 })

@@ -7,7 +7,7 @@ import { wellIn } from '#relay/session/health.js'
 import { type FailedRelay, type RelayedServer, Relays } from '../processes/relays.js'
 import type { LogRecord } from '#relay/audit/read/record.js'
 import { allMetrics } from '#relay/telemetry/metrics.js'
-import { type Row, Totals } from '#relay/telemetry/registry.js'
+import { type MetricRow, MetricTotals } from '#relay/telemetry/registry.js'
 import { canStart } from '#relay/transport/process/spawn.js'
 import type { Lifetime } from '../lifetime.js'
 import { openTelemetry, patientUrgency } from '../telemetry.js'
@@ -45,7 +45,7 @@ export const openRelays = async (
     audit.close()
     removeEmpty(audit.file)
   })
-  const totals = new Totals(allMetrics)
+  const totals = new MetricTotals(allMetrics)
   const failed = ({ server, pid, reason }: FailedRelay): void => {
     log.warn(`${server}: the relay process ${pid ?? ''} has ended: ${reason}; its sessions are over, and ` +
       'another takes its place')
@@ -138,7 +138,7 @@ export const openRelays = async (
       metrics.ready(wellIn(await relays.ready()))
       metrics.relays(relays.running())
       // A relay process sends the snapshot of its own registry.
-      const counted = await relays.counted() as ReadonlyMap<number, readonly Row[]>
+      const counted = await relays.counted() as ReadonlyMap<number, readonly MetricRow[]>
       return totals.text(new Map([[ownId, metrics.registry?.snapshot() ?? []], ...counted]))
     },
   }

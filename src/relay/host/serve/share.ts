@@ -41,7 +41,7 @@ const refuse = (reason: string): never => {
 }
 
 /** One relay process of a server. */
-export interface Part {
+export interface SharePart {
   readonly server: string
   /** From 1; a replacement keeps the number. */
   readonly number: number
@@ -54,7 +54,7 @@ export interface Part {
  * A relay process's part of the configuration: nothing for the front or other servers, and its share of the
  * sessions.
  */
-export const shareOf = (configuration: Configuration, part: Part): Configuration => {
+export const shareOf = (configuration: Configuration, part: SharePart): Configuration => {
   const { sessions, audit, tokens, issuer } = configuration
   return {
     ...configuration,
@@ -69,7 +69,7 @@ export const shareOf = (configuration: Configuration, part: Part): Configuration
 
 /** Each process has its own file: `audit.files.ndjson` or `audit.files.2.ndjson` for `audit.ndjson`. */
 export const fileOf = <File extends string | undefined>(
-  file: File, { server, number, count, isOnly }: Part,
+  file: File, { server, number, count, isOnly }: SharePart,
 ): File | string =>
   file === undefined || isOnly ? file : named(file, count === 1 ? server : `${server}.${number}`)
 

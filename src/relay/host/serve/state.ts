@@ -1,21 +1,21 @@
 import type { Log } from '#relay/audit/log.js'
 import type { StateConfiguration } from '#relay/config/configuration.js'
 import { CustomsError } from '#relay/base/errors.js'
-import type { Problem } from '#relay/session/health.js'
+import type { HealthProblem } from '#relay/session/health.js'
 import { CallCounts } from '../replicas/call-counts.js'
 import type { RedisEngine, RedisOptions } from '../replicas/redis.js'
-import { type Outcome, SharedSessions } from '../replicas/sessions.js'
+import { type StateOutcome, SharedSessions } from '../replicas/sessions.js'
 import { Store } from '../replicas/store.js'
 import type { Metrics } from '#relay/telemetry/metrics.js'
 import { realTimers } from '#relay/transport/timers.js'
 import type { Lifetime } from '../lifetime.js'
 
 /** The state that this process shares with other replicas. */
-export interface State {
+export interface SharedState {
   readonly sessions: SharedSessions
   readonly calls: CallCounts
   /** Why it cannot be reached now. */
-  readonly problem: () => Problem | undefined
+  readonly problem: () => HealthProblem | undefined
 }
 
 const redis = () => import('../replicas/redis.js').catch((cause: unknown) => {
@@ -41,7 +41,7 @@ const forgedMs = 60_000
 export const openState = async (
   { url, prefix, ttlMs, key }: StateConfiguration, log: Pick<Log, 'warn' | 'info'>, metrics: Metrics,
   lifetime: Lifetime,
-): Promise<State> => {
+): Promise<SharedState> => {
   const { host } = new URL(url)
   const said = (reason: string) => `the shared state at ${host} cannot be reached: ${reason}`
   metrics.stateReady(true)
@@ -65,7 +65,7 @@ export const openState = async (
   })
   const common = {
     store, prefix, secret: key,
-    counted: (operation: string, outcome: Outcome) => metrics.stateAsked(operation, outcome),
+    counted: (operation: string, outcome: StateOutcome) => metrics.stateAsked(operation, outcome),
   }
   return {
     sessions: new SharedSessions({ ...common, ttlMs, now: () => realTimers.now() }),

@@ -5,15 +5,15 @@ import {
   type Configuration, type Limits, type LockSetting, type ServerConfiguration, usual,
 } from '#relay/config/configuration.js'
 import { type Circumstances, type PolicyLayer, resolvePolicy } from '#relay/config/policy.js'
-import { Problem, wayTo } from '#relay/config/source.js'
+import { ConfigurationProblem, wayTo } from '#relay/config/source.js'
 import type { Accepted, Policy, Shapes } from '#relay/core/vocabulary.js'
 import type { Translate } from '#relay/eras/index.js'
 import { badUsage, CustomsError } from '#relay/base/errors.js'
 import type { Environment } from '#relay/base/platform/machine.js'
-import type { JsonObject } from '#relay/protocol/unmetered.js'
+import type { DataObject } from '#relay/protocol/unmetered.js'
 import type { RelaySettings } from '../settings.js'
 import type { Target } from '#relay/config/target.js'
-import { nameOf } from '#relay/config/subject.js'
+import { serverNameOf } from '#relay/config/subject.js'
 
 /** The flags and the configuration file combined; flags win. */
 export interface Setup {
@@ -70,7 +70,7 @@ export const setUp = async (
       trusted: await trusts(server),
       translate: flags.translate ?? server.translate ?? configuration.translate,
       lock: lockOf(server),
-      ...await acceptedOf(server, lockOf(server), configuration).then(accepted => ({ accepted }), refusalIn),
+      ...await acceptedAtOnce(server, lockOf(server), configuration).then(accepted => ({ accepted }), refusalIn),
     })),
   )
   const [first] = setups.flatMap(({ refusal }) => refusal ?? [])
@@ -106,7 +106,7 @@ const lockSetting = (
   }
 }
 
-export const acceptedOf = async (
+export const acceptedAtOnce = async (
   server: ServerConfiguration, lock: LockSetting | undefined, configuration: Configuration,
 ): Promise<Accepted | undefined> =>
   lock && (await import('#relay/lock/accepted.js')).acceptedOf(server, lock, configuration)
@@ -120,7 +120,7 @@ const readAll = async (flags: RelaySettings, environment: Environment): Promise<
   const { written, refusal } = flags.settings
   const overridden = async () => (await import('#relay/config/read.js')).overridden(base, written, source)
   const merged = Object.keys(written).length === 0 ? base : await overridden().catch((error: unknown) => {
-    throw error instanceof Problem ? refusal(error) : error
+    throw error instanceof ConfigurationProblem ? refusal(error) : error
   })
   const ofServers = [...merged.servers.values()].flatMap(({ names }) => names?.clients ?? [])
   const isByToken = [merged.clients, ...ofServers].flat().some(({ match }) => match.token !== undefined)
@@ -192,7 +192,7 @@ const fromTarget = (
   clients: Configuration['clients'],
 ): ServerConfiguration => {
   const common = {
-    name: name ?? (file === undefined ? nameOf({ url, command }) : basename(file)),
+    name: name ?? (file === undefined ? serverNameOf({ url, command }) : basename(file)),
     policy: named?.policy,
     rules: named?.rules ?? new Map(),
     tools: named?.tools ?? new Map(),
@@ -215,7 +215,7 @@ const asServerUrl = (url: string): string => {
   try {
     return readServerUrl(url, [])
   } catch (error) {
-    throw error instanceof Problem
+    throw error instanceof ConfigurationProblem
       ? new CustomsError('BAD_USAGE', `the URL of the server ${error.reason}`, { cause: error })
       : error
   }
@@ -259,7 +259,7 @@ const at = <Read>(flag: string, read: () => Read): Read => {
   try {
     return read()
   } catch (error) {
-    if (!(error instanceof Problem)) throw error
+    if (!(error instanceof ConfigurationProblem)) throw error
     const way = error.keys.length === 0 ? '' : ` ${wayTo(error.keys)}`
     throw new CustomsError('BAD_USAGE', `--${flag}${way}: ${error.reason}`, { cause: error })
   }
@@ -267,7 +267,7 @@ const at = <Read>(flag: string, read: () => Read): Read => {
 
 /** Why an operator's schema cannot be used; undefined if it can. */
 export const judgeSchema = async (
-  schema: JsonObject | boolean, limits: Limits,
+  schema: DataObject | boolean, limits: Limits,
 ): Promise<string | undefined> => {
   const { createSchemaChecker } = await import('#relay/schema/index.js')
   const checker = createSchemaChecker(limits)

@@ -3,7 +3,7 @@ import {
   client, either, fromClient, fromEither, fromServer, place, server, toolMembers, type Definition, type Kind,
   type Method,
 } from './definition.js'
-import { anyObject, contentsOf, flag, number, of, recordOf, text } from './shape.js'
+import { anyObject, contentsOf, flag, number, of, recordShape, text } from './shape.js'
 
 const lists = (key: string, kind: Kind, ...needs: readonly string[]): Method =>
   ({ ...client, final: [key], list: { key, needs }, inResult: [place(kind, key)] })
@@ -12,7 +12,7 @@ const lists = (key: string, kind: Kind, ...needs: readonly string[]): Method =>
 const propertySchema = of(value => isObject(value) || typeof value === 'boolean', 'an object')
 
 /** The legacy revisions spell out a part of JSON Schema. `type` is judged by tool/input-type. */
-export const schema = { 'properties?': recordOf(propertySchema), 'required?': [text] } as const
+export const schema = { 'properties?': recordShape(propertySchema), 'required?': [text] } as const
 
 export const contents = { uri: text, 'mimeType?': text }
 
@@ -21,7 +21,7 @@ export const annotations = { 'audience?': [text], 'priority?': number } as const
 
 export const data = { data: text, mimeType: text }
 
-export const definition: Definition = {
+export const revision20241105: Definition = {
   traits: {
     modern: false,
     batches: false,

@@ -1,4 +1,4 @@
-import { data, definition as before } from './2024-11-05.js'
+import { data, revision20241105 as before } from './2024-11-05.js'
 import type { Definition } from './definition.js'
 import { flag, text } from './shape.js'
 
@@ -7,7 +7,7 @@ const annotations = {
   'openWorldHint?': flag,
 }
 
-export const definition: Definition = {
+export const revision20250326: Definition = {
   traits: {
     ...before.traits,
     batches: true,

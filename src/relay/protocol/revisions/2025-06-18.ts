@@ -1,5 +1,5 @@
 import { annotations, contents, schema } from './2024-11-05.js'
-import { definition as before } from './2025-03-26.js'
+import { revision20250326 as before } from './2025-03-26.js'
 import { place, server, type Definition } from './definition.js'
 import { anyObject, contentsOf, integer, oneOf, text } from './shape.js'
 
@@ -8,7 +8,7 @@ const meta = { '_meta?': anyObject }
 const link =
   { name: text, uri: text, 'title?': text, 'description?': text, 'mimeType?': text, 'size?': integer }
 
-export const definition: Definition = {
+export const revision20250618: Definition = {
   traits: {
     ...before.traits,
     batches: false,

@@ -1,5 +1,5 @@
 import { schema as schemaBefore } from './2024-11-05.js'
-import { definition as before } from './2025-06-18.js'
+import { revision20250618 as before } from './2025-06-18.js'
 import {
   client, either, fromServer, isLegacy, place, placeWhen, server, type Definition,
 } from './definition.js'
@@ -17,7 +17,7 @@ const outputSchema = { ...schema, type: oneOf('object') }
 export const tool =
   { ...before.traits.tool, inputSchema: schema, 'outputSchema?': outputSchema, 'icons?': icons }
 
-export const definition: Definition = {
+export const revision20251125: Definition = {
   traits: {
     ...before.traits,
     tool: { ...tool, 'execution?': { 'taskSupport?': oneOf('forbidden', 'optional', 'required') } },

@@ -1,5 +1,5 @@
 import { member, type JsonObject } from '../json.js'
-import { definition as before, icons, tool } from './2025-11-25.js'
+import { revision20251125 as before, icons, tool } from './2025-11-25.js'
 import {
   client, every, fromServer, hasToolMember, isModern, place, placeWhen, type Definition,
 } from './definition.js'
@@ -22,7 +22,7 @@ const implementation = {
 }
 
 /** With the extension io.modelcontextprotocol/tasks (SEP-2663). */
-export const definition: Definition = {
+export const revision20260728: Definition = {
   traits: {
     ...before.traits,
     modern: true,

@@ -61,7 +61,7 @@ const arrayOf = (shape: Shape): Shape => (value, meter) =>
   isArray(value) ? misfitsIn(value, shape, meter) : misfit('must be an array')
 
 /** An object whose members all have one shape, whatever their names. */
-export const recordOf = (shape: Shape): Shape => (value, meter) =>
+export const recordShape = (shape: Shape): Shape => (value, meter) =>
   isObject(value) ? misfitsIn(value, shape, meter) : misfit('must be an object')
 
 const misfitsIn = (value: JsonArray | JsonObject, shape: Shape, meter: Meter): readonly Misfit[] => {

@@ -1,5 +1,5 @@
 import {
-  bidiMark, brailleBlank, conjoiner, flag, graphemeJoiner, hangulFiller, hieroglyphControl, joiner, nonJoiner,
+  bidiMark, brailleBlank, conjoiner, flagEmoji, graphemeJoiner, hangulFiller, hieroglyphControl, joiner, nonJoiner,
   selector, softHyphen, variation, vowelSeparator, where, zeroWidthSpace, type AllowedInContext,
 } from './in-context.js'
 
@@ -88,7 +88,7 @@ export const hiddenCharacters: readonly HiddenCharacters[] = [
     allowedInContext: where('\\u{1d159}(?=[\\u{1d165}-\\u{1d172}])'),
   },
   { first: 0x1d173, last: 0x1d17a, name: 'musical control' },
-  { first: 0xe0000, last: 0xe007f, name: 'tag character', allowedInContext: flag },
+  { first: 0xe0000, last: 0xe007f, name: 'tag character', allowedInContext: flagEmoji },
   { first: 0xe0080, last: 0xe00ff, name: 'invisible character' },
   { first: 0xe0100, last: 0xe01ef, name: 'variation selector', allowedInContext: variation },
   { first: 0xe01f0, last: 0xe0fff, name: 'invisible character' },

@@ -13,7 +13,7 @@ export interface Hidden {
  * How many suspicious characters are checked in their context, in one text or several. Any further
  * suspicious character counts as hidden.
  */
-export interface Budget {
+export interface TextBudget {
   left: number
   /** Pays for further work, in steps of a meter. */
   readonly pay?: (steps: number) => void
@@ -21,7 +21,7 @@ export interface Budget {
 
 /** The first hidden character of a text. */
 export const findHidden = (
-  text: string, budget: Budget = { left: Number.MAX_SAFE_INTEGER },
+  text: string, budget: TextBudget = { left: Number.MAX_SAFE_INTEGER },
 ): Hidden | undefined => {
   // One pass of a regular expression clears most texts; the table is used from its first match on.
   const doubt = text.search(doubtful)
@@ -52,11 +52,11 @@ export const stripHidden = (text: string): string => {
 }
 
 /** For a message: `U+202E, bidi override`. */
-export const nameOf = ({ codePoint, name }: Hidden): string =>
+export const characterName = ({ codePoint, name }: Hidden): string =>
   `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}, ${name}`
 
 /** The next character that is hidden in its context; with `anywhere`, that is hidden in some context. */
-const next = (text: string, from: number, budget?: Budget, anywhere = false): Hidden | undefined => {
+const next = (text: string, from: number, budget?: TextBudget, anywhere = false): Hidden | undefined => {
   let index = suspectFrom(text, from)
   while (index < text.length) {
     const codePoint = text.codePointAt(index) ?? 0

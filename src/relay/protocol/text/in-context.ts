@@ -99,7 +99,7 @@ const repeatsDigit = where(`(?<=${digit}[\\s\\S]{0,31}[#*0-9])[\\ufe0e\\ufe0f](?
 const tags = (region: string) =>
   Array.from(region, one => `\\u{e00${one.charCodeAt(0).toString(16)}}`).join('')
 const region = `(?:${['gbeng', 'gbsct', 'gbwls'].map(tags).join('|')})\\u{e007f}`
-export const flag = where(`(?<=\\u{1f3f4}\\ufe0f?)${region}\\ufe0f?`)
+export const flagEmoji = where(`(?<=\\u{1f3f4}\\ufe0f?)${region}\\ufe0f?`)
 const flagBase = where(`(?<=\\u{1f3f4})\\ufe0f(?=${region})`)
 export const selector: AllowedInContext = (text, index) =>
   repeatsDigit(text, index) > 0 ? 0 : variation(text, index) || flagBase(text, index)

@@ -1,9 +1,9 @@
-import { isArray, type Json } from '#relay/protocol/unmetered.js'
+import { isList, type Data } from '#relay/protocol/unmetered.js'
 import { hasKeyword } from '#relay/protocol/json-schema.js'
 import { Distinct } from '../distinct.js'
 import { attempt, ofSchema, ofSize, schemasOf, type Check, type Keyword, type Subschema } from './keyword.js'
 
-type ArrayCheck = Check<readonly Json[]>
+type ArrayCheck = Check<readonly Data[]>
 
 /** Each item in a range of positions matches its schema. */
 const inRange = (schemaAt: (index: number) => Subschema | undefined, from: number, to: number): ArrayCheck =>
@@ -35,16 +35,16 @@ const items: Keyword = {
   applies: 'below',
   expected: 'must be a schema, or an array of schemas up to 2019-09',
   checks(value, context) {
-    if (isArray(value)) return { array: tuple(schemasOf(value, context, 'items')) }
+    if (isList(value)) return { array: tuple(schemasOf(value, context, 'items')) }
     const schema = context.subschema('items')
     const before = context.dialect === '2020-12' ? context.sibling('prefixItems') : undefined
-    return schema && { array: rest(schema, isArray(before) ? before.length : 0) }
+    return schema && { array: rest(schema, isList(before) ? before.length : 0) }
   },
 }
 
 const additionalItems = ofSchema('additionalItems', (schema, context) => {
   const before = context.sibling('items')
-  return isArray(before) ? { array: rest(schema, before.length) } : undefined
+  return isList(before) ? { array: rest(schema, before.length) } : undefined
 })
 
 const contains = ofSchema('contains', (schema, context) => {

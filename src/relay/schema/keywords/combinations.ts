@@ -1,4 +1,4 @@
-import type { Json } from '#relay/protocol/unmetered.js'
+import type { Data } from '#relay/protocol/unmetered.js'
 import type { SchemaNode } from '../schema-node.js'
 import type { Run, Scope } from '../run.js'
 import {
@@ -7,7 +7,7 @@ import {
 
 /** A keyword whose value is a list of schemas for the same value. */
 const ofList = (
-  name: string, check: (schemas: readonly Subschema[]) => Check<Json>, more: Partial<Keyword> = {},
+  name: string, check: (schemas: readonly Subschema[]) => Check<Data>, more: Partial<Keyword> = {},
 ): Keyword => ({
   name, applies: 'here', ...more,
   checks: (value, context) => forAll(check(schemasOf(value, context, name))),

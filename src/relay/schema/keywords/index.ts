@@ -1,5 +1,5 @@
-import { isObject, isString, member, type Json } from '#relay/protocol/unmetered.js'
-import { dialects, hasKeyword, isLegacy, type Dialect } from '#relay/protocol/json-schema.js'
+import { isRecord, isString, field, type Data } from '#relay/protocol/unmetered.js'
+import { dialects, hasKeyword, isLegacyDialect, type Dialect } from '#relay/protocol/json-schema.js'
 import type { Budget } from '../budget.js'
 import type { SchemaNode } from '../schema-node.js'
 import { arrays } from './arrays.js'
@@ -32,15 +32,15 @@ export const keywordsOf = (dialect: Dialect): ReadonlyMap<string, Keyword> => by
 
 /** Up to draft-07 all keywords beside a `$ref` are ignored. */
 export const refersAlone = ({ schema, resource }: SchemaNode): boolean =>
-  isLegacy(resource.dialect) && isObject(schema) && isString(member(schema, '$ref'))
+  isLegacyDialect(resource.dialect) && isRecord(schema) && isString(field(schema, '$ref'))
 
 /** The keywords of a schema that are not ignored, with their values, in the order of evaluation. */
-export const keywordsAt = (node: SchemaNode): readonly (readonly [Keyword, Json])[] => {
+export const keywordsAt = (node: SchemaNode): readonly (readonly [Keyword, Data])[] => {
   const { schema } = node
   const alone = refersAlone(node)
   return [...keywordsOf(node.resource.dialect).values()].flatMap(keyword => {
     const counts = !alone || keyword.name === '$ref'
-    const value = isObject(schema) && counts ? member(schema, keyword.name) : undefined
+    const value = isRecord(schema) && counts ? field(schema, keyword.name) : undefined
     return value === undefined ? [] : [[keyword, value]]
   })
 }

@@ -1,7 +1,7 @@
-import { isArray, isObject, isString, member, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, isString, field, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import type { Dialect } from '#relay/protocol/json-schema.js'
 import type { Budget } from '../budget.js'
-import type { SchemaNode, Target } from '../schema-node.js'
+import type { SchemaNode, SchemaTarget } from '../schema-node.js'
 import type { Evaluated } from './evaluated.js'
 import type { Run } from '../run.js'
 
@@ -11,15 +11,15 @@ export interface Kinds {
   readonly boolean: boolean
   readonly number: number
   readonly string: string
-  readonly array: readonly Json[]
-  readonly object: JsonObject
+  readonly array: readonly Data[]
+  readonly object: DataObject
 }
 
 /** Applies a keyword of one schema to a value. `seen` is given where `unevaluated…` needs it. */
 export type Check<Value> = (value: Value, run: Run, seen: Evaluated | undefined) => boolean
 
 /** The checks of a keyword, for each kind of value that it concerns. */
-export type Checks = { readonly [Kind in keyof Kinds]?: Check<Kinds[Kind]> | undefined }
+export type KeywordChecks = { readonly [Kind in keyof Kinds]?: Check<Kinds[Kind]> | undefined }
 
 /** A schema as its keywords' checks apply it. */
 export interface Subschema {
@@ -27,9 +27,9 @@ export interface Subschema {
    * @param seen records what was evaluated, for the schema that applies this one to the same value
    * @throws Exhausted
    */
-  matches(value: Json, run: Run, seen: Evaluated | undefined): boolean
+  matches(value: Data, run: Run, seen: Evaluated | undefined): boolean
   /** Whether a member or an item of the current value matches. */
-  matchesBelow(step: string | number, value: Json, run: Run): boolean
+  matchesBelow(step: string | number, value: Data, run: Run): boolean
 }
 
 /** What a keyword's check is compiled from: the other keywords of its schema, and its subschemas. */
@@ -50,9 +50,9 @@ export class CompileContext {
     return this.#node.resource.dialect
   }
 
-  sibling(keyword: string): Json | undefined {
+  sibling(keyword: string): Data | undefined {
     const { schema } = this.#node
-    return isObject(schema) ? member(schema, keyword) : undefined
+    return isRecord(schema) ? field(schema, keyword) : undefined
   }
 
   subschema(keyword: string, key?: string | number): Subschema | undefined {
@@ -61,7 +61,7 @@ export class CompileContext {
     return node && this.subschemaAt(node)
   }
 
-  target(keyword: string): Target | undefined {
+  target(keyword: string): SchemaTarget | undefined {
     return this.#node.targets.get(keyword)
   }
 }
@@ -81,24 +81,24 @@ export interface Keyword {
   /** The message for a wrong value of the keyword, if the meta-schema's own message would be unclear. */
   readonly expected?: string
   /** Finds what is wrong with its value beyond what the meta-schemas check. */
-  fault?(value: Json, budget: Budget): string | undefined
+  fault?(value: Data, budget: Budget): string | undefined
   /** Compiles its checks; undefined when there is nothing to check. */
-  checks?(value: Json, context: CompileContext): Checks | undefined
+  checks?(value: Data, context: CompileContext): KeywordChecks | undefined
   /** Whether its checks depend on what other keywords evaluated. */
   readonly tracks?: true
 }
 
 /** The same check for values of any kind. */
-export const forAll = (check: Check<Json>): Checks =>
+export const forAll = (check: Check<Data>): KeywordChecks =>
   ({ null: check, boolean: check, number: check, string: check, array: check, object: check })
 
 /** The schemas of a keyword whose value is an array of them. */
-export const schemasOf = (value: Json, context: CompileContext, keyword: string): readonly Subschema[] =>
-  isArray(value) ? value.flatMap((_, index) => context.subschema(keyword, index) ?? []) : []
+export const schemasOf = (value: Data, context: CompileContext, keyword: string): readonly Subschema[] =>
+  isList(value) ? value.flatMap((_, index) => context.subschema(keyword, index) ?? []) : []
 
 /** A keyword whose value is one schema, which by default applies to members or items. */
 export const ofSchema = (
-  name: string, make: (schema: Subschema, context: CompileContext) => Checks | undefined,
+  name: string, make: (schema: Subschema, context: CompileContext) => KeywordChecks | undefined,
   more: Partial<Keyword> = {},
 ): Keyword => ({
   name,
@@ -114,7 +114,7 @@ export const ofSchema = (
 export const ofSize = (
   name: string,
   noun: string,
-  make: (fits: (size: number) => boolean, isMax: boolean, message: string) => Checks,
+  make: (fits: (size: number) => boolean, isMax: boolean, message: string) => KeywordChecks,
 ): Keyword => ({
   name,
   checks(limit) {
@@ -130,7 +130,7 @@ export const ofSize = (
  * Whether a value matches a schema that may fail, such as a branch of `anyOf` or a `not`. Its mismatches are
  * not collected, and what it evaluated counts only if it matches.
  */
-export const attempt = (branch: Subschema, value: Json, run: Run, seen: Evaluated | undefined): boolean => {
+export const attempt = (branch: Subschema, value: Data, run: Run, seen: Evaluated | undefined): boolean => {
   run.mute()
   const valid = branch.matches(value, run, seen)
   run.unmute()

@@ -1,5 +1,5 @@
 import {
-  costOfMany, costOfMembers, isArray, isObject, isString, manyMembers, member, type Json, type JsonObject,
+  costOfMany, costOfMembers, isList, isRecord, isString, manyMembers, field, type Data, type DataObject,
 } from '#relay/protocol/unmetered.js'
 import { quote } from '#relay/protocol/quote.js'
 import { compilePattern, isPattern, type Pattern } from '../pattern/pattern.js'
@@ -7,12 +7,12 @@ import { costOfName, nameKey } from '../budget.js'
 import type { Evaluated } from './evaluated.js'
 import type { Run } from '../run.js'
 import {
-  attempt, eachHolds, ofSchema, ofSize, type Check, type Checks, type CompileContext, type Keyword,
+  attempt, eachHolds, ofSchema, ofSize, type Check, type KeywordChecks, type CompileContext, type Keyword,
   type Subschema,
 } from './keyword.js'
 
 /** Reads a member from an object that was parsed from JSON. */
-type OwnMember = (object: JsonObject) => Json | undefined
+type OwnMember = (object: DataObject) => Data | undefined
 
 /** Only names that every object inherits need `hasOwn`, which is slow. */
 const ownMember = (name: string): OwnMember =>
@@ -20,9 +20,9 @@ const ownMember = (name: string): OwnMember =>
     ? object => (Object.hasOwn(object, name) ? object[name] : undefined)
     : object => object[name]
 
-type ObjectCheck = Check<JsonObject>
+type ObjectCheck = Check<DataObject>
 
-const keysOf = (value: Json | undefined): readonly string[] => (isObject(value) ? Object.keys(value) : [])
+const keysOf = (value: Data | undefined): readonly string[] => (isRecord(value) ? Object.keys(value) : [])
 
 /** The schemas of a keyword whose value is an object of schemas, by name. */
 const namedSchemas = (context: CompileContext, keyword: string): readonly (readonly [string, Subschema])[] =>
@@ -54,14 +54,14 @@ const declaredMembers = (context: CompileContext): ReadonlyMap<string, Declared>
   }
   for (const [name, schema] of namedSchemas(context, 'properties')) declare(name).schema = schema
   const required = context.sibling('required')
-  for (const name of isArray(required) ? required.filter(isString) : []) declare(name).required = true
+  for (const name of isList(required) ? required.filter(isString) : []) declare(name).required = true
   context.budget.keep(250 * members.size)
   return members
 }
 
 /** Reports which of the required members are missing. @returns whether none is */
 const hasAll = (
-  object: JsonObject, members: readonly Pick<Declared, 'name' | 'of'>[], run: Run, keyword: string,
+  object: DataObject, members: readonly Pick<Declared, 'name' | 'of'>[], run: Run, keyword: string,
 ): boolean => {
   run.spend(members.length)
   return eachHolds(members, run, ({ name, of }) =>
@@ -106,7 +106,7 @@ const each = (byName: ReadonlyMap<string, Declared>, { patterns, rest, closed }:
   const required = members.filter(one => one.required)
 
   const holds = (
-    name: string, value: Json, declared: Subschema | undefined, run: Run, seen: Evaluated | undefined,
+    name: string, value: Data, declared: Subschema | undefined, run: Run, seen: Evaluated | undefined,
   ): boolean => {
     let known = declared !== undefined
     let valid = declared === undefined || declared.matchesBelow(name, value, run)
@@ -157,7 +157,7 @@ const each = (byName: ReadonlyMap<string, Declared>, { patterns, rest, closed }:
 const together = ['properties', 'patternProperties', 'additionalProperties', 'required'] as const
 
 /** The first of these four keywords in a schema makes one check for all of them; the others make none. */
-const membersCheck = (name: (typeof together)[number], context: CompileContext): Checks | undefined => {
+const membersCheck = (name: (typeof together)[number], context: CompileContext): KeywordChecks | undefined => {
   const has = (keyword: string) => context.sibling(keyword) !== undefined
   if (together.find(has) !== name) return undefined
   const declared = declaredMembers(context)
@@ -200,8 +200,8 @@ const dependent = (name: string): Keyword => ({
     const schemas = namedSchemas(context, name)
       .map(([member, schema]) => ({ has: ownMember(member), schema }))
     const lists = keysOf(dependencies).flatMap(key => {
-      const names = isObject(dependencies) ? member(dependencies, key) : undefined
-      if (!isArray(names)) return []
+      const names = isRecord(dependencies) ? field(dependencies, key) : undefined
+      if (!isList(names)) return []
       context.budget.spend(20 * names.length)
       context.budget.keep(100 * names.length)
       const members = names.filter(isString).map(name => ({ name, of: ownMember(name) }))

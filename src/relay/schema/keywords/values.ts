@@ -1,6 +1,6 @@
-import { equal, isArray, isString, type Json } from '#relay/protocol/unmetered.js'
+import { equal, isList, isString, type Data } from '#relay/protocol/unmetered.js'
 import { Distinct } from '../distinct.js'
-import { forAll, type Check, type Checks, type Keyword, type CompileContext } from './keyword.js'
+import { forAll, type Check, type KeywordChecks, type Keyword, type CompileContext } from './keyword.js'
 
 const article = (type: string): string =>
   (type === 'null' ? 'null' : /^[aio]/.test(type) ? `an ${type}` : `a ${type}`)
@@ -10,9 +10,9 @@ const type: Keyword = {
   name: 'type',
   expected: 'must name types of JSON Schema, each once',
   checks(value) {
-    const types = (isArray(value) ? value : [value]).filter(isString)
+    const types = (isList(value) ? value : [value]).filter(isString)
     const message = `must be ${types.map(article).join(' or ')} (type)`
-    const fails: Check<Json> = (_, run) => run.fail(message)
+    const fails: Check<Data> = (_, run) => run.fail(message)
     const unless = (type: string) => (types.includes(type) ? undefined : fails)
     const integer: Check<number> = (value, run) => Number.isInteger(value) || run.fail(message)
     return {
@@ -27,17 +27,17 @@ const type: Keyword = {
 }
 
 /** One of the values: texts and numbers by a look-up, others by comparing them up to the first difference. */
-const among = (allowed: readonly Json[], message: string, { budget }: CompileContext): Checks => {
+const among = (allowed: readonly Data[], message: string, { budget }: CompileContext): KeywordChecks => {
   budget.spend(20 * allowed.length)
   budget.keep(160 * allowed.length)
   const scalars = new Distinct()
-  const others: Json[] = []
+  const others: Data[] = []
   for (const value of allowed) {
     if (typeof value === 'string' || typeof value === 'number') scalars.add(value, budget)
     else others.push(value)
   }
   const scalar: Check<string | number> = (value, run) => scalars.has(value, run.budget) || run.fail(message)
-  const other: Check<Json> = (value, run) =>
+  const other: Check<Data> = (value, run) =>
     others.some(one => equal(one, value, steps => run.spend(steps))) || run.fail(message)
   return { ...forAll(other), string: scalar, number: scalar }
 }
@@ -45,7 +45,7 @@ const among = (allowed: readonly Json[], message: string, { budget }: CompileCon
 const enumeration: Keyword = {
   name: 'enum',
   checks: (value, context) =>
-    (isArray(value) ? among(value, 'must be one of the values that are listed (enum)', context) : undefined),
+    (isList(value) ? among(value, 'must be one of the values that are listed (enum)', context) : undefined),
 }
 
 const constant: Keyword = {

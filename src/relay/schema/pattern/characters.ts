@@ -127,7 +127,7 @@ export class CharacterReader {
   }
 
   #classAtom(): CharacterClass {
-    return this.#cursor.take('\\') ? this.escape(true) : this.one(codeOf(this.#cursor.next()))
+    return this.#cursor.take('\\') ? this.escape(true) : this.one(codePointOf(this.#cursor.next()))
   }
 
   /** An escape of one character or of a class, after its backslash. */
@@ -146,12 +146,12 @@ export class CharacterReader {
       ? /[\^$\\.*+?()[\]{}|/]/.test(char) || (inClass && char === '-')
       : char !== 'k' || !this.#named
     if (!isLiteral) throw malformed
-    return this.one(codeOf(char))
+    return this.one(codePointOf(char))
   }
 
   #control(inClass: boolean): CharacterClass {
     const letter = inClass && !this.#unicode ? /\w/ : /[A-Za-z]/
-    if (letter.test(this.#cursor.peek())) return this.one(codeOf(this.#cursor.next()) % 32)
+    if (letter.test(this.#cursor.peek())) return this.one(codePointOf(this.#cursor.next()) % 32)
     if (this.#unicode) throw malformed
     // In the older syntax the backslash is a literal, and the `c` after it another one.
     this.#cursor.skip(-1)
@@ -164,7 +164,7 @@ export class CharacterReader {
     const code = this.#digits(char === 'x' ? 2 : 4)
     if (code === undefined) {
       if (this.#unicode) throw malformed
-      return this.one(codeOf(char))
+      return this.one(codePointOf(char))
     }
     // Two escapes may form a surrogate pair.
     if (this.#unicode && code >= 0xd800 && code <= 0xdbff && this.#cursor.takeAll('\\u')) {
@@ -218,7 +218,7 @@ export class CharacterReader {
       if (first !== '0' || /\d/.test(this.#cursor.peek())) throw malformed
       return this.one(0)
     }
-    if (first > '7') return this.one(codeOf(first))
+    if (first > '7') return this.one(codePointOf(first))
     let code = Number(first)
     for (let more = first > '3' ? 1 : 2; more > 0 && /[0-7]/.test(this.#cursor.peek()); more--) {
       code = code * 8 + Number(this.#cursor.next())
@@ -227,7 +227,7 @@ export class CharacterReader {
   }
 }
 
-export const codeOf = (char: string): number => char.codePointAt(0) ?? 0
+export const codePointOf = (char: string): number => char.codePointAt(0) ?? 0
 
 /** Whether the class consists of its ranges alone. */
 const isPlain = ({ property, others, negated }: CharacterClass): boolean =>

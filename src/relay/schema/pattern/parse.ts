@@ -1,6 +1,6 @@
 import { Exhausted, nameKey, type Budget } from '../budget.js'
-import { CharacterReader, codeOf, Cursor, malformed } from './characters.js'
-import { classOf, type LookAround, type Parsed, type Syntax } from './syntax.js'
+import { CharacterReader, codePointOf, Cursor, malformed } from './characters.js'
+import { classOf, type LookAround, type ParsedPattern, type Syntax } from './syntax.js'
 
 /** Deeper groups are refused: parsing and compiling them is recursive. */
 const deepest = 250
@@ -16,10 +16,10 @@ const endless = 2 ** 31 - 1
  * syntax of Annex B, which many schemas use (`[\w-.]`, `\-`).
  * @returns undefined when it is neither
  */
-export const parsePattern = (source: string, budget: Budget): Parsed | undefined =>
+export const parsePattern = (source: string, budget: Budget): ParsedPattern | undefined =>
   parseAs(source, true, budget) ?? parseAs(source, false, budget)
 
-export const parseAs = (source: string, unicode: boolean, budget: Budget): Parsed | undefined => {
+export const parseAs = (source: string, unicode: boolean, budget: Budget): ParsedPattern | undefined => {
   budget.spend(400 + 6 * source.length)
   try {
     return new Parser(source, unicode, budget).parse()
@@ -69,7 +69,7 @@ class Parser {
     this.#characters = new CharacterReader(this.#cursor, unicode, this.#named, budget)
   }
 
-  parse(): Parsed {
+  parse(): ParsedPattern {
     const root = this.#choice()
     if (!this.#cursor.isAtEnd) throw malformed
     for (const { index } of this.#names.values()) if (index === 0) throw malformed
@@ -101,7 +101,7 @@ class Parser {
     const char = this.#cursor.peek()
     if (!isSpecial(char)) {
       this.#cursor.skip(1)
-      return this.#repeated(this.#characters.one(codeOf(char)), this.#opened)
+      return this.#repeated(this.#characters.one(codePointOf(char)), this.#opened)
     }
     if (this.#cursor.take('^')) return { type: 'assert', what: 'start' }
     if (this.#cursor.take('$')) return { type: 'assert', what: 'end' }
@@ -158,7 +158,7 @@ class Parser {
       if (this.#unicode || this.#quantifier() !== undefined) throw malformed
       this.#cursor.skip(1)
     }
-    return this.#characters.one(codeOf(char))
+    return this.#characters.one(codePointOf(char))
   }
 
   #group(): Syntax {

@@ -5,7 +5,7 @@ import { Backtracker } from './backtrack.js'
 import { wordCharacters } from './characters.js'
 import { parsePattern } from './parse.js'
 import { limitSize, sizeOf, States } from './states.js'
-import { classOf, type Parsed, type Syntax } from './syntax.js'
+import { classOf, type ParsedPattern, type Syntax } from './syntax.js'
 
 /** Memory for the syntax tree, for each character of the source. */
 const bytesOfCharacter = 150
@@ -40,7 +40,7 @@ interface Machine {
 
 /** Takes time linear in the text without back references, and backtracks with them. */
 export class CompiledPattern {
-  readonly #parsed: Parsed
+  readonly #parsed: ParsedPattern
   /** By the greatest length of texts. */
   readonly #machines = new Map<number, Machine>()
   /** The machine that was used last. */
@@ -50,7 +50,7 @@ export class CompiledPattern {
   /** Set once a text exhausted the budget. */
   overran = false
 
-  constructor(parsed: Parsed) {
+  constructor(parsed: ParsedPattern) {
     this.#parsed = parsed
   }
 

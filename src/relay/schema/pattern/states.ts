@@ -1,7 +1,7 @@
 import { Exhausted, type Budget } from '../budget.js'
 import type { Alphabet } from './alphabet.js'
 import { smallCount } from './parse.js'
-import type { Parsed, Repeat, Syntax } from './syntax.js'
+import type { ParsedPattern, Repeat, Syntax } from './syntax.js'
 
 /** The facts of a position, by number. From 3 on: whether each look-around of the pattern holds there. */
 export const facts = { start: 0, end: 1, boundary: 2, looks: 3 } as const
@@ -74,7 +74,7 @@ export const sizeOf = (syntax: Syntax, longest: number): number => {
 }
 
 /** @throws Exhausted for a pattern that would have too many states, whatever the text */
-export const limitSize = ({ root, bounds: [least] }: Parsed): void => {
+export const limitSize = ({ root, bounds: [least] }: ParsedPattern): void => {
   const isLarge = sizeOf(root, least ?? Infinity) > maxStates
   if (isLarge) throw new Exhausted('has a regular expression that is too large')
 }
@@ -85,14 +85,14 @@ export class States {
   /** The backtracker's registers: begin and end of each group, then the last begin of each repetition. */
   registers: number
   readonly #states: State[] = []
-  readonly #parsed: Parsed
+  readonly #parsed: ParsedPattern
   readonly #longest: number
   readonly #alphabet: Alphabet
   readonly #budget: Budget
 
   /** @param longest no text is longer */
   constructor(
-    root: Syntax, backward: boolean, parsed: Parsed, longest: number, alphabet: Alphabet, budget: Budget,
+    root: Syntax, backward: boolean, parsed: ParsedPattern, longest: number, alphabet: Alphabet, budget: Budget,
   ) {
     this.#parsed = parsed
     this.#longest = longest

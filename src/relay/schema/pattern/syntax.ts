@@ -33,7 +33,7 @@ export interface Repeat {
   readonly groups: readonly [number, number]
 }
 
-export interface Parsed {
+export interface ParsedPattern {
   readonly root: Syntax
   /** Whether the pattern is matched by code points (the `u` flag), not by code units. */
   readonly unicode: boolean

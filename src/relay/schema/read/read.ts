@@ -1,30 +1,30 @@
 import type { SchemaProblem } from '#relay/core/vocabulary.js'
-import { isArray, isObject, isString, type Json, type JsonObject } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, isString, type Data, type DataObject } from '#relay/protocol/unmetered.js'
 import { dialectOf, type Dialect } from '#relay/protocol/json-schema.js'
 import { clip } from '#relay/protocol/quote.js'
 import { Budget } from '../budget.js'
-import { nearest, type SchemaNode, type Resource } from '../schema-node.js'
-import { mismatchesOf, type Reading } from '../evaluate.js'
+import { nearestNode, type SchemaNode, type SchemaResource } from '../schema-node.js'
+import { mismatchesOf, type SchemaReading } from '../evaluate.js'
 import type { Mismatch } from '../run.js'
 import { keywordsOf, refersAlone } from '../keywords/index.js'
 import documents from './metaschemas.json' with { type: 'json' }
 import { Reader, TooManySubschemas } from './reader.js'
 
 /** The id without the empty fragment of older dialects. */
-const idOf = (document: JsonObject): string =>
+const idOf = (document: DataObject): string =>
   [document['$id'], document['id']].find(isString)?.replace(/#$/, '') ?? ''
 
 /**
  * The official meta-schemas and their vocabularies by id, from
  * https://github.com/json-schema-org/json-schema-spec (three-clause BSD licence).
  */
-const metaschemas: ReadonlyMap<string, JsonObject> = new Map(documents.map(one => [idOf(one), one]))
+const metaschemas: ReadonlyMap<string, DataObject> = new Map(documents.map(one => [idOf(one), one]))
 
 /** Those that were read, each at its first use. */
-const resources = new Map<string, Resource>()
+const resources = new Map<string, SchemaResource>()
 
 /** The official meta-schema with this URI (without fragment, http or https); undefined for any other. */
-const officialResource = (uri: string): Resource | undefined => {
+const officialResource = (uri: string): SchemaResource | undefined => {
   const canonical = uri.replace(/^https?:/, /\/draft-0\d\//.test(uri) ? 'http:' : 'https:')
   const document = metaschemas.get(canonical)
   const known = resources.get(canonical)
@@ -39,14 +39,14 @@ const officialResource = (uri: string): Resource | undefined => {
 }
 
 /** The meta-schema of a dialect. */
-const metaschemaOf = (dialect: Dialect): Resource => {
+const metaschemaOf = (dialect: Dialect): SchemaResource => {
   const uri = [...metaschemas.keys()].find(id => dialectOf(id) === dialect)
   const resource = uri === undefined ? undefined : officialResource(uri)
   if (resource === undefined) throw new Error(`the meta-schema of ${dialect} is missing`)
   return resource
 }
 
-export const unusable = (problems: readonly SchemaProblem[]): Reading => ({ schema: undefined, problems })
+export const unusable = (problems: readonly SchemaProblem[]): SchemaReading => ({ schema: undefined, problems })
 
 /**
  * Reads a schema within the limits of bytes and depth: its dialect, ids, anchors and references. Validates it
@@ -55,7 +55,7 @@ export const unusable = (problems: readonly SchemaProblem[]): Reading => ({ sche
  * @param depth as for an evaluation
  * @throws Exhausted; RangeError when the native stack does not suffice
  */
-export const read = (json: Json, subschemas: number, budget: Budget, depth: number): Reading => {
+export const read = (json: Data, subschemas: number, budget: Budget, depth: number): SchemaReading => {
   const reader = new Reader(subschemas, budget, officialResource)
   try {
     const root = reader.open(json)
@@ -85,10 +85,10 @@ const validateRegion = (region: SchemaNode, reader: Reader, depth: number): void
 }
 
 /** A copy with an empty schema in place of each of `schemas`. */
-const without = (json: Json, schemas: ReadonlySet<Json>, budget: Budget): Json => {
+const without = (json: Data, schemas: ReadonlySet<Data>, budget: Budget): Data => {
   budget.spend(10)
-  if (isArray(json)) return json.map(item => without(item, schemas, budget))
-  if (!isObject(json)) return json
+  if (isList(json)) return json.map(item => without(item, schemas, budget))
+  if (!isRecord(json)) return json
   if (schemas.has(json)) return {}
   const keys = Object.keys(json)
   budget.spend(20 * keys.length)
@@ -97,7 +97,7 @@ const without = (json: Json, schemas: ReadonlySet<Json>, budget: Budget): Json =
 
 /** The message about a wrong keyword: it names this keyword, not the meta-schema's keyword that failed. */
 const inWords = ({ path, message }: Mismatch, region: SchemaNode, budget: Budget): string => {
-  const { node, steps: [name] } = nearest(region, path, budget)
+  const { node, steps: [name] } = nearestNode(region, path, budget)
   if (name === undefined) return message
   const keyword = keywordsOf(node.resource.dialect).get(String(name))
   return `${keyword?.expected ?? message.replace(/ \([$\w]+\)$/, '')} (${clip(String(name))})`

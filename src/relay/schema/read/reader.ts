@@ -1,9 +1,9 @@
 import type { SchemaProblem } from '#relay/core/vocabulary.js'
-import { equal, isArray, isObject, isString, member, type Json } from '#relay/protocol/unmetered.js'
+import { equal, isList, isRecord, isString, field, type Data } from '#relay/protocol/unmetered.js'
 import {
-  defaultDialect, dialectOf, idKeyword, isLegacy, schemasIn, type Dialect,
+  defaultDialect, dialectOf, idKeyword, isLegacyDialect, schemasIn, type Dialect,
 } from '#relay/protocol/json-schema.js'
-import { pathOf, SchemaNode, type Base, type Resource, type Step } from '../schema-node.js'
+import { pathOf, SchemaNode, type Base, type SchemaResource, type SchemaStep } from '../schema-node.js'
 import { keywordsOf } from '../keywords/index.js'
 import { clippedPointer } from '../evaluate.js'
 import { costOfName, nameKey, type Budget } from '../budget.js'
@@ -27,8 +27,8 @@ export class Reader {
   formats = false
   nonMonotonic = false
   readonly budget: Budget
-  readonly #official: (uri: string) => Resource | undefined
-  readonly #resources = new Map<string, Resource>()
+  readonly #official: (uri: string) => SchemaResource | undefined
+  readonly #resources = new Map<string, SchemaResource>()
   readonly #references = new ReferenceResolver(this)
   #room: number
 
@@ -36,14 +36,14 @@ export class Reader {
    * @param subschemas the most subschemas that it may have
    * @param official finds the official meta-schemas
    */
-  constructor(subschemas: number, budget: Budget, official: (uri: string) => Resource | undefined) {
+  constructor(subschemas: number, budget: Budget, official: (uri: string) => SchemaResource | undefined) {
     this.budget = budget
     this.#official = official
     this.#room = subschemas
   }
 
   /** Reads a whole document. */
-  open(json: Json, uri = unnamed): SchemaNode | undefined {
+  open(json: Data, uri = unnamed): SchemaNode | undefined {
     const dialect = this.#dialectOf(json, undefined, [], defaultDialect)
     return dialect === undefined ? undefined : this.readAt(json, undefined, [], { uri, dialect })
   }
@@ -54,7 +54,7 @@ export class Reader {
 
   /** @param steps the path from the node */
   report(
-    kind: SchemaProblem['kind'], node: SchemaNode | undefined, steps: readonly Step[], message: string,
+    kind: SchemaProblem['kind'], node: SchemaNode | undefined, steps: readonly SchemaStep[], message: string,
   ): void {
     if (this.problems.length >= maxProblems) return
     const path = clippedPointer(pathOf(node, steps, this.budget), this.budget)
@@ -65,7 +65,7 @@ export class Reader {
 
   /** Reads a schema that stands in no keyword of another. */
   readAt(
-    json: Json, parent: SchemaNode | undefined, steps: readonly Step[], base: Base,
+    json: Data, parent: SchemaNode | undefined, steps: readonly SchemaStep[], base: Base,
   ): SchemaNode | undefined {
     const node = this.#read(json, parent, steps, base)
     if (node === undefined) this.report('schema', parent, steps, 'must be an object or a boolean')
@@ -73,7 +73,7 @@ export class Reader {
     return node
   }
 
-  resourceAt(uri: string): Resource | undefined {
+  resourceAt(uri: string): SchemaResource | undefined {
     const own = this.#resources.get(nameKey(uri))
     if (own !== undefined) return own
     const official = this.#official(uri)
@@ -83,11 +83,11 @@ export class Reader {
 
   /** Reads a schema with its subschemas; undefined if it is none. The meta-schema validates it later. */
   #read(
-    json: Json, parent: SchemaNode | undefined, steps: readonly Step[], base: Base,
+    json: Data, parent: SchemaNode | undefined, steps: readonly SchemaStep[], base: Base,
   ): SchemaNode | undefined {
     // An element that is no schema costs the walk to it.
     this.budget.spend(60)
-    if (!isObject(json) && typeof json !== 'boolean') return undefined
+    if (!isRecord(json) && typeof json !== 'boolean') return undefined
     if (--this.#room < 0) throw new TooManySubschemas()
     this.budget.spend(40)
     this.budget.keep(bytesOfNode)
@@ -109,13 +109,13 @@ export class Reader {
 
   /** The base that a schema's id defines, unless it is the enclosing one, and its anchor (up to draft-07). */
   #identity(
-    schema: SchemaNode['schema'], parent: SchemaNode | undefined, steps: readonly Step[], base: Base,
+    schema: SchemaNode['schema'], parent: SchemaNode | undefined, steps: readonly SchemaStep[], base: Base,
   ): { own?: Base; anchor?: string } {
     const keyword = idKeyword(base.dialect)
-    const id = isObject(schema) ? member(schema, keyword) : undefined
-    const legacy = isLegacy(base.dialect)
+    const id = isRecord(schema) ? field(schema, keyword) : undefined
+    const legacy = isLegacyDialect(base.dialect)
     // Up to draft-07 a $ref hides the id beside it.
-    if (!isString(id) || !isObject(schema) || (legacy && isString(member(schema, '$ref')))) return {}
+    if (!isString(id) || !isRecord(schema) || (legacy && isString(field(schema, '$ref')))) return {}
     const address = resolve(base.uri, id, this.budget)
     if (address === undefined) {
       this.report('schema', parent, [...steps, keyword], `must be a URI (${keyword})`)
@@ -128,9 +128,9 @@ export class Reader {
   }
 
   #dialectOf(
-    schema: Json, parent: SchemaNode | undefined, steps: readonly Step[], otherwise: Dialect,
+    schema: Data, parent: SchemaNode | undefined, steps: readonly SchemaStep[], otherwise: Dialect,
   ): Dialect | undefined {
-    const named = isObject(schema) ? member(schema, '$schema') : undefined
+    const named = isRecord(schema) ? field(schema, '$schema') : undefined
     if (named === undefined) return otherwise
     const dialect = isString(named) ? dialectOf(named) : undefined
     if (dialect === undefined) {
@@ -140,7 +140,7 @@ export class Reader {
   }
 
   /** Two different schemas with one id would make references ambiguous; a repeated schema is harmless. */
-  #claim(resource: Resource): void {
+  #claim(resource: SchemaResource): void {
     this.#pay(resource.uri)
     const key = nameKey(resource.uri)
     const other = this.#resources.get(key)
@@ -164,13 +164,13 @@ export class Reader {
 
   #keywords(node: SchemaNode): void {
     const { schema, resource } = node
-    if (!isObject(schema)) return
+    if (!isRecord(schema)) return
     const keywords = keywordsOf(resource.dialect)
     const names = Object.keys(schema)
     this.budget.spend(10 * names.length)
     for (const name of names) {
       const keyword = keywords.get(name)
-      const value = member(schema, name)
+      const value = field(schema, name)
       if (keyword === undefined || value === undefined) continue
       if (name === 'format') this.formats = true
       if (keyword.nonMonotonic === true) this.nonMonotonic = true
@@ -184,24 +184,24 @@ export class Reader {
 
   #names(node: SchemaNode): void {
     const { schema, resource } = node
-    if (!isObject(schema) || isLegacy(resource.dialect)) return
-    const anchor = member(schema, '$anchor')
+    if (!isRecord(schema) || isLegacyDialect(resource.dialect)) return
+    const anchor = field(schema, '$anchor')
     if (isString(anchor)) this.#anchor(node, anchor)
     if (resource.dialect === '2020-12') {
-      const dynamic = member(schema, '$dynamicAnchor')
+      const dynamic = field(schema, '$dynamicAnchor')
       if (!isString(dynamic)) return
       this.#anchor(node, dynamic)
       this.#anchor(node, dynamic, resource.dynamicAnchors)
-    } else if (member(schema, '$recursiveAnchor') === true && node.isResource) resource.recursive = true
+    } else if (field(schema, '$recursiveAnchor') === true && node.isResource) resource.recursive = true
   }
 }
 
 /** The possible subschemas in a keyword's value, with their paths from the schema. */
-const childrenOf = (name: string, value: Json): readonly (readonly [readonly Step[], Json])[] => {
+const childrenOf = (name: string, value: Data): readonly (readonly [readonly SchemaStep[], Data])[] => {
   const schemas = schemasIn(name)
   if (schemas === 'value') {
-    return isArray(value) ? value.map((item, index) => [[name, index], item]) : [[[name], value]]
+    return isList(value) ? value.map((item, index) => [[name, index], item]) : [[[name], value]]
   }
-  if (schemas !== 'members' || !isObject(value)) return []
-  return Object.keys(value).map(key => [[name, key], member(value, key) ?? null])
+  if (schemas !== 'members' || !isRecord(value)) return []
+  return Object.keys(value).map(key => [[name, key], field(value, key) ?? null])
 }

@@ -1,7 +1,7 @@
 import type { SchemaProblem } from '#relay/core/vocabulary.js'
 import { below, decodedFragment, stepsOf } from '#relay/protocol/json-schema.js'
-import { isObject, isString, member, unmetered, type Json } from '#relay/protocol/unmetered.js'
-import { nearest, type SchemaNode, type Resource, type Step, type Target } from '../schema-node.js'
+import { isRecord, isString, field, unmetered, type Data } from '#relay/protocol/unmetered.js'
+import { nearestNode, type SchemaNode, type SchemaResource, type SchemaStep, type SchemaTarget } from '../schema-node.js'
 import { costOfName, nameKey, type Budget } from '../budget.js'
 
 /**
@@ -45,11 +45,11 @@ type Keyword = '$ref' | '$dynamicRef' | '$recursiveRef'
 interface Documents {
   readonly budget: Budget
   report(
-    kind: SchemaProblem['kind'], node: SchemaNode | undefined, steps: readonly Step[], message: string,
+    kind: SchemaProblem['kind'], node: SchemaNode | undefined, steps: readonly SchemaStep[], message: string,
   ): void
-  resourceAt(uri: string): Resource | undefined
+  resourceAt(uri: string): SchemaResource | undefined
   readAt(
-    json: Json, parent: SchemaNode | undefined, steps: readonly Step[], resource: Resource,
+    json: Data, parent: SchemaNode | undefined, steps: readonly SchemaStep[], resource: SchemaResource,
   ): SchemaNode | undefined
 }
 
@@ -64,7 +64,7 @@ export class ReferenceResolver {
 
   collect(node: SchemaNode): void {
     for (const keyword of keywordsOf(node.resource)) {
-      const reference = isObject(node.schema) ? member(node.schema, keyword) : undefined
+      const reference = isRecord(node.schema) ? field(node.schema, keyword) : undefined
       if (isString(reference)) this.#open.push({ node, keyword, reference })
     }
   }
@@ -78,7 +78,7 @@ export class ReferenceResolver {
     }
   }
 
-  #target(node: SchemaNode, keyword: Keyword, reference: string): Target | undefined {
+  #target(node: SchemaNode, keyword: Keyword, reference: string): SchemaTarget | undefined {
     const { budget } = this.#reader
     budget.spend(100 + costOfName(reference))
     budget.keep(bytesOfTarget)
@@ -106,7 +106,7 @@ export class ReferenceResolver {
     return { node: found, dynamic: bookend ? name : recursive ? '' : undefined }
   }
 
-  #within(resource: Resource, fragment: string): SchemaNode | undefined {
+  #within(resource: SchemaResource, fragment: string): SchemaNode | undefined {
     if (fragment === '') return resource.root
     if (fragment.startsWith('/')) return this.#pointed(resource.root, fragment)
     return resource.anchors.get(nameKey(fragment))
@@ -116,9 +116,9 @@ export class ReferenceResolver {
     this.#reader.budget.spend(2 * fragment.length)
     const path = stepsOf(fragment)
     this.#reader.budget.spend(20 * path.length)
-    let json: Json | undefined = root.schema
+    let json: Data | undefined = root.schema
     for (const key of path) if ((json = unmetered(below(json, key))) === undefined) return undefined
-    const { node, steps } = nearest(root, path, this.#reader.budget)
+    const { node, steps } = nearestNode(root, path, this.#reader.budget)
     if (steps.length === 0) return node
     // Outside of all keywords; its base is that of the nearest enclosing schema.
     return this.#reader.readAt(json, node, steps, node.resource)
@@ -127,7 +127,7 @@ export class ReferenceResolver {
 
 const bytesOfTarget = 300
 
-const keywordsOf = ({ dialect }: Resource): readonly Keyword[] => {
+const keywordsOf = ({ dialect }: SchemaResource): readonly Keyword[] => {
   if (dialect === '2020-12') return ['$ref', '$dynamicRef']
   return dialect === '2019-09' ? ['$ref', '$recursiveRef'] : ['$ref']
 }

@@ -1,10 +1,10 @@
 import * as layout from '#relay/judge/layout.js'
-import { isArray, isObject, isString, member, type Json } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, isString, field, type Data } from '#relay/protocol/unmetered.js'
 import { jsonSchemaKeywords } from '#relay/protocol/json-schema.js'
 import type { SchemaNode } from '../schema-node.js'
 
 /** The keywords of one schema, with their values. */
-export type Keywords = ReadonlyMap<string, Json>
+export type Keywords = ReadonlyMap<string, Data>
 
 const types: ReadonlyMap<string, number> = new Map([
   ['null', layout.NULL], ['boolean', layout.BOOLEAN], ['number', layout.NUMBER], ['integer', layout.INTEGER],
@@ -14,9 +14,9 @@ const types: ReadonlyMap<string, number> = new Map([
 export const typeOf = (name: string): number => types.get(name) ?? 0
 
 /** The bits of the types that `type` allows. */
-export const typesOf = (value: Json | undefined): number => {
+export const typesOf = (value: Data | undefined): number => {
   if (value === undefined) return layout.ALL_TYPES
-  const names = (isArray(value) ? value : [value]).filter(isString)
+  const names = (isList(value) ? value : [value]).filter(isString)
   return names.reduce((sum, name) => sum | typeOf(name), 0)
 }
 
@@ -45,18 +45,18 @@ export const onlyAssertion = (keywords: Keywords): string | undefined => {
 
 /** Whether another schema may apply in place of this one: a look that costs next to nothing. */
 export const mayBeSole = ({ schema, targets }: SchemaNode): boolean =>
-  targets.size > 0 || (isObject(schema) && isArray(member(schema, 'allOf')))
+  targets.size > 0 || (isRecord(schema) && isList(field(schema, 'allOf')))
 
 /** The schema that applies in place of one with no assertion but a `$ref`, or an `allOf` of one schema. */
 export const soleTarget = (node: SchemaNode, keywords: Keywords): SchemaNode | undefined => {
   const name = onlyAssertion(keywords) ?? ''
   const list = keywords.get(name)
-  if (name === 'allOf') return isArray(list) && list.length === 1 ? node.child(name, 0) : undefined
+  if (name === 'allOf') return isList(list) && list.length === 1 ? node.child(name, 0) : undefined
   const target = node.targets.get(name)
   return target?.dynamic === undefined ? target?.node : undefined
 }
 
-const unsupportedBy = (name: string, value: Json, keywords: Keywords, node: SchemaNode): number => {
+const unsupportedBy = (name: string, value: Data, keywords: Keywords, node: SchemaNode): number => {
   switch (name) {
     case 'const':
       return keywords.has('enum') ? layout.ALL_TYPES : 0
@@ -64,7 +64,7 @@ const unsupportedBy = (name: string, value: Json, keywords: Keywords, node: Sche
     case 'minimum':
     case 'maximum': {
       const flag = name === 'minimum' ? 'exclusiveMinimum' : 'exclusiveMaximum'
-      const isFlagged = isObject(node.schema) && typeof member(node.schema, flag) === 'boolean'
+      const isFlagged = isRecord(node.schema) && typeof field(node.schema, flag) === 'boolean'
       return isFlagged ? layout.NUMBER : 0
     }
     case 'multipleOf':

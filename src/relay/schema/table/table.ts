@@ -1,5 +1,5 @@
 import * as layout from '#relay/judge/layout.js'
-import { isArray, isObject, isString } from '#relay/protocol/unmetered.js'
+import { isList, isRecord, isString } from '#relay/protocol/unmetered.js'
 import { loneSurrogate } from '#relay/protocol/ambiguity.js'
 import { Budget } from '../budget.js'
 import type { SchemaNode } from '../schema-node.js'
@@ -207,10 +207,10 @@ export class TableWriter {
 
   #arrays(keywords: Keywords, node: SchemaNode): number {
     const items = keywords.get('items')
-    const positional = isArray(items) ? 'items' : 'prefixItems'
+    const positional = isList(items) ? 'items' : 'prefixItems'
     const list = keywords.get(positional)
-    const before = isArray(list) ? list.map((_, index) => this.#schema(node.child(positional, index))) : []
-    const rest = this.#child(keywords, node, isArray(items) ? 'additionalItems' : 'items')
+    const before = isList(list) ? list.map((_, index) => this.#schema(node.child(positional, index))) : []
+    const rest = this.#child(keywords, node, isList(items) ? 'additionalItems' : 'items')
     const [least, most] = sizes(keywords, 'minItems', 'maxItems')
     if (rest === 0 && before.length === 0 && least === 0 && most === maxWord) return 0
     const sizesAndRest = record(
@@ -223,9 +223,9 @@ export class TableWriter {
   #objects(keywords: Keywords, node: SchemaNode): number {
     const [least, most] = sizes(keywords, 'minProperties', 'maxProperties')
     const list = keywords.get('required')
-    const required = new Set(isArray(list) ? list.filter(isString) : [])
+    const required = new Set(isList(list) ? list.filter(isString) : [])
     const properties = keywords.get('properties')
-    const declared = isObject(properties) ? Object.keys(properties) : []
+    const declared = isRecord(properties) ? Object.keys(properties) : []
     // A member that matches a pattern is not additional.
     const rest = keywords.has('patternProperties')
       ? this.#schema(undefined)
@@ -235,7 +235,7 @@ export class TableWriter {
     const names = [...new Set([...declared, ...required])].filter(name => !loneSurrogate.test(name))
     const members = names.flatMap(name => {
       this.#budget.spend(20 + name.length)
-      const isDeclared = isObject(properties) && Object.hasOwn(properties, name)
+      const isDeclared = isRecord(properties) && Object.hasOwn(properties, name)
       const schema = isDeclared ? this.#schema(node.child('properties', name)) : rest
       const [at, length] = this.#writer.text(`${name}":`)
       return record(
@@ -255,10 +255,10 @@ export class TableWriter {
   #values(keywords: Keywords): number {
     const list = keywords.get('enum')
     const constant = keywords.get('const')
-    const values = constant !== undefined ? [constant] : isArray(list) ? list : undefined
+    const values = constant !== undefined ? [constant] : isList(list) ? list : undefined
     if (values === undefined) return 0
     const scalars = values.filter(value =>
-      !isArray(value) && !isObject(value) && !(isString(value) && loneSurrogate.test(value)))
+      !isList(value) && !isRecord(value) && !(isString(value) && loneSurrogate.test(value)))
     this.#budget.spend(20 * scalars.length)
     const entries = scalars.flatMap(value => {
       const [word, length] = isString(value) ? this.#writer.text(value) : [value === true ? 0x74 : 0x66, 0]
@@ -286,7 +286,7 @@ export class TableWriter {
     for (const [name, kind] of combinations) {
       const value = keywords.get(name)
       if (value === undefined) continue
-      add(kind, isArray(value) ? value.map((_, index) => node.child(name, index)) : [node.child(name)])
+      add(kind, isList(value) ? value.map((_, index) => node.child(name, index)) : [node.child(name)])
     }
     for (const [name, { node: target, dynamic }] of node.targets) {
       if (keywords.has(name) && dynamic === undefined) add(layout.ALL_OF, [target])

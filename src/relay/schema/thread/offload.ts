@@ -4,10 +4,10 @@ import type { SchemaLimits, Source } from '#relay/core/vocabulary.js'
 import { FairQueue, turns } from '#relay/protocol/turns.js'
 import { unchecked } from '../evaluate.js'
 import type { SchemaText } from '../plans.js'
-import type { Answer, Order, Report } from './worker.js'
+import type { Answer, WorkerOrder, Report } from './worker.js'
 
 interface Job {
-  readonly order: Order
+  readonly order: WorkerOrder
   readonly settle: (answer: Answer) => void
 }
 
@@ -108,7 +108,7 @@ export class Offload {
     turns.spend(length >> 2)
     // A copy, because the bytes may be part of a larger buffer.
     const copy = value && { bytes: new Uint8Array(value.bytes), path: value.path }
-    worker.postMessage({ ...order, value: copy } satisfies Order)
+    worker.postMessage({ ...order, value: copy } satisfies WorkerOrder)
   }
 
   #thread(): Worker {

@@ -1,14 +1,14 @@
 import { parentPort } from 'node:worker_threads'
 import type { SchemaProblem, Source } from '#relay/core/vocabulary.js'
 import { below } from '#relay/protocol/json-schema.js'
-import { parseJson, unmetered, type Json } from '#relay/protocol/unmetered.js'
+import { parseData, unmetered, type Data } from '#relay/protocol/unmetered.js'
 import { Budget, Exhausted, stepsPerCharacter, stepsPerMs } from '../budget.js'
-import { unchecked, verdict, workerDepth, type Reading } from '../evaluate.js'
+import { unchecked, verdict, workerDepth, type SchemaReading } from '../evaluate.js'
 import { Plans, type Plan, type SchemaText } from '../plans.js'
 import { read, unusable } from '../read/read.js'
 
 /** A message to the worker thread: to read a schema, and to validate a value. */
-export interface Order {
+export interface WorkerOrder {
   readonly id: number
   readonly schema: SchemaText
   /** Undefined to read the schema only. */
@@ -32,23 +32,23 @@ export interface Report extends Answer {
 
 const plans = new Plans()
 
-const tooDear = (message: string): Reading => unusable([{ kind: 'cost', path: '', message }])
+const tooDear = (message: string): SchemaReading => unusable([{ kind: 'cost', path: '', message }])
 
 /** The main thread read the value before, so that its text is JSON. */
-const parsed = (text: string): Json => {
-  const value = parseJson(text)
+const parsed = (text: string): Data => {
+  const value = parseData(text)
   if (value === undefined) throw new TypeError('the text is not JSON')
   return value
 }
 
-const valueAt = (whole: Json, path: Source['path']): Json => {
-  let value: Json | undefined = whole
+const valueAt = (whole: Data, path: Source['path']): Data => {
+  let value: Data | undefined = whole
   for (const step of path) value = unmetered(below(value, String(step)))
   return value === undefined ? {} : value
 }
 
 /** A schema that exceeds the budget also gives a `Reading`, so that this result is cached as well. */
-const readWithin = ({ schema, subschemas }: Order, budget: Budget): Reading => {
+const readWithin = ({ schema, subschemas }: WorkerOrder, budget: Budget): SchemaReading => {
   try {
     return read(parsed(schema.text), subschemas, budget, workerDepth)
   } catch (error) {
@@ -58,7 +58,7 @@ const readWithin = ({ schema, subschemas }: Order, budget: Budget): Reading => {
   }
 }
 
-const planOf = (task: Order): Plan & { readonly reading: Reading } => {
+const planOf = (task: WorkerOrder): Plan & { readonly reading: SchemaReading } => {
   const known = plans.get(task.schema.digest)
   if (known?.reading !== undefined) return { ...known, reading: known.reading }
   const budget = new Budget(task.ms * stepsPerMs)
@@ -67,7 +67,7 @@ const planOf = (task: Order): Plan & { readonly reading: Reading } => {
   return plan
 }
 
-const validate = (task: Order, { bytes, path }: Source): Answer => {
+const validate = (task: WorkerOrder, { bytes, path }: Source): Answer => {
   const text = Buffer.from(bytes.buffer).toString()
   const plan = planOf(task)
   const budget = new Budget(task.ms * stepsPerMs + text.length * stepsPerCharacter, true)
@@ -83,7 +83,7 @@ const validate = (task: Order, { bytes, path }: Source): Answer => {
   }
 }
 
-parentPort?.on('message', (order: Order) => {
+parentPort?.on('message', (order: WorkerOrder) => {
   const { id, value } = order
   const answer = value === undefined ? { problems: planOf(order).reading.problems } : validate(order, value)
   parentPort?.postMessage({ id, ...answer } satisfies Report)

@@ -4,9 +4,9 @@ import { ChurnMap } from '#relay/core/memory.js'
 import type { Backend } from '../front/endpoints.js'
 import type { HttpAsk, HttpReply, HttpRequests } from '../upstream/pool.js'
 import { errors, ResponseBody } from '../upstream/body.js'
-import type { OpenHead, ResponseHead } from './exchange.js'
-import { Served } from './served.js'
-import { type Kind, Wire } from './wire.js'
+import type { OpenHead, ChannelHead } from './exchange.js'
+import { ServedAsks } from './served.js'
+import { type WireKind, Wire } from './wire.js'
 
 /** For whom a request is sent: the client of this process's own front. */
 export interface AskedFor {
@@ -40,10 +40,10 @@ export class Asks {
   }
 
   /** Handles a frame of the front. @returns false when it belongs to the other direction */
-  frame(kind: Kind, number: number, payload: Buffer): void {
+  frame(kind: WireKind, number: number, payload: Buffer): void {
     const open = this.#open.get(number)
     switch (kind) {
-      case 'head': return open?.head(JSON.parse(payload.toString()) as ResponseHead)
+      case 'head': return open?.head(JSON.parse(payload.toString()) as ChannelHead)
       case 'piece': return open?.piece(payload)
       case 'last':
         open?.piece(payload)
@@ -112,7 +112,7 @@ class AskedResponse {
     else signal.onAbort = abort
   }
 
-  head([status, raw, set]: ResponseHead): void {
+  head([status, raw, set]: ChannelHead): void {
     const headers = new Map<string, readonly string[]>(set.map(([name, value]) => [name, [value].flat()]))
     for (let at = 0; at < raw.length; at += 2) {
       const name = String(raw[at]).toLowerCase()
@@ -160,7 +160,7 @@ export const asksWithin = (serve: Backend['serve']): Asks => {
   const own = new Wire(mine, { frame: (...frame) => asks.frame(...frame), closed: () => asks.lose() })
   const asks = new Asks(own)
   const wire = new Wire(theirs, { frame: (...frame) => served.frame(...frame), closed: () => served.lose() })
-  const served = new Served(wire, serve)
+  const served = new ServedAsks(wire, serve)
   return asks
 }
 

@@ -2,12 +2,12 @@ import { messageOf } from '#relay/base/errors.js'
 import { realTimers, type Timers } from '../timers.js'
 
 /** The procedures that one end offers to the other; parameter and result are JSON values. */
-export type Calls = Readonly<Record<string, (given: never) => unknown>>
+export type ChannelCalls = Readonly<Record<string, (given: never) => unknown>>
 
-type Given<Of extends Calls, Name extends keyof Of> = Parameters<Of[Name]>[0]
-type Answer<Of extends Calls, Name extends keyof Of> = Awaited<ReturnType<Of[Name]>>
+type Given<Of extends ChannelCalls, Name extends keyof Of> = Parameters<Of[Name]>[0]
+type Answer<Of extends ChannelCalls, Name extends keyof Of> = Awaited<ReturnType<Of[Name]>>
 
-export type Message =
+export type ChannelMessage =
   | { readonly call: number; readonly name: string; readonly given: unknown }
   | { readonly answer: number; readonly value: unknown }
   | { readonly answer: number; readonly error: string }
@@ -22,8 +22,8 @@ interface Waiting {
  * Remote procedure calls between the front and a relay process, as `note` frames. Both ends are of the same
  * build, so messages have the types that were sent.
  */
-export class Channel<Theirs extends Calls> {
-  readonly #send: (message: Message) => void
+export class Channel<Theirs extends ChannelCalls> {
+  readonly #send: (message: ChannelMessage) => void
   readonly #timers: Timers
   readonly #mine: ReadonlyMap<string, (given: never) => unknown>
   readonly #waiting = new Map<number, Waiting>()
@@ -31,7 +31,7 @@ export class Channel<Theirs extends Calls> {
   #closed = false
 
   /** @param mine the procedures that the other end may call */
-  constructor(send: (message: object) => void, mine: Calls, timers: Timers = realTimers) {
+  constructor(send: (message: object) => void, mine: ChannelCalls, timers: Timers = realTimers) {
     this.#timers = timers
     this.#send = send
     this.#mine = new Map(Object.entries(mine))
@@ -54,7 +54,7 @@ export class Channel<Theirs extends Calls> {
     })
   }
 
-  onMessage(message: Message): void {
+  onMessage(message: ChannelMessage): void {
     if ('call' in message) return void this.#answer(message)
     const waiting = this.#waiting.get(message.answer)
     this.#waiting.delete(message.answer)
@@ -73,7 +73,7 @@ export class Channel<Theirs extends Calls> {
     this.#waiting.clear()
   }
 
-  async #answer({ call, name, given }: Extract<Message, { readonly call: number }>): Promise<void> {
+  async #answer({ call, name, given }: Extract<ChannelMessage, { readonly call: number }>): Promise<void> {
     // If a response was read together with this call, the caller that waits for the response continues
     // first, in a microtask.
     await Promise.resolve()
@@ -81,7 +81,7 @@ export class Channel<Theirs extends Calls> {
     if (!this.#closed) this.#send(answer)
   }
 
-  async #done(call: number, name: string, given: unknown): Promise<Message> {
+  async #done(call: number, name: string, given: unknown): Promise<ChannelMessage> {
     try {
       return { answer: call, value: await this.#mine.get(name)?.(given as never) }
     } catch (error) {

@@ -25,7 +25,7 @@ export interface OpenHead {
   readonly place: 'kept' | 'full' | null
 }
 
-export type ResponseHead = readonly [
+export type ChannelHead = readonly [
   status: number,
   /** Names and values in turn, given to `writeHead`. */
   raw: readonly (string | string[])[],
@@ -122,7 +122,7 @@ export class ChannelResponse extends Writable implements FrontResponse {
     const raw = Array.isArray(headers)
       ? headers
       : Object.entries(headers).flatMap(([name, value]) => [name, String(value)])
-    const head: ResponseHead = [status, raw, this.#set]
+    const head: ChannelHead = [status, raw, this.#set]
     this.#wire.sendJson('head', this.#exchange, head)
   }
 

@@ -2,28 +2,28 @@ import type { Duplex } from 'node:stream'
 import { serialize } from 'node:v8'
 import { ChurnMap } from '#relay/core/memory.js'
 import { errorCode, type IdKey } from '#relay/protocol/json-rpc.js'
-import type { Arrival } from '../front/arrival.js'
+import type { RequestArrival } from '../front/arrival.js'
 import type { Backend } from '../front/endpoints.js'
-import { clientOf, Share, type Quota } from '../front/quota.js'
+import { quotaClientOf, Share, type Quota } from '../front/quota.js'
 import { endUnread, refusal, refusalBody, refuse, type Refusal } from '../front/refusal.js'
 import { type FrontRequest, type FrontResponse, onceOver } from '../front/request.js'
 import { realTimers, type Timers } from '../timers.js'
-import { type Calls, Channel, type Message } from './calls.js'
-import type { OpenHead, ResponseHead } from './exchange.js'
-import { Served } from './served.js'
-import { type Kind, Wire } from './wire.js'
+import { type ChannelCalls, Channel, type ChannelMessage } from './calls.js'
+import type { OpenHead, ChannelHead } from './exchange.js'
+import { ServedAsks } from './served.js'
+import { type WireKind, Wire } from './wire.js'
 
 /** An admitted request, for a relay process to serve. */
 export interface Admitted {
   readonly request: FrontRequest
   readonly response: FrontResponse
-  readonly arrival: Arrival
+  readonly arrival: RequestArrival
   /** Releases the place of a request that may begin a session with a server process; `full`: none is free. */
   readonly place: (() => void) | 'full' | undefined
 }
 
 interface FrontEndOptions {
-  readonly calls: Calls
+  readonly calls: ChannelCalls
   /** Limits the bodies of all requests, over all processes. */
   readonly bodies: Quota
   /** A response has named a session. */
@@ -34,7 +34,7 @@ interface FrontEndOptions {
 }
 
 /** The front's end of the channel to one relay process. */
-export class FrontEnd<Theirs extends Calls> {
+export class FrontEnd<Theirs extends ChannelCalls> {
   readonly calls: Channel<Theirs>
   readonly #wire: Wire
   readonly #options: FrontEndOptions
@@ -44,7 +44,7 @@ export class FrontEnd<Theirs extends Calls> {
    * relay process alone knows whether one did: it says when the place is free again (`leave`).
    */
   readonly #places = new Map<number, () => void>()
-  readonly #served: Served | undefined
+  readonly #served: ServedAsks | undefined
   #last = 0
 
   constructor(stream: Duplex, options: FrontEndOptions) {
@@ -52,7 +52,7 @@ export class FrontEnd<Theirs extends Calls> {
     this.#wire = new Wire(stream, {
       frame: (...frame) => this.#frame(...frame), closed: () => this.#closed(),
     })
-    this.#served = options.serve && new Served(this.#wire, options.serve)
+    this.#served = options.serve && new ServedAsks(this.#wire, options.serve)
     this.calls = new Channel<Theirs>(
       message => this.#wire.send('note', 0, serialize(message)), options.calls, options.timers,
     )
@@ -94,8 +94,8 @@ export class FrontEnd<Theirs extends Calls> {
     leave?.()
   }
 
-  #frame(kind: Kind, number: number, payload: Buffer): void {
-    if (kind === 'note') return this.calls.onMessage(JSON.parse(payload.toString()) as Message)
+  #frame(kind: WireKind, number: number, payload: Buffer): void {
+    if (kind === 'note') return this.calls.onMessage(JSON.parse(payload.toString()) as ChannelMessage)
     if (kind === 'leave') return this.#leave(number)
     this.#open.get(number)?.frame(kind, payload)
     this.#served?.frame(kind, number, payload)
@@ -131,7 +131,7 @@ class HandedOver {
     this.#request = request
     this.#response = response
     this.#named = named
-    this.#share = new Share(bodies, clientOf(arrival), response)
+    this.#share = new Share(bodies, quotaClientOf(arrival), response)
     const { method = '', httpVersion, headers } = request
     const { path, address, token = null, subject = null, scheme, upstream } = arrival
     const head: OpenHead = {
@@ -146,9 +146,9 @@ class HandedOver {
   }
 
   /** Handles a frame of the relay process. */
-  frame(kind: Kind, payload: Buffer): void {
+  frame(kind: WireKind, payload: Buffer): void {
     switch (kind) {
-      case 'head': return this.#head(JSON.parse(payload.toString()) as ResponseHead)
+      case 'head': return this.#head(JSON.parse(payload.toString()) as ChannelHead)
       case 'flush': return this.#flush()
       case 'piece': return this.#piece(payload)
       case 'last':
@@ -209,7 +209,7 @@ class HandedOver {
     })
   }
 
-  #head([status, raw, set]: ResponseHead): void {
+  #head([status, raw, set]: ChannelHead): void {
     const response = this.#response
     if (response.headersSent) return
     for (const [name, value] of set) {

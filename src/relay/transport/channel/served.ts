@@ -1,11 +1,11 @@
 import { ChurnMap } from '#relay/core/memory.js'
-import { Arrival } from '../front/arrival.js'
+import { RequestArrival } from '../front/arrival.js'
 import type { Backend } from '../front/endpoints.js'
 import { ChannelRequest, ChannelResponse, type OpenHead } from './exchange.js'
-import type { Kind, Wire } from './wire.js'
+import type { WireKind, Wire } from './wire.js'
 
 /** Serves the requests that come over a channel as an HTTP server of Node would. */
-export class Served {
+export class ServedAsks {
   readonly #wire: Wire
   readonly #serve: Backend['serve']
   readonly #open = new ChurnMap<number, ChannelResponse>()
@@ -21,7 +21,7 @@ export class Served {
     return this.#open.size
   }
 
-  frame(kind: Kind, exchange: number, payload: Buffer): void {
+  frame(kind: WireKind, exchange: number, payload: Buffer): void {
     switch (kind) {
       case 'open': return this.#begin(exchange, JSON.parse(payload.toString()) as OpenHead)
       case 'body': return void this.#open.get(exchange)?.req.push(payload)
@@ -47,7 +47,7 @@ export class Served {
     this.#open.set(exchange, response)
     const upstream = head.upstream === null ? undefined : { header: head.upstream }
     const access = { token: head.token ?? undefined, subject: head.subject ?? undefined, upstream }
-    this.#serve(request, response, new Arrival(request, access))
+    this.#serve(request, response, new RequestArrival(request, access))
   }
 
   #over(exchange: number, hasHead = false): void {

@@ -28,7 +28,7 @@ export const kinds = [
   'open', 'body', 'bodyEnd', 'gone', 'head', 'flush', 'piece', 'last', 'cut', 'continue', 'pending',
   'answered', 'leave', 'taken', 'note',
 ] as const
-export type Kind = (typeof kinds)[number]
+export type WireKind = (typeof kinds)[number]
 
 /** Bytes of one response that may be sent and not yet taken. */
 export const windowBytes = 256 * 1024
@@ -43,13 +43,13 @@ const fullBytes = 1024 * 1024
 /** Longest delay of frames that are not urgent, in milliseconds. */
 const lateMs = 2
 
-const codes: ReadonlyMap<Kind, number> = new Map(kinds.map((kind, code) => [kind, code]))
+const codes: ReadonlyMap<WireKind, number> = new Map(kinds.map((kind, code) => [kind, code]))
 /** Bodies: their frames are not kept until they are whole, but passed on in parts. */
-const partOf: ReadonlyMap<Kind, Kind> = new Map([['body', 'body'], ['piece', 'piece'], ['last', 'piece']])
+const partOf: ReadonlyMap<WireKind, WireKind> = new Map([['body', 'body'], ['piece', 'piece'], ['last', 'piece']])
 const nothing = Buffer.alloc(0)
 
 interface WireEvents {
-  readonly frame: (kind: Kind, exchange: number, payload: Buffer) => void
+  readonly frame: (kind: WireKind, exchange: number, payload: Buffer) => void
   /** The other end is gone, or has broken the protocol. */
   readonly closed: () => void
 }
@@ -66,7 +66,7 @@ export class Wire {
   #timer: (() => void) | undefined
   #closed = false
   /** The body frame that is being read, and how many of its bytes are still to come. */
-  #body: readonly [kind: Kind, exchange: number] = ['body', 0]
+  #body: readonly [kind: WireKind, exchange: number] = ['body', 0]
   #bodyBytes = 0
   /** Bytes that were read and are no whole frame, and how many are needed for one. */
   #parts: Buffer[] = []
@@ -90,7 +90,7 @@ export class Wire {
    * @param urgent false: the frame waits up to `lateMs` for an urgent one, to spare the other process a
    * wake-up
    */
-  send(kind: Kind, exchange: number, payload: Buffer | string = nothing, urgent = true): void {
+  send(kind: WireKind, exchange: number, payload: Buffer | string = nothing, urgent = true): void {
     if (this.#closed) return
     if (!urgent) this.#timer ??= realTimers.after(lateMs, () => this.flush())
     else if (!this.#isDue) {
@@ -106,7 +106,7 @@ export class Wire {
     this.#queuedBytes += headBytes + bytes.length
   }
 
-  sendJson(kind: Kind, exchange: number, value: unknown): void {
+  sendJson(kind: WireKind, exchange: number, value: unknown): void {
     this.send(kind, exchange, JSON.stringify(value))
   }
 
@@ -192,7 +192,7 @@ export class Wire {
   }
 
   /** @param left how many bytes of the frame are still to come: only of a body */
-  #pass(kind: Kind, exchange: number, part: Buffer, left: number): void {
+  #pass(kind: WireKind, exchange: number, part: Buffer, left: number): void {
     this.#body = [kind, exchange]
     this.#bodyBytes = left
     this.#events.frame(left > 0 ? (partOf.get(kind) ?? kind) : kind, exchange, part)

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Arrival } from './arrival.js'
+import type { RequestArrival } from './arrival.js'
 
 /** A line of an access log. It contains no secrets. */
-export interface Served {
+export interface ServedRequest {
   readonly method: string
   /** Without the query. */
   readonly path: string
@@ -19,8 +19,8 @@ export interface Served {
 
 /** @param served called at the end of the request */
 export const logAccess = (
-  request: IncomingMessage, response: ServerResponse, { path, address }: Arrival,
-  served: (line: Served) => void,
+  request: IncomingMessage, response: ServerResponse, { path, address }: RequestArrival,
+  served: (line: ServedRequest) => void,
 ): void => {
   const began = performance.now()
   const { socket } = response

@@ -19,7 +19,7 @@ export interface Peer {
 const pseudonym = `mcp-customs-${randomBytes(6).toString('hex')}`
 
 /** The head of one HTTP request. */
-export class Arrival implements Peer {
+export class RequestArrival implements Peer {
   /** Of a target in any form (RFC 9112, section 3.2), without its query and a slash at its end. */
   readonly path: string
   /** Of the client. */

@@ -76,7 +76,7 @@ const resourceUrl = ({ audience }: Resource, path: string): string =>
   new URL(audience).pathname.endsWith(path) ? audience : audience + path
 
 /** The path of the endpoint that a request asks the metadata of; undefined for any other request. */
-export const metadataOf = (path: string): string | undefined => {
+export const resourceMetadata = (path: string): string | undefined => {
   if (path === resourcePath) return '/mcp'
   return path.startsWith(`${resourcePath}/`) ? path.slice(resourcePath.length) : undefined
 }
@@ -157,8 +157,8 @@ export const admit = (
 ): Access | Refusal => {
   if (claims === 'unavailable') return unavailable
   if (claims === 'invalid') return challenge(resource, path, 'invalid')
-  const ours = [canonical(resource.audience), canonical(resourceUrl(resource, path))]
-  if (!claims.audience.some(one => ours.includes(canonical(one)))) {
+  const ours = [canonicalResource(resource.audience), canonicalResource(resourceUrl(resource, path))]
+  if (!claims.audience.some(one => ours.includes(canonicalResource(one)))) {
     refused?.(claims, ours)
     return challenge(resource, path, 'invalid')
   }
@@ -199,7 +199,7 @@ const unavailable = refusal(
 )
 
 /** Scheme and host in lower case, no slash at the end (2026-07-28, authorization, canonical server URI). */
-export const canonical = (url: string): string => {
+export const canonicalResource = (url: string): string => {
   if (!URL.canParse(url)) return url
   const { href, hash } = new URL(url)
   return hash === '' ? href.replace(/\/$/, '') : url

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { realTimers } from '../timers.js'
-import { clientOf, Quota } from './quota.js'
+import { quotaClientOf, Quota } from './quota.js'
 
 /** The socket is not read while this many pipelined requests wait behind an open response. */
 const manyWaiting = 8
@@ -35,7 +35,7 @@ export class Connections {
   }
 
   accept(socket: Socket): void {
-    const client = clientOf({ address: socket.remoteAddress ?? '', token: undefined, subject: undefined })
+    const client = quotaClientOf({ address: socket.remoteAddress ?? '', token: undefined, subject: undefined })
     if (!this.#places.reserve(client)) {
       const [oldest] = this.#idle.get(client) ?? []
       if (oldest === undefined) return void socket.destroy()

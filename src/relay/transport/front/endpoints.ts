@@ -5,14 +5,14 @@ import type { Frame, FrameLimits, ResponseHead } from '#relay/protocol/frame.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
 import { parseInTurns } from '../frames.js'
 import { realTimers, type Timers } from '../timers.js'
-import type { Arrival } from './arrival.js'
+import type { RequestArrival } from './arrival.js'
 import { checkBody, readBody } from './body.js'
 import { lacking, ownChallenge, type Resource } from './authority.js'
 import { checkAccept, checkContentType, onlyForm } from './gate.js'
-import { expectedIn, isInitialize, isModern, received, statusOf } from './message.js'
-import { clientOf, Quota, Share } from './quota.js'
+import { expectedIn, isInitialize, isModernFrame, received, statusOf } from './message.js'
+import { quotaClientOf, Quota, Share } from './quota.js'
 import { refusals, refuse, type Refusal } from './refusal.js'
-import { nothingExpected, Reply, type Expected } from './reply.js'
+import { nothingExpected, Reply, type ExpectedReply } from './reply.js'
 import { hasLeft, type FrontRequest, type FrontResponse } from './request.js'
 import { SessionRouter, type Endpoint, type RouterSettings } from './sessions/router.js'
 import type { FrontSession } from './sessions/session.js'
@@ -21,7 +21,7 @@ import type { FrontSession } from './sessions/session.js'
 export interface Backend<Request = FrontRequest, Response = FrontResponse> {
   has(path: string): boolean
   /** Answers a request at a path that it has. */
-  serve(request: Request, response: Response, arrival: Arrival): void
+  serve(request: Request, response: Response, arrival: RequestArrival): void
   /** Ends the streams that would never end by themselves, because the front is stopping. */
   endStreams(): void
   /** Ends all sessions. Resolves when each has sent its last response. */
@@ -127,7 +127,7 @@ export class Endpoints implements Backend {
     this.#settings = settings
   }
 
-  serve(request: FrontRequest, response: FrontResponse, arrival: Arrival): void {
+  serve(request: FrontRequest, response: FrontResponse, arrival: RequestArrival): void {
     const router = this.#routers.get(arrival.path)
     if (!router) return this.#refuse(request, response, arrival, refusals.noEndpoint)
     if (arrival.isLoop) return this.#refuse(request, response, arrival, refusals.loop)
@@ -171,7 +171,7 @@ export class Endpoints implements Backend {
 
   /** @returns why the request is refused */
   async #answer(
-    router: SessionRouter, request: FrontRequest, response: FrontResponse, arrival: Arrival,
+    router: SessionRouter, request: FrontRequest, response: FrontResponse, arrival: RequestArrival,
   ): Promise<Refusal | undefined> {
     const turnedAway = this.#lacking(router, arrival) ?? router.readSessionId(arrival)
     if (turnedAway) return turnedAway
@@ -185,7 +185,7 @@ export class Endpoints implements Backend {
     const known = router.sessionOf(arrival)
     if (known?.latch.isClosed === true) await known.latch.passed()
     if (hasLeft(response)) return undefined
-    const client = clientOf(arrival)
+    const client = quotaClientOf(arrival)
     const share = new Share(this.#bodies, client, response)
     const body = await readBody(request, response, limits.messageBytes, share)
     if (body === undefined || hasLeft(response)) return undefined
@@ -193,7 +193,7 @@ export class Endpoints implements Backend {
     const parsed = parseInTurns(body, limits)
     const read = parsed instanceof Promise ? await parsed : parsed
     if (hasLeft(response)) return undefined
-    const modern = arrival.modern || isModern(read)
+    const modern = arrival.modern || isModernFrame(read)
     const frame = received(read, router.headersFor(arrival), modern, this.#scopesOf(arrival), client)
     const expected = expectedIn(frame)
     const asked = modern ? undefined : router.askReplicas(arrival)
@@ -221,12 +221,12 @@ export class Endpoints implements Backend {
   }
 
   /** The scopes that the client's token grants; undefined where scopes are not checked. */
-  #scopesOf({ subject }: Arrival): readonly string[] | undefined {
+  #scopesOf({ subject }: RequestArrival): readonly string[] | undefined {
     return this.#settings.resource && (subject?.scopes ?? [])
   }
 
   /** Refuses a request whose token lacks a scope of the endpoint or of a called tool. */
-  #lacking(router: SessionRouter, arrival: Arrival, frame?: Frame): Refusal | undefined {
+  #lacking(router: SessionRouter, arrival: RequestArrival, frame?: Frame): Refusal | undefined {
     const granted = this.#scopesOf(arrival)
     if (granted === undefined) return undefined
     const tools = router.toolScopes(frame).filter(({ scopes }) => !grants(granted, scopes))
@@ -237,7 +237,7 @@ export class Endpoints implements Backend {
 
   /** @param more scopes beside those of the endpoint @param tools that need them */
   #refusalFor(
-    router: SessionRouter, arrival: Arrival, more: readonly string[], tools?: readonly string[],
+    router: SessionRouter, arrival: RequestArrival, more: readonly string[], tools?: readonly string[],
   ): Refusal | undefined {
     const { resource } = this.#settings
     const { path, subject } = arrival
@@ -248,7 +248,7 @@ export class Endpoints implements Backend {
 
   /** A request without a message. @returns why it is refused */
   async #bare(
-    router: SessionRouter, request: FrontRequest, response: FrontResponse, arrival: Arrival,
+    router: SessionRouter, request: FrontRequest, response: FrontResponse, arrival: RequestArrival,
   ): Promise<Refusal | undefined> {
     const { method, headers } = request
     if (method !== 'GET' && method !== 'DELETE') return refusals.badMethod
@@ -273,8 +273,8 @@ export class Endpoints implements Backend {
   }
 
   #reply(
-    router: SessionRouter, session: FrontSession, response: FrontResponse, arrival: Arrival,
-    expected: Expected,
+    router: SessionRouter, session: FrontSession, response: FrontResponse, arrival: RequestArrival,
+    expected: ExpectedReply,
   ): Reply {
     const { resource } = this.#settings
     const { upstream, path } = arrival
@@ -285,7 +285,7 @@ export class Endpoints implements Backend {
   }
 
   #refuse(
-    request: FrontRequest, response: FrontResponse, { path, address, subject }: Arrival, reason: Refusal,
+    request: FrontRequest, response: FrontResponse, { path, address, subject }: RequestArrival, reason: Refusal,
     key?: IdKey,
   ): void {
     const { status, message } = reason

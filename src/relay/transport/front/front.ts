@@ -3,16 +3,16 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ChurnMap } from '#relay/core/memory.js'
 import { realTimers, type Timers } from '../timers.js'
-import { logAccess, type Served } from './access-log.js'
-import { Arrival } from './arrival.js'
-import { metadataOf, metadataText } from './authority.js'
+import { logAccess, type ServedRequest } from './access-log.js'
+import { RequestArrival } from './arrival.js'
+import { resourceMetadata, metadataText } from './authority.js'
 import { Connections } from './connections.js'
 import type { Backend, EndpointsOptions } from './endpoints.js'
-import { checkFraming, Gate, type Checked, type GateOptions } from './gate.js'
+import { checkFraming, Gate, type GateVerdict, type GateOptions } from './gate.js'
 import { isPreflight, preflight, shareWith } from './head.js'
 import { createListener, listen, renewTls, requests, type FrontTls, type ListenAddress } from './listener.js'
 import { Pace } from './pace.js'
-import { clientOf, Quota } from './quota.js'
+import { quotaClientOf, Quota } from './quota.js'
 import { hasLeft } from './request.js'
 import { answerUnreadable, refusals, refuse, type Refusal } from './refusal.js'
 import { isOfLogins, type Site, Visits } from './site.js'
@@ -44,7 +44,7 @@ export interface HttpFrontOptions extends FrontSettings {
   /** Called for every request that the front refuses. */
   readonly refused?: EndpointsOptions['refused']
   /** Called at the end of every request. */
-  readonly served?: (served: Served) => void
+  readonly served?: (served: ServedRequest) => void
   readonly timers?: Timers
 }
 
@@ -55,7 +55,7 @@ const maxUnknown = 60
 
 /** An open response to an admitted request. */
 interface Open {
-  readonly arrival: Arrival
+  readonly arrival: RequestArrival
   /** The gate whose issuer has accepted the token. */
   gate: Gate
   /** Checks since then that had no outcome. */
@@ -112,8 +112,8 @@ export class HttpFront {
     for (const [response, open] of this.#open.entries()) {
       const { arrival } = open
       const checked = gate.checkNames(response.req)
-        ?? gate.checkToken(response.req.headers, arrival.path, clientOf(arrival))
-      const follow = (found: Checked) => this.#rechecked(response, open, gate, found)
+        ?? gate.checkToken(response.req.headers, arrival.path, quotaClientOf(arrival))
+      const follow = (found: GateVerdict) => this.#rechecked(response, open, gate, found)
       if (checked instanceof Promise) void checked.then(follow)
       else follow(checked)
     }
@@ -125,7 +125,7 @@ export class HttpFront {
     this.#stopRechecks ??= this.#timers.every(recheckMs, () => this.#recheck())
   }
 
-  #rechecked(response: ServerResponse, open: Open, gate: Gate, checked: Checked): void {
+  #rechecked(response: ServerResponse, open: Open, gate: Gate, checked: GateVerdict): void {
     // A reload has checked it meanwhile.
     if (this.#gate !== gate) return
     if (!('status' in checked)) Object.assign(open, { gate, unknown: 0 })
@@ -208,7 +208,7 @@ export class HttpFront {
   }
 
   #begin(request: IncomingMessage, response: ServerResponse): void {
-    const arrival = new Arrival(request)
+    const arrival = new RequestArrival(request)
     if (this.#options.served) logAccess(request, response, arrival, this.#options.served)
     try {
       const refused = this.#admit(request, response, arrival)
@@ -221,7 +221,7 @@ export class HttpFront {
     }
   }
 
-  #refuseInTurn(request: IncomingMessage, response: ServerResponse, arrival: Arrival, reason: Refusal): void {
+  #refuseInTurn(request: IncomingMessage, response: ServerResponse, arrival: RequestArrival, reason: Refusal): void {
     this.#inTurn(response, arrival, () => this.#refuse(request, response, arrival, reason), 'refused')
   }
 
@@ -230,9 +230,9 @@ export class HttpFront {
    * refusals: behind one proxy, clients that refresh their tokens do not wait for strangers.
    */
   #inTurn(
-    response: ServerResponse, arrival: Arrival, answer: () => void, kind: 'refused' | 'answered' = 'answered',
+    response: ServerResponse, arrival: RequestArrival, answer: () => void, kind: 'refused' | 'answered' = 'answered',
   ): void {
-    const wait = this.#stopping ? 0 : this.#pace.wait(`${kind} ${clientOf(arrival)}`)
+    const wait = this.#stopping ? 0 : this.#pace.wait(`${kind} ${quotaClientOf(arrival)}`)
     if (wait === 0) return answer()
     if (wait === undefined) return void response.destroy()
     response.once('close', this.#timers.after(wait, () => {
@@ -240,9 +240,9 @@ export class HttpFront {
     }))
   }
 
-  #checkToken(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
+  #checkToken(request: IncomingMessage, response: ServerResponse, arrival: RequestArrival): void {
     const gate = this.#gate
-    const checked = gate.checkToken(request.headers, arrival.path, clientOf(arrival))
+    const checked = gate.checkToken(request.headers, arrival.path, quotaClientOf(arrival))
     if (!(checked instanceof Promise)) return this.#enter(request, response, arrival, checked)
     void checked.then(access => {
       if (hasLeft(response)) return
@@ -255,11 +255,11 @@ export class HttpFront {
   }
 
   /** @param access the outcome of the check of the token */
-  #enter(request: IncomingMessage, response: ServerResponse, arrival: Arrival, access: Checked): void {
+  #enter(request: IncomingMessage, response: ServerResponse, arrival: RequestArrival, access: GateVerdict): void {
     if ('status' in access) return this.#refuseInTurn(request, response, arrival, access)
     arrival.letIn(access)
     if (this.#stopping) return this.#refuse(request, response, arrival, refusals.stopping)
-    const client = clientOf(arrival)
+    const client = quotaClientOf(arrival)
     if (!this.#places.reserve(client)) return this.#refuse(request, response, arrival, refusals.manyRequests)
     this.#open.set(response, { arrival, gate: this.#gate, unknown: 0 })
     this.#recheckAgain()
@@ -274,7 +274,7 @@ export class HttpFront {
 
   /** @returns undefined to admit the request; `answered` for a preflight, metadata and pages of the site */
   #admit(
-    request: IncomingMessage, response: ServerResponse, arrival: Arrival,
+    request: IncomingMessage, response: ServerResponse, arrival: RequestArrival,
   ): Refusal | 'answered' | undefined {
     const { headers } = request
     const isPage = this.#site?.has(arrival.path) === true
@@ -289,7 +289,7 @@ export class HttpFront {
       }
     }
     const { backend } = this.#options
-    const endpoint = this.#gate.authority && metadataOf(arrival.path)
+    const endpoint = this.#gate.authority && resourceMetadata(arrival.path)
     if (endpoint !== undefined && backend.has(endpoint)) {
       this.#inTurn(response, arrival, () => this.#metadata(request, response, arrival, endpoint))
       return 'answered'
@@ -304,7 +304,7 @@ export class HttpFront {
     return expect !== undefined && !/^100-continue$/i.test(expect) ? refusals.badExpect : undefined
   }
 
-  #visit(site: Site, request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
+  #visit(site: Site, request: IncomingMessage, response: ServerResponse, arrival: RequestArrival): void {
     this.#visits.serve(site, request, response, arrival).then(
       refused => refused && this.#refuse(request, response, arrival, refused),
       () => this.#refuse(request, response, arrival, refusals.broken),
@@ -312,7 +312,7 @@ export class HttpFront {
   }
 
   /** Answers with the metadata of an endpoint (RFC 9728, section 3.2). Pages of any origin may read it. */
-  #metadata(request: IncomingMessage, response: ServerResponse, arrival: Arrival, endpoint: string): void {
+  #metadata(request: IncomingMessage, response: ServerResponse, arrival: RequestArrival, endpoint: string): void {
     const refused = (reason: Refusal) => this.#refuse(request, response, arrival, reason)
     if (request.method !== 'GET' && request.method !== 'HEAD') return refused(refusals.badMethod)
     const resource = this.#gate.resourceAt(endpoint)
@@ -324,7 +324,7 @@ export class HttpFront {
   }
 
   #refuse(
-    request: IncomingMessage, response: ServerResponse, arrival: Arrival, reason: Refusal,
+    request: IncomingMessage, response: ServerResponse, arrival: RequestArrival, reason: Refusal,
   ): void {
     const { refused, backend } = this.#options
     const { path, address, subject = reason.subject } = arrival

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { hostName, isAddress, isLoopback } from '#relay/base/addresses.js'
 import { readMediaType } from '#relay/protocol/headers.js'
-import { eventStream, json } from '../http/headers.js'
+import { eventStream, jsonType } from '../http/headers.js'
 import { hostOf } from './arrival.js'
 import {
   admit, challenge, neededAt, scopeLack,
@@ -20,7 +20,7 @@ export interface GateOptions {
   /** Origins of web pages that may call us, such as `https://app.example.com`. */
   readonly allowOrigins: readonly string[]
   /** Bearer tokens, one of which a client must present. No tokens and no authority: anyone may come in. */
-  readonly tokens: readonly ClientToken[]
+  readonly tokens: readonly GateToken[]
   /** Accepts further tokens. */
   readonly authority?: Authority | undefined
   /** By the paths of endpoints. */
@@ -28,14 +28,14 @@ export interface GateOptions {
 }
 
 /** A bearer token of the operator's. */
-export interface ClientToken {
+export interface GateToken {
   readonly token: string
   /** For records; undefined where it has none. */
   readonly name?: string | undefined
 }
 
 /** A client that was let in, or why it was not. */
-export type Checked = Access | Refusal
+export type GateVerdict = Access | Refusal
 
 const anyone: Access = {}
 
@@ -91,7 +91,7 @@ export class Gate {
   /** Checks the token of a request, in the `Authorization` header only (RFC 6750, section 2.1). */
   checkToken(
     { authorization = '' }: IncomingHttpHeaders, path: string, client = '',
-  ): Checked | Promise<Checked> {
+  ): GateVerdict | Promise<GateVerdict> {
     const { authority } = this
     const resource = this.resourceAt(path)
     if (this.#tokens.length === 0 && authority === undefined) return anyone
@@ -107,7 +107,7 @@ export class Gate {
       return (resource && scopeLack(resource, path, known.subject ?? { scopes: [] })) ?? known
     }
     if (authority === undefined || resource === undefined) return refusals.badToken
-    const admitted = (claims: Claims | Unverified): Checked =>
+    const admitted = (claims: Claims | Unverified): GateVerdict =>
       admit(resource, path, claims, (...mismatch) => authority.refused?.(...mismatch))
     const claims = authority.check(shown, path, client)
     return claims instanceof Promise ? claims.then(admitted) : admitted(claims)
@@ -176,7 +176,7 @@ export const checkContentType = ({ 'content-type': header }: IncomingHttpHeaders
   const { type, parameters, isUtf8 } = readMediaType(header)
   // Node joins repeated headers with a comma.
   const isRepeated = parameters.some(parameter => parameter.includes(','))
-  return type !== json || !isUtf8 || isRepeated ? refusals.notJson : undefined
+  return type !== jsonType || !isUtf8 || isRepeated ? refusals.notJson : undefined
 }
 
 /**
@@ -184,7 +184,7 @@ export const checkContentType = ({ 'content-type': header }: IncomingHttpHeaders
  * but some accept one of them only. A GET is answered with a stream.
  */
 export const checkAccept = (method: 'POST' | 'GET', headers: IncomingHttpHeaders): Refusal | undefined => {
-  const types = method === 'POST' ? [json, eventStream] : [eventStream]
+  const types = method === 'POST' ? [jsonType, eventStream] : [eventStream]
   return types.some(type => accepts(headers, type))
     ? undefined
     : refusal(406, `The Accept header must allow ${types.join(' or ')}`)
@@ -192,12 +192,12 @@ export const checkAccept = (method: 'POST' | 'GET', headers: IncomingHttpHeaders
 
 /** The one form of a response to a POST that the client accepts; undefined where it accepts both. */
 export const onlyForm = (headers: IncomingHttpHeaders): 'json' | 'stream' | undefined => {
-  if (!accepts(headers, json)) return 'stream'
+  if (!accepts(headers, jsonType)) return 'stream'
   return accepts(headers, eventStream) ? undefined : 'json'
 }
 
 /** The header as clients send it that follow the specification literally. */
-const usual = `${json}, ${eventStream}`
+const usual = `${jsonType}, ${eventStream}`
 
 const accepts = ({ accept }: IncomingHttpHeaders, type: string): boolean => {
   // Without the header any type is acceptable (RFC 9110, section 12.5.1).

@@ -34,7 +34,7 @@ export const isInitialize = (frame: Frame): boolean =>
   requestsIn(frame).some(({ method }) => method === 'initialize')
 
 /** A request names its revision in `_meta`, and so needs no session. */
-export const isModern = (frame: Frame): boolean =>
+export const isModernFrame = (frame: Frame): boolean =>
   requestsIn(frame).some(({ params }) => inMeta(params, 'protocolVersion') !== undefined)
 
 /** Whether the `MCP-Protocol-Version` header names neither a known revision nor one of the modern kind. */

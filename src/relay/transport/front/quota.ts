@@ -3,7 +3,7 @@ import type { Peer } from './arrival.js'
 import { onceOver, type FrontResponse, type ProcessSlot } from './request.js'
 
 /** The client that a request counts for: its subject or token; without tokens, the network of its address. */
-export const clientOf = ({ address, token, subject }: Peer): string => {
+export const quotaClientOf = ({ address, token, subject }: Peer): string => {
   if (token !== undefined) return `token ${token}`
   return subject === undefined ? `address ${networkOf(address)}` : `subject ${subjectName(subject)}`
 }

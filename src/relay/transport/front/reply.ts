@@ -1,7 +1,7 @@
 import type { Frame, ResponseHead } from '#relay/protocol/frame.js'
 import { errorCode, type IdKey } from '#relay/protocol/json-rpc.js'
 import { release, responseKeys } from '../frames.js'
-import { eventStream, headersOf, json, mediaType, only } from '../http/headers.js'
+import { eventStream, headersOf, jsonType, mediaType, only } from '../http/headers.js'
 import { encodeEvent, keepAlive } from '../sse/event.js'
 import type { HttpHeaders } from '../transport.js'
 import { writeHead } from './head.js'
@@ -9,7 +9,7 @@ import { refusalBody, type Refusal } from './refusal.js'
 import { onceOver, type FrontResponse } from './request.js'
 
 /** The responses that an HTTP request needs. */
-export interface Expected {
+export interface ExpectedReply {
   /** The ids of the JSON-RPC requests in the client's message. */
   readonly keys: readonly IdKey[]
   /** The one form that the client accepts; undefined: both. */
@@ -22,7 +22,7 @@ export interface Expected {
   readonly challenge?: (scopes: readonly string[]) => Refusal | undefined
 }
 
-export const nothingExpected: Expected = { keys: [], statusOf: () => 200, emptyStatus: 202 }
+export const nothingExpected: ExpectedReply = { keys: [], statusOf: () => 200, emptyStatus: 202 }
 
 /** The high-water mark: a client with more unread bytes counts as slow. */
 const fullBytes = 256 * 1024
@@ -39,7 +39,7 @@ const nothing = () => {}
  */
 export class Reply {
   readonly #response: FrontResponse
-  readonly #expected: Expected
+  readonly #expected: ExpectedReply
   readonly #follows: boolean
   readonly #session: string | undefined
   readonly #change: ((head: ResponseHead) => ResponseHead) | undefined
@@ -65,7 +65,7 @@ export class Reply {
    * @param change changes the head of an HTTP server's response
    */
   constructor(
-    response: FrontResponse, expected: Expected, follows: boolean, session: string | undefined,
+    response: FrontResponse, expected: ExpectedReply, follows: boolean, session: string | undefined,
     change?: (head: ResponseHead) => ResponseHead,
   ) {
     this.#change = change
@@ -215,7 +215,7 @@ export class Reply {
     this.#whole = first
     const isPage = first.message.kind === 'page'
     // The page of an HTTP error keeps the content type that the server has sent.
-    const type = isPage ? only(this.#head?.headers ?? noHeaders, 'content-type') ?? '' : json
+    const type = isPage ? only(this.#head?.headers ?? noHeaders, 'content-type') ?? '' : jsonType
     this.#end(status, first.bytes, type)
   }
 
@@ -241,7 +241,7 @@ export class Reply {
     return this.expected.length > 0 && bodiless.has(status) ? 200 : status
   }
 
-  #end(status: number, body?: Buffer, type: string | undefined = json): void {
+  #end(status: number, body?: Buffer, type: string | undefined = jsonType): void {
     this.#state = 'done'
     // A 204 has no length (RFC 9110, section 8.6).
     const own = status === 204 ? [] : ['content-length', String(body?.length ?? 0)]

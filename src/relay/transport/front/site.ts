@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { Arrival } from './arrival.js'
+import type { RequestArrival } from './arrival.js'
 import { readBody } from './body.js'
-import { clientOf, Quota, Share } from './quota.js'
+import { quotaClientOf, Quota, Share } from './quota.js'
 import { refusals, type Refusal } from './refusal.js'
 import { hasLeft } from './request.js'
 
@@ -9,7 +9,7 @@ import { hasLeft } from './request.js'
 export interface Site {
   has(path: string): boolean
   /** A rejection is a failure of the relay: the client gets HTTP 500, without the error. */
-  answer(visit: Visit): Promise<Page>
+  answer(visit: Visit): Promise<SitePage>
 }
 
 export interface Visit {
@@ -23,7 +23,7 @@ export interface Visit {
   readonly mayCost: () => boolean
 }
 
-export interface Page {
+export interface SitePage {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -50,9 +50,9 @@ export class Visits {
 
   /** @returns why the request is refused */
   async serve(
-    site: Site, request: IncomingMessage, response: ServerResponse, arrival: Arrival,
+    site: Site, request: IncomingMessage, response: ServerResponse, arrival: RequestArrival,
   ): Promise<Refusal | undefined> {
-    const client = clientOf(arrival)
+    const client = quotaClientOf(arrival)
     const { method = '', headers, url = '' } = request
     if (method !== 'GET' && method !== 'HEAD' && method !== 'POST') return refusals.badMethod
     const share = new Share(this.#bodies, client, response)

@@ -48,7 +48,7 @@ export const readChallenges = (text: string): readonly Challenge[] => {
 }
 
 /** What a server says of the token that it wants (RFC 6750, section 3; RFC 9728, section 5.1). */
-export interface Wanted {
+export interface WantedAccess {
   readonly resourceMetadata: string | undefined
   /** Undefined where the challenge names none. */
   readonly scopes: readonly string[] | undefined
@@ -58,7 +58,7 @@ export interface Wanted {
 }
 
 /** @returns what the challenges say together; nothing is in it when there are none */
-export const wantedBy = (headers: HttpHeaders): Wanted => {
+export const wantedBy = (headers: HttpHeaders): WantedAccess => {
   const challenges = challengesOf(headers).filter(({ scheme }) => scheme === 'bearer' || scheme === 'dpop')
   const first = (name: string): string | undefined =>
     challenges.find(({ parameters }) => parameters.has(name))?.parameters.get(name)

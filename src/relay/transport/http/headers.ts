@@ -8,7 +8,7 @@ import type { HttpHeaders } from '../transport.js'
 /** By lower-case name. */
 type Headers = ReadonlyMap<string, string>
 
-export const json = 'application/json'
+export const jsonType = 'application/json'
 export const eventStream = 'text/event-stream'
 
 /** Headers about one connection, which a proxy must not forward (RFC 9110, section 7.6.1). */

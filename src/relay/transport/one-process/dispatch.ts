@@ -10,7 +10,7 @@ import type { Timers } from '../timers.js'
 import type { SentRequest, Port } from './port.js'
 import type { SharedProcess } from './process.js'
 import { nameIn, restoredResponse, restoredNotification, restoredUnusable } from './rename.js'
-import type { SharedRequests } from './requests.js'
+import type { ProcessRequests } from './requests.js'
 
 /** How long, in milliseconds, the response to a subscription may follow the server's cancellation of it. */
 const lastResponseMs = 1000
@@ -18,11 +18,11 @@ const lastResponseMs = 1000
 /** Finds the session that each message of a shared server belongs to. */
 export class Dispatcher {
   readonly #ports: ReadonlySet<Port>
-  readonly #requests: SharedRequests
+  readonly #requests: ProcessRequests
   readonly #process: SharedProcess
   readonly #timers: Timers
 
-  constructor(ports: ReadonlySet<Port>, requests: SharedRequests, process: SharedProcess, timers: Timers) {
+  constructor(ports: ReadonlySet<Port>, requests: ProcessRequests, process: SharedProcess, timers: Timers) {
     this.#ports = ports
     this.#requests = requests
     this.#process = process

@@ -22,7 +22,7 @@ export interface Names {
 const tokenPath = ['params', '_meta', 'progressToken']
 const subscriptionPath = ['_meta', `${metaPrefix}subscriptionId`]
 
-export const namesOf = (frame: Frame, { key, params }: Request): Names => {
+export const renamedNames = (frame: Frame, { key, params }: Request): Names => {
   const token = at(params, ['_meta', 'progressToken'])
   return {
     id: slice(frame, ['id']) ?? Buffer.from(key),

@@ -4,14 +4,14 @@ import type { Frame } from '#relay/protocol/frame.js'
 import type { Json } from '#relay/protocol/json.js'
 import type { Request } from '#relay/protocol/json-rpc.js'
 import { inMeta } from '#relay/protocol/revisions/index.js'
-import { namesOf } from './rename.js'
+import { renamedNames } from './rename.js'
 import type { SentRequest, Port } from './port.js'
 
 /** Most cancelled requests whose late response is recognized. Real clients cancel fewer. */
 const maxGivenUp = 1000
 
 /** The open requests of a shared server, by a number that is never used again. */
-export class SharedRequests {
+export class ProcessRequests {
   readonly #sentRequest = new ChurnMap<number, SentRequest>()
   readonly #givenUp = new Set<number>()
   #last = 0
@@ -26,7 +26,7 @@ export class SharedRequests {
   open(port: Port, exchange: Exchange, frame: Frame, request: Request): SentRequest {
     const logLevel = inMeta(request.params, 'logLevel')
     const sentRequest =
-      { port, exchange, number: ++this.#last, names: namesOf(frame, request), request, logLevel }
+      { port, exchange, number: ++this.#last, names: renamedNames(frame, request), request, logLevel }
     this.#sentRequest.set(sentRequest.number, sentRequest)
     port.add(sentRequest)
     return sentRequest

@@ -3,14 +3,14 @@ import { stdioExchange } from '#relay/core/event.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { errorCode, type IdKey, type Request } from '#relay/protocol/json-rpc.js'
-import { keysOf, numberOf } from '#relay/protocol/message.js'
+import { idKeysOf, numberOf } from '#relay/protocol/message.js'
 import { realTimers, type Timers } from '../timers.js'
 import type { Transport, TransportEvent } from '../transport.js'
 import { Dispatcher } from './dispatch.js'
 import { Port, type SentRequest, type Hub } from './port.js'
 import { SharedProcess } from './process.js'
 import { cancellation, namesRevision, renamed } from './rename.js'
-import { SharedRequests } from './requests.js'
+import { ProcessRequests } from './requests.js'
 
 interface SharedServerOptions {
   /** Makes the server's process, not yet started: for the first request, and for the first after it ended. */
@@ -33,7 +33,7 @@ export class SharedServer implements Hub {
   readonly timers: Timers
   readonly now: () => number
   readonly #ports = new Set<Port>()
-  readonly #requests = new SharedRequests()
+  readonly #requests = new ProcessRequests()
   readonly #process: SharedProcess
   readonly #dispatcher: Dispatcher
 
@@ -140,7 +140,7 @@ export class SharedServer implements Hub {
     try {
       this.#onEvent(event)
     } catch {
-      const keys = event.type === 'frame' ? keysOf(event.frame) : []
+      const keys = event.type === 'frame' ? idKeysOf(event.frame) : []
       for (const key of keys) this.#lose(key, 'the relay failed on the answer of the server')
     }
   }

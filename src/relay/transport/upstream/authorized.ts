@@ -1,4 +1,4 @@
-import { wantedBy, type Wanted } from '../http/challenge.js'
+import { wantedBy, type WantedAccess } from '../http/challenge.js'
 import type { Abortable, HttpAsk, HttpReply, HttpRequests, HttpTls } from './pool.js'
 import { discard, HttpFailure, HttpUpstream } from './pool.js'
 
@@ -87,7 +87,7 @@ const challengeMs = 10_000
 /** What a server says to somebody who comes without a token. @throws as `HttpUpstream` */
 export const challengeOf = async (
   url: URL, tls: HttpTls | undefined, headers: ReadonlyMap<string, string>,
-): Promise<{ readonly status: number; readonly wanted: Wanted }> => {
+): Promise<{ readonly status: number; readonly wanted: WantedAccess }> => {
   const upstream = new HttpUpstream(url, tls)
   try {
     const reply = await upstream.request({

@@ -7,7 +7,7 @@ import { realTimers } from '../timers.js'
 const require = createRequire(import.meta.url)
 
 /** All of undici: with fetch, WebSocket and caches it takes three times as long to load, and 9 MB more. */
-export const whole = (): typeof Undici => require('undici') as typeof Undici
+export const bodyInOne = (): typeof Undici => require('undici') as typeof Undici
 
 const part = (file: string): unknown => {
   try {
@@ -18,9 +18,9 @@ const part = (file: string): unknown => {
 }
 
 // Falls back to all of undici where a version has moved these files.
-export const errors = (part('core/errors.js') ?? whole().errors) as typeof Undici.errors
-export const Pool = (part('dispatcher/pool.js') ?? whole().Pool) as typeof Undici.Pool
-const buildConnector = (part('core/connect.js') ?? whole().buildConnector) as typeof Undici.buildConnector
+export const errors = (part('core/errors.js') ?? bodyInOne().errors) as typeof Undici.errors
+export const Pool = (part('dispatcher/pool.js') ?? bodyInOne().Pool) as typeof Undici.Pool
+const buildConnector = (part('core/connect.js') ?? bodyInOne().buildConnector) as typeof Undici.buildConnector
 
 /** Opens connections as undici does, and removes the `100 Continue` responses that undici refuses. */
 export const connectorWith = (

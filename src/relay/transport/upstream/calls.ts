@@ -8,7 +8,7 @@ import type { Expected, Transport, TransportEvent } from '../transport.js'
 import type { Abortable } from './pool.js'
 
 /** One POST of a frame: from `send` until nothing more of its response can come. */
-export class Call implements Abortable {
+export class UpstreamCall implements Abortable {
   aborted = false
   onAbort: (() => void) | undefined
   /** Its HTTP response is over, and the answer may come on another stream of this session. */
@@ -101,17 +101,17 @@ export class Call implements Abortable {
 }
 
 /** The POSTs that are not over. */
-export class Calls {
-  readonly #calls = new ChurnGroups<Exchange, Call>()
+export class UpstreamCalls {
+  readonly #calls = new ChurnGroups<Exchange, UpstreamCall>()
   readonly #noRest = new AbortController()
 
-  start(exchange: Exchange, frame: Frame): Call {
-    const call = new Call(exchange, frame)
+  start(exchange: Exchange, frame: Frame): UpstreamCall {
+    const call = new UpstreamCall(exchange, frame)
     this.#calls.add(exchange, call)
     return call
   }
 
-  end(call: Call): void {
+  end(call: UpstreamCall): void {
     this.#calls.delete(call.exchange, call)
     call.end()
   }
@@ -133,17 +133,17 @@ export class Calls {
   }
 
   /** The request with this id; undefined when there are two, with ids spelt differently (1 and 1.0). */
-  find(exchange: Exchange, id: Id): Call | undefined {
+  find(exchange: Exchange, id: Id): UpstreamCall | undefined {
     const found = this.on(exchange).filter(({ frame: { message }, unanswered }) =>
       message.kind === 'request' && message.id === id && unanswered.has(message.key))
     return found.length === 1 ? found[0] : undefined
   }
 
-  on(exchange: Exchange): readonly Call[] {
+  on(exchange: Exchange): readonly UpstreamCall[] {
     return this.#calls.of(exchange)
   }
 
-  all(): readonly Call[] {
+  all(): readonly UpstreamCall[] {
     return this.#calls.all()
   }
 
@@ -172,7 +172,7 @@ export class Calls {
 
 /** The part that both server-facing HTTP transports share: pending calls, backpressure, one orderly close. */
 export abstract class HttpSide implements Transport {
-  protected readonly calls = new Calls()
+  protected readonly calls = new UpstreamCalls()
   /** How long `close` waits for pending answers, in milliseconds. */
   protected readonly stopMs: number
   #closed: Promise<void> | undefined

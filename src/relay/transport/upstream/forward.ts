@@ -10,10 +10,10 @@ import {
 import { responseKeys } from '../frames.js'
 import { Latch } from '../timers.js'
 import type { Expected, HttpRequest, Transport, TransportEvent } from '../transport.js'
-import { HttpSide, type Call } from './calls.js'
+import { HttpSide, type UpstreamCall } from './calls.js'
 import { errorBody } from './error-body.js'
 import {
-  bodyKind, cursor, readJson, readMessages, unexpectedBody, type BodyReading, type Cursor,
+  bodyKind, cursor, readJson, readMessages, unexpectedBody, type BodyReading, type StreamCursor,
   type EventWithoutMessage,
 } from './messages.js'
 import { RefusedByServer } from './guarded.js'
@@ -118,7 +118,7 @@ class HttpServer extends HttpSide {
   }
 
   /** Sends a frame and reads the response to its end. */
-  async #post(call: Call, opened: OpenRequest | undefined): Promise<void> {
+  async #post(call: UpstreamCall, opened: OpenRequest | undefined): Promise<void> {
     const { exchange, frame } = call
     const request = opened?.request
     // Relay-made requests borrow the client's credentials; the status and headers of their responses are
@@ -152,7 +152,7 @@ class HttpServer extends HttpSide {
     if (isClientFrame) this.#report({ type: 'stream-ended', exchange, resumable: resumable || isElsewhere })
   }
 
-  #lose({ unanswered, elsewhere }: Call, exchange: Exchange, reason: string): void {
+  #lose({ unanswered, elsewhere }: UpstreamCall, exchange: Exchange, reason: string): void {
     for (const key of unanswered)
       this.#report({ type: 'lost', exchange, key, reason, ...(elsewhere !== undefined && { isElsewhere: true }) })
   }
@@ -206,7 +206,7 @@ class HttpServer extends HttpSide {
    * @returns the reason for requests that are still unanswered; undefined if one frame was the whole response
    */
   async #read(
-    call: Call, reply: HttpReply, position: Cursor, latch: Latch | undefined, session: string | undefined,
+    call: UpstreamCall, reply: HttpReply, position: StreamCursor, latch: Latch | undefined, session: string | undefined,
   ): Promise<string | undefined> {
     const { exchange, unanswered } = call
     const kind = bodyKind(reply)
@@ -237,7 +237,7 @@ class HttpServer extends HttpSide {
   }
 
   /** The usual case, one JSON answer to one request, is a single event. @returns as `#read` */
-  async #readResponse(call: Call, reply: HttpReply, reading: BodyReading): Promise<string | undefined> {
+  async #readResponse(call: UpstreamCall, reply: HttpReply, reading: BodyReading): Promise<string | undefined> {
     const { exchange } = call
     const received = await readJson(reply, reading)
     if (received === undefined) return endedEarly
@@ -280,7 +280,7 @@ class HttpServer extends HttpSide {
     this.#report({ type: 'stream-ended', exchange, resumable: position.lastEventId !== undefined })
   }
 
-  async #readBare(exchange: Exchange, reply: HttpReply, position: Cursor, latch: Latch): Promise<void> {
+  async #readBare(exchange: Exchange, reply: HttpReply, position: StreamCursor, latch: Latch): Promise<void> {
     const kind = bodyKind(reply)
     this.#reportHead(exchange, reply)
     if (kind === 'other') return discard(reply)
@@ -326,6 +326,6 @@ const sessionOf = (request: HttpRequest | undefined): string | undefined =>
   request?.headers.get('mcp-session-id')
 
 /** In a legacy session, a client that has an event id can fetch the answer with `Last-Event-ID`. */
-const canResume = ({ headers }: HttpRequest, { lastEventId }: Cursor): boolean =>
+const canResume = ({ headers }: HttpRequest, { lastEventId }: StreamCursor): boolean =>
   lastEventId !== undefined && headers.has('mcp-session-id')
   && !isModernVersion(headers.get('mcp-protocol-version'))

@@ -12,7 +12,7 @@ import { nextPiece, type ResponseBody } from './body.js'
 import type { HttpReply } from './pool.js'
 
 /** The position in a stream, from which it can be resumed. */
-export interface Cursor {
+export interface StreamCursor {
   lastEventId: string | undefined
   /** The server's `retry:`, in milliseconds. */
   retryMs: number | undefined
@@ -20,14 +20,14 @@ export interface Cursor {
   events: number
 }
 
-export const cursor = (): Cursor => ({ lastEventId: undefined, retryMs: undefined, events: 0 })
+export const cursor = (): StreamCursor => ({ lastEventId: undefined, retryMs: undefined, events: 0 })
 
 interface EventReading {
   readonly limits: FrameLimits
   /** Backpressure: nothing more is read while it is closed. */
   readonly latch: Latch
   /** Kept up to date, for a stream that may be resumed. */
-  readonly cursor: Cursor
+  readonly cursor: StreamCursor
 }
 
 export interface BodyReading extends Omit<EventReading, 'cursor'> {
@@ -35,7 +35,7 @@ export interface BodyReading extends Omit<EventReading, 'cursor'> {
   readonly asked: () => readonly IdKey[]
 }
 
-export type Reading = BodyReading & EventReading
+export type StreamReading = BodyReading & EventReading
 
 const decodedBody = ({ body, headers }: HttpReply): ResponseBody | AsyncGenerator<Buffer, void> =>
   headers.has('content-encoding') ? decoded(body, headers) : body
@@ -72,7 +72,7 @@ export const readEvents = async (
 
 export type MaybeStop = 'enough' | undefined
 
-const advance = (cursor: Cursor, event: SseEvent): void => {
+const advance = (cursor: StreamCursor, event: SseEvent): void => {
   if (event.kind === 'comment') return
   const { kind, id, retry } = event
   // An event with `retry` alone is no progress.
@@ -105,7 +105,7 @@ export type Received = Frame | EventWithoutMessage
  * @throws what the connection fails with; a body that cannot be decoded is a frame with a fault
  */
 export const readMessages = async (
-  reply: HttpReply, reading: Reading, onMessage: (received: Received) => MaybeStop,
+  reply: HttpReply, reading: StreamReading, onMessage: (received: Received) => MaybeStop,
 ): Promise<void> => {
   if (bodyKind(reply) === 'json') {
     const frame = await readJson(reply, reading)
@@ -114,7 +114,7 @@ export const readMessages = async (
   }
   try {
     await readEvents(reply, reading, event => {
-      const received = readEvent(event, reading.limits)
+      const received = readStreamEvent(event, reading.limits)
       return received instanceof Promise ? received.then(onMessage) : onMessage(received)
     })
   } catch (error) {
@@ -135,7 +135,7 @@ export const readJson = async (reply: HttpReply, reading: BodyReading): Promise<
   }
 }
 
-const unreadable = (error: unknown, { asked }: Pick<Reading, 'asked'>): Frame => {
+const unreadable = (error: unknown, { asked }: Pick<StreamReading, 'asked'>): Frame => {
   if (!(error instanceof UndecodableBody)) throw error
   return httpFault(`the response has ${error.message}`, asked())
 }
@@ -157,7 +157,7 @@ const httpFault = (message: string, keys: readonly IdKey[]): Frame => ({
   faults: [{ kind: 'http', path: '', message }],
 })
 
-export const readEvent = (event: SseEvent, limits: FrameLimits): Received | Promise<Frame> => {
+export const readStreamEvent = (event: SseEvent, limits: FrameLimits): Received | Promise<Frame> => {
   switch (event.kind) {
     case 'message': {
       const frame = parseInTurns(event.data, limits)

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import { isLoopback } from '#relay/base/addresses.js'
 import { headersOf, only } from '../http/headers.js'
 import type { HttpHeaders } from '../transport.js'
-import { connectorWith, errors, Pool, ResponseBody, whole } from './body.js'
+import { connectorWith, errors, Pool, ResponseBody, bodyInOne } from './body.js'
 
 /** TLS towards the server, in PEM. */
 export interface HttpTls {
@@ -82,7 +82,7 @@ export class HttpUpstream {
     // HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply, but not to loopback addresses, which a proxy cannot reach.
     // The TLS options are for the server behind the proxy.
     this.#pool = usesProxy(url)
-      ? new (whole().EnvHttpProxyAgent)({ ...options, connect, requestTls: connect })
+      ? new (bodyInOne().EnvHttpProxyAgent)({ ...options, connect, requestTls: connect })
       : new Pool(this.#origin, { ...options, connect: connectorWith(connect) })
   }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { problemsOf } from '#desk/install/clients/examine.js'
+import { entryProblems } from '#desk/install/clients/examine.js'
 import { readEntries } from '#desk/install/clients/steps.js'
 import { recognizer, program } from './wanted.js'
 
@@ -10,7 +10,7 @@ const there = [
 const problems = (server: unknown) => {
   const text = JSON.stringify({ mcpServers: { one: server } })
   const [entry] = readEntries({ file: 'a.json', real: 'a.json', text, client: undefined }, recognizer)
-  return entry && problemsOf(entry, {
+  return entry && entryProblems(entry, {
     machine: { platform: 'linux', environment: {}, home: '/home/a' }, exists: path => there.includes(path),
     temporary: [],
   })

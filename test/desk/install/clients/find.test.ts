@@ -2,12 +2,12 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import {
-  fileProblem, everyFile, filesOf, projectFileAt, projectFilesOf, findFile,
+  fileProblem, everyFile, clientFilesOf, projectFileAt, projectFilesOf, findFile,
 } from '#desk/install/clients/find.js'
-import { clients, type Client } from '#desk/install/clients/known.js'
+import { clients, type KnownClient } from '#desk/install/clients/known.js'
 import type { Machine } from '#relay/base/platform/machine.js'
 
-const clientOf = (name: string): Client => {
+const clientOf = (name: string): KnownClient => {
   const client = clients.find(one => one.name === name)
   if (client === undefined) throw new Error(name)
   return client
@@ -107,7 +107,7 @@ t.test('a client without a file, and one with two, is asked about and not guesse
     await findFile(clientOf('vscode'), machine),
     { problem: /^VS Code may mean several files: .*Code\/User\/mcp\.json, .*Insiders/ },
   )
-  for (const found of await filesOf(clientOf('vscode'), machine)) {
+  for (const found of await clientFilesOf(clientOf('vscode'), machine)) {
     t.match(await fileProblem(found, machine), /several files/)
   }
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { clients } from '#desk/install/clients/known.js'
 import { planInstall, planRelax, planUninstall, type Wrapped } from '#desk/install/clients/plan.js'
-import { isChange, type Plan } from '#desk/install/clients/steps.js'
+import { isChange, type EntryPlan } from '#desk/install/clients/steps.js'
 import { describePlan } from '#desk/install/command.js'
 import { plainStyle } from '#desk/terminal/style.js'
 import { installing, program, removing } from './wanted.js'
@@ -10,7 +10,7 @@ const source = (
   text: string, name?: string, file = '/home/a/mcp.json',
 ) => ({ file, real: file, text, client: clients.find(client => client.name === name) })
 
-const stepsOf = ({ steps }: Plan) =>
+const stepsOf = ({ steps }: EntryPlan) =>
   steps.map(step => [step.kind, 'reason' in step ? step.reason : step.entry.name] as const)
 
 const entry = (server: unknown, key = 'mcpServers') => JSON.stringify({ [key]: { one: server } })
@@ -114,7 +114,7 @@ t.test('a wrapped entry changes only where an option was given or a path is gone
   const server = {
     command: '/usr/bin/node', args: [program, 'wrap', '--server=one', '--trust', '--', 'a', 'b'],
   }
-  const argsOf = ({ text }: Plan): unknown =>
+  const argsOf = ({ text }: EntryPlan): unknown =>
     (JSON.parse(text) as { mcpServers: { one: unknown } }).mcpServers.one
   const cases: readonly (readonly [string, Partial<Wrapped>, string, unknown])[] = [
     ['nothing', {}, 'done', server],

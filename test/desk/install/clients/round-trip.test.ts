@@ -4,7 +4,7 @@ import t from 'tap'
 import { getStaticTOMLValue, parseTOML } from 'toml-eslint-parser'
 import { clients } from '#desk/install/clients/known.js'
 import { planInstall, planUninstall, usualPolicy } from '#desk/install/clients/plan.js'
-import { isChange, type Plan } from '#desk/install/clients/steps.js'
+import { isChange, type EntryPlan } from '#desk/install/clients/steps.js'
 import type { Note } from '#desk/install/clients/record.js'
 import { files, layouts, written, type Generated } from './generate.js'
 import { installing, removing } from './wanted.js'
@@ -13,7 +13,7 @@ const sourceOf = (
   { client, file }: Generated, text: string,
 ) => ({ file, real: file, text, client: clients.find(({ name }) => name === client) })
 
-const notesOf = ({ steps }: Plan): readonly Note[] => steps.filter(isChange).map(({ note }) => note)
+const notesOf = ({ steps }: EntryPlan): readonly Note[] => steps.filter(isChange).map(({ note }) => note)
 
 /** Read by somebody else than us. */
 const valueOf = (file: string, text: string): unknown => {

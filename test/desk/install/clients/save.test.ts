@@ -3,7 +3,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readText, save } from '#desk/install/clients/save.js'
+import { readFileText, save } from '#desk/install/clients/save.js'
 
 const before = '\ufeff{\r\n}'
 
@@ -57,10 +57,10 @@ t.test('files that cannot be read or written are reported in one line', async t 
   const folder = t.testdir({ 'latin.json': '' })
   writeFileSync(join(folder, 'latin.json'), Buffer.from([0x7b, 0xe9, 0x7d]))
   await t.rejects(
-    readText(join(folder, 'latin.json')), { code: 'BAD_CONFIG', message: /latin\.json: is no UTF-8 text$/ },
+    readFileText(join(folder, 'latin.json')), { code: 'BAD_CONFIG', message: /latin\.json: is no UTF-8 text$/ },
   )
-  await t.rejects(readText(folder), { code: 'BAD_CONFIG', message: /cannot be read: .*\(EISDIR\)$/ })
-  t.equal(await readText(join(folder, 'none.json')), undefined)
+  await t.rejects(readFileText(folder), { code: 'BAD_CONFIG', message: /cannot be read: .*\(EISDIR\)$/ })
+  t.equal(await readFileText(join(folder, 'none.json')), undefined)
   await t.rejects(
     save(join(folder, 'none.json'), '', 'a'),
     { code: 'BAD_CONFIG', message: /none\.json: cannot be written: .*\(ENOENT\)$/ },

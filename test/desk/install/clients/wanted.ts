@@ -1,7 +1,7 @@
 import { takesValue } from '#cli/context.js'
 import { sameWords, type Recognizer } from '#relay/base/own-command.js'
 import type { Wrapped } from '#desk/install/clients/plan.js'
-import type { Wanted } from '#desk/install/clients/steps.js'
+import type { WantedEntries } from '#desk/install/clients/steps.js'
 import type { Note } from '#desk/install/clients/record.js'
 
 export const program = '/opt/customs/dist/cli.js'
@@ -26,7 +26,7 @@ export const recognizer: Recognizer = {
   isOurs: words => ownLaunchers.some(own => sameWords(own, words)),
 }
 
-export const removing = (notes: readonly Note[]): Wanted => ({ isWanted: () => true, notes, recognizer })
+export const removing = (notes: readonly Note[]): WantedEntries => ({ isWanted: () => true, notes, recognizer })
 
 export const installing = (other: Partial<Wrapped> = {}): Wrapped => ({
   ...removing([]),

@@ -1,23 +1,23 @@
 import { appendFileSync, mkdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Follower } from '#relay/audit/read/follow.js'
+import { LogFollower } from '#relay/audit/read/follow.js'
 import { entry } from '../entries.js'
 import { clock, open } from '../logs.js'
 
-const lines = async (follower: Follower): Promise<readonly string[]> => {
+const lines = async (follower: LogFollower): Promise<readonly string[]> => {
   const found: string[] = []
   for await (const { lines } of follower.poll()) for (const bytes of lines) found.push(bytes.toString())
   return found
 }
 
-const seqs = async (follower: Follower): Promise<readonly number[]> =>
+const seqs = async (follower: LogFollower): Promise<readonly number[]> =>
   (await lines(follower)).map(line => (JSON.parse(line) as { seq: number }).seq)
 
 t.test('what grows is read on from where it was, by whole lines', async t => {
   const file = join(t.testdir(), 'a.ndjson')
   writeFileSync(file, 'old\nhal')
-  const follower = new Follower([file])
+  const follower = new LogFollower([file])
   t.strictSame([...(await follower.skip())], [[file, 4]])
   t.strictSame(await lines(follower), [])
   appendFileSync(file, 'f\nnew\nlate')
@@ -29,7 +29,7 @@ t.test('what grows is read on from where it was, by whole lines', async t => {
 
 t.test('a line that is longer than what is read at a time is one line', async t => {
   const file = join(t.testdir(), 'a.ndjson')
-  const follower = new Follower([file])
+  const follower = new LogFollower([file])
   t.strictSame(await lines(follower), [], 'a file that is not there may come')
   writeFileSync(file, `${'x'.repeat(700_000)}\nshort\n`)
   t.strictSame((await lines(follower)).map(({ length }) => length), [700_000, 5])
@@ -44,7 +44,7 @@ t.test('a folder is followed with all below it, and what comes to be in it', asy
   const folder = t.testdir()
   const at = (...names: readonly string[]) => join(folder, ...names)
   writeFileSync(at('old.ndjson'), '1\n')
-  const follower = new Follower([folder])
+  const follower = new LogFollower([folder])
   await follower.skip()
   mkdirSync(at('deeper'))
   writeFileSync(at('deeper', 'new.ndjson'), '2\n')
@@ -61,7 +61,7 @@ t.test('a folder is followed with all below it, and what comes to be in it', asy
 
 t.test('what is old can be left out, and is followed when it grows', async t => {
   const folder = t.testdir({ 'a.ndjson': '1\n' })
-  const follower = new Follower([folder])
+  const follower = new LogFollower([folder])
   t.strictSame([...(await follower.skip(modified => modified < 0))], [])
   t.strictSame(await lines(follower), ['1'])
 })
@@ -80,7 +80,7 @@ t.test('a log is followed over rotation, however often it came between two looks
     }
     write(1)
     for (const path of [audit.file ?? '', folder]) {
-      const follower = new Follower([path])
+      const follower = new LogFollower([path])
       await follower.skip()
       const seen: number[] = []
       for (const times of [1, 1, 10, 1, 5]) {
@@ -99,7 +99,7 @@ t.test('a log is followed over rotation, however often it came between two looks
 
 t.test('a file that is renamed is not read again', async t => {
   const folder = t.testdir({ 'a.ndjson': 'one\n' })
-  const follower = new Follower([folder])
+  const follower = new LogFollower([folder])
   t.strictSame(await lines(follower), ['one'])
   renameSync(join(folder, 'a.ndjson'), join(folder, 'b.ndjson'))
   appendFileSync(join(folder, 'b.ndjson'), 'two\n')

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
 import { Facade } from '#relay/auth/facade/facade.js'
 import { consentPage } from '#relay/auth/facade/page.js'
-import type { Page } from '#relay/transport/front/site.js'
+import type { SitePage } from '#relay/transport/front/site.js'
 import { listen } from '../protected.js'
 import { severalIssuers } from '../several.js'
 
@@ -35,17 +35,17 @@ const opened = async (t: Test, options: Parameters<typeof severalIssuers>[1] = {
   const registered = await register([redirectUri, 'http://127.0.0.1/callback'])
   const { client_id: clientId = '' } = JSON.parse(registered.body) as { client_id?: string }
   const verifier = randomBytes(32).toString('base64url')
-  const authorize = (query: object = {}): Promise<Page> => visit('GET', '/authorize', { query: {
+  const authorize = (query: object = {}): Promise<SitePage> => visit('GET', '/authorize', { query: {
     client_id: clientId, redirect_uri: redirectUri, response_type: 'code', code_challenge_method: 'S256',
     code_challenge: createHash('sha256').update(verifier).digest('base64url'), ...query,
   } })
   /** The page of the consent, after the user's login at the issuer. */
-  const loggedIn = async (query?: object, answer: object = { code: 'a-code' }): Promise<Page> => {
+  const loggedIn = async (query?: object, answer: object = { code: 'a-code' }): Promise<SitePage> => {
     const { headers } = await authorize(query)
     const state = new URL(headers['location'] ?? 'x:').searchParams.get('state')
     return visit('GET', '/callback', { query: { ...answer, state } })
   }
-  const decide = (page: Page, answer: string, headers: object = {}) => visit('POST', '/consent', {
+  const decide = (page: SitePage, answer: string, headers: object = {}) => visit('POST', '/consent', {
     body: form({ request: /name="request" value="([^"]+)"/.exec(page.body)?.[1] ?? '', answer }), headers,
   })
   const token = async (fields: object) => {

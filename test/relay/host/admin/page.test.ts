@@ -1,6 +1,6 @@
 import { get, type IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
-import { createListener } from '#relay/host/admin/listener.js'
+import { createAdminListener } from '#relay/host/admin/listener.js'
 import { pageRoutes, type PageViewer } from '#relay/host/admin/page.js'
 
 const token = 'a-token-that-was-printed'
@@ -18,7 +18,7 @@ const start = async (t: Test) => {
   }
   const page = pageRoutes({ token, html: () => Promise.resolve('<!doctype html>'), feed })
   const none = { status: 404, type: 'text/plain', body: 'none' }
-  const listener = createListener({
+  const listener = createAdminListener({
     name: 'the page', host: '127.0.0.1', port: 0, allowHosts: () => [],
     answer: (request, response) => page(request, response) ?? Promise.resolve(none),
   })

@@ -6,7 +6,7 @@ import t from 'tap'
 import { RelayProcess } from '#relay/host/processes/relay-process.js'
 import type { RelayCalls } from '#relay/host/processes/calls.js'
 import { RelayEnd } from '#relay/transport/channel/relay-end.js'
-import { Arrival } from '#relay/transport/front/arrival.js'
+import { RequestArrival } from '#relay/transport/front/arrival.js'
 import { Quota } from '#relay/transport/front/quota.js'
 import type { RelayChild } from '#relay/transport/process/relay.js'
 import { ManualTimers } from '../../transport/timers.js'
@@ -111,7 +111,7 @@ const world = (idleMs = 10_000) => {
     }) as ServerResponse['end']
     response.once('close', () => (response.destroyed = true))
     const place = () => void (places.left += 1)
-    process.handOver({ request, response, arrival: new Arrival(request), place })
+    process.handOver({ request, response, arrival: new RequestArrival(request), place })
     return { response, places, answer }
   }
   const at = (index: number): FakeRelay => {

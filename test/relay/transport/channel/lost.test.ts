@@ -5,8 +5,8 @@ import t, { type Test } from 'tap'
 import { ChannelResponse } from '#relay/transport/channel/exchange.js'
 import { FrontEnd } from '#relay/transport/channel/front-end.js'
 import { RelayEnd } from '#relay/transport/channel/relay-end.js'
-import { Wire, type Kind } from '#relay/transport/channel/wire.js'
-import { Arrival } from '#relay/transport/front/arrival.js'
+import { Wire, type WireKind } from '#relay/transport/channel/wire.js'
+import { RequestArrival } from '#relay/transport/front/arrival.js'
 import { Quota } from '#relay/transport/front/quota.js'
 import type { FrontResponse } from '#relay/transport/front/request.js'
 import { duplexPair } from '#test/duplex.js'
@@ -35,7 +35,7 @@ const front = async (t: Test, serve: (response: FrontResponse) => void) => {
   })
   let shared = 0
   const server = createServer((request, response) => {
-    end.handOver({ request, response, arrival: new Arrival(request), place: () => (shared += 1) })
+    end.handOver({ request, response, arrival: new RequestArrival(request), place: () => (shared += 1) })
   })
   const port = await portOf(t, server)
   const ask = async (): Promise<IncomingMessage> => {
@@ -141,13 +141,13 @@ t.test('a place is free when its relay process is lost', async t => {
 t.test('a body that is refused for lack of room is never at its end: the server gets no part of it', async t => {
   const [near, far] = duplexPair()
   const ignore = () => undefined
-  const heard: Kind[] = []
+  const heard: WireKind[] = []
   const wire = new Wire(far, { frame: kind => void heard.push(kind), closed: ignore })
   const end = new FrontEnd(near, {
     calls: {}, bodies: new Quota(() => 1000), named: ignore,
   })
   const server = createServer((request, response) => {
-    end.handOver({ request, response, arrival: new Arrival(request), place: undefined })
+    end.handOver({ request, response, arrival: new RequestArrival(request), place: undefined })
   })
   const request = httpRequest({ port: await portOf(t, server), method: 'POST', agent: false })
   request.write('x'.repeat(500))

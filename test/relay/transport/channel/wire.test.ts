@@ -6,8 +6,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { FrontEnd } from '#relay/transport/channel/front-end.js'
 import { RelayEnd } from '#relay/transport/channel/relay-end.js'
-import { kinds, windowBytes, Wire, type Kind } from '#relay/transport/channel/wire.js'
-import { Arrival } from '#relay/transport/front/arrival.js'
+import { kinds, windowBytes, Wire, type WireKind } from '#relay/transport/channel/wire.js'
+import { RequestArrival } from '#relay/transport/front/arrival.js'
 import { Quota } from '#relay/transport/front/quota.js'
 import type { FrontResponse } from '#relay/transport/front/request.js'
 
@@ -57,7 +57,7 @@ class Stalled extends Duplex {
 }
 
 interface Heard {
-  readonly kind: Kind
+  readonly kind: WireKind
   readonly exchange: number
   readonly payload: Buffer
 }
@@ -66,7 +66,7 @@ interface Heard {
 const listening = (end = new End()) => {
   const heard: Heard[] = []
   const state = { isClosed: false }
-  const frame = (kind: Kind, exchange: number, payload: Buffer) => {
+  const frame = (kind: WireKind, exchange: number, payload: Buffer) => {
     heard.push({ kind, exchange, payload: Buffer.from(payload) })
   }
   return { end, heard, state, wire: new Wire(end, { frame, closed: () => (state.isClosed = true) }) }
@@ -181,7 +181,7 @@ const head = {
   path: '/mcp', method: 'POST', httpVersion: '1.1', headers: {},
   address: '::1', token: null, isSecure: false, place: null,
 }
-const payloadsOf = (heard: readonly Heard[], wanted: readonly Kind[]) =>
+const payloadsOf = (heard: readonly Heard[], wanted: readonly WireKind[]) =>
   heard.filter(({ kind }) => wanted.includes(kind)).map(({ payload }) => payload)
 const sumOf = (parts: readonly Buffer[]) => parts.reduce((sum, { length }) => sum + length, 0)
 
@@ -251,7 +251,7 @@ t.test('a process that does not read gets no more of the bodies than a mebibyte,
   const requests = Array.from({ length: 40 }, () => {
     const request = new IncomingMessage(new Socket())
     const response = new ServerResponse(request)
-    front.handOver({ request, response, arrival: new Arrival(request), place: undefined })
+    front.handOver({ request, response, arrival: new RequestArrival(request), place: undefined })
     return request
   })
   const parts = 10

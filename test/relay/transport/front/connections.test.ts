@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { clientOf, Quota } from '#relay/transport/front/quota.js'
+import { quotaClientOf, Quota } from '#relay/transport/front/quota.js'
 import { ask, dial, echo, handshake, initialize, post, start } from './harness.js'
 
 const head = (method: string, more = ''): string =>
@@ -106,12 +106,12 @@ t.test('IPv6 addresses of one network count as one client', t => {
   ] as const
   for (const [one, other, same] of cases) {
     const [first, second] = [one, other]
-      .map(address => clientOf({ address, token: undefined, subject: undefined }))
+      .map(address => quotaClientOf({ address, token: undefined, subject: undefined }))
     t.equal(first === second, same, `${one} and ${other}`)
   }
   t.notSame(
-    clientOf({ address: '::1', token: 0, subject: undefined }),
-    clientOf({ address: '::1', token: 1, subject: undefined }),
+    quotaClientOf({ address: '::1', token: 0, subject: undefined }),
+    quotaClientOf({ address: '::1', token: 1, subject: undefined }),
   )
   t.end()
 })

@@ -7,8 +7,8 @@ import t, { type Test } from 'tap'
 import { stdioExchange } from '#relay/core/event.js'
 import { FrontEnd } from '#relay/transport/channel/front-end.js'
 import { RelayEnd } from '#relay/transport/channel/relay-end.js'
-import { Wire, type Kind } from '#relay/transport/channel/wire.js'
-import { Arrival } from '#relay/transport/front/arrival.js'
+import { Wire, type WireKind } from '#relay/transport/channel/wire.js'
+import { RequestArrival } from '#relay/transport/front/arrival.js'
 import { Endpoints } from '#relay/transport/front/endpoints.js'
 import { Quota } from '#relay/transport/front/quota.js'
 import type { NewSession } from '#relay/transport/front/front.js'
@@ -103,7 +103,7 @@ const relayProcess = (t: Test, options: { readonly bufferedBytes?: number } = {}
   const relay = new RelayEnd(far, {
     serve: (...request) => endpoints.serve(...request), calls: {}, closed: () => undefined,
   })
-  const heard: { kind: Kind; exchange: number; payload: string }[] = []
+  const heard: { kind: WireKind; exchange: number; payload: string }[] = []
   const wire = new Wire(near, {
     frame: (kind, exchange, payload) => heard.push({ kind, exchange, payload: payload.toString() }),
     closed: () => undefined,
@@ -181,11 +181,11 @@ t.test('the front releases a place when the relay process says so, or is lost', 
   const front = new FrontEnd(near, {
     calls: {}, bodies: new Quota(() => 1e9), named: nothing,
   })
-  const heard: (readonly [Kind, number])[] = []
+  const heard: (readonly [WireKind, number])[] = []
   const wire = new Wire(far, { frame: (kind, number) => heard.push([kind, number]), closed: nothing })
   const server = createServer((request, response) => {
     places.reserve('one')
-    front.handOver({ request, response, arrival: new Arrival(request), place: () => void (released += 1) })
+    front.handOver({ request, response, arrival: new RequestArrival(request), place: () => void (released += 1) })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())

@@ -13,7 +13,7 @@ import {
   bodiless, forwardedHead, forwardedHeaders, headersOf, mediaType, only,
 } from '#relay/transport/http/headers.js'
 import { AuthorizedUpstream, NoLogin } from '#relay/transport/upstream/authorized.js'
-import { Call } from '#relay/transport/upstream/calls.js'
+import { UpstreamCall } from '#relay/transport/upstream/calls.js'
 import { discard, failureOf, HttpUpstream } from '#relay/transport/upstream/pool.js'
 import { ask, serve } from './harness.js'
 
@@ -181,7 +181,7 @@ t.test('the body of a refusal that passes ends when its call is aborted, also af
       authorizationFor: () => undefined, refused, waiting: () => () => undefined,
       close: () => Promise.resolve(),
     }, true)
-    const call = new Call(stdioExchange, ask(1))
+    const call = new UpstreamCall(stdioExchange, ask(1))
     const { body } = await upstream.request({ method: 'POST', headers: new Map(), signal: call })
     t.match(await body.next(), { value: Buffer.from('the beginning') })
     call.abort()

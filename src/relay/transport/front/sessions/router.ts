@@ -4,10 +4,10 @@ import type { Frame, ResponseHead } from '#relay/protocol/frame.js'
 import { isObject, type JsonObject } from '#relay/protocol/json.js'
 import type { Timers } from '../../timers.js'
 import type { Transport } from '../../transport.js'
-import type { Arrival, Peer } from '../arrival.js'
+import type { RequestArrival, Peer } from '../arrival.js'
 import type { ContextSource } from '../credentials.js'
 import { calledTools, checkModern, isInitialize, isUnknownRevision } from '../message.js'
-import { clientOf, type Quota } from '../quota.js'
+import { quotaClientOf, type Quota } from '../quota.js'
 import { refusals, type Refusal } from '../refusal.js'
 import { BoundIds, namedId, readNamedId } from './ids.js'
 import { Sessions } from './registry.js'
@@ -165,7 +165,7 @@ export class SessionRouter {
    * bound to where this relay knows its clients. That holds for every revision: a server of several could
    * take the id of any request.
    */
-  readSessionId(arrival: Arrival): Refusal | undefined {
+  readSessionId(arrival: RequestArrival): Refusal | undefined {
     const { sessionId } = arrival
     const { replica, ownAuthorization } = this.#settings()
     if (sessionId === undefined || this.isStdio) return undefined
@@ -175,7 +175,7 @@ export class SessionRouter {
   }
 
   /** The head of an HTTP server's response, with session ids as the client of this request gets them. */
-  withClientId(arrival: Arrival, { status, headers }: ResponseHead): ResponseHead {
+  withClientId(arrival: RequestArrival, { status, headers }: ResponseHead): ResponseHead {
     const { replica, ownAuthorization } = this.#settings()
     const ids = this.isStdio ? undefined : headers.get('mcp-session-id')
     if (ids === undefined) return { status, headers }
@@ -189,14 +189,14 @@ export class SessionRouter {
   }
 
   /** The session to which a request belongs by its headers, if that session exists here. */
-  sessionOf(arrival: Arrival): FrontSession | undefined {
+  sessionOf(arrival: RequestArrival): FrontSession | undefined {
     if (arrival.modern) return this.#sessions.find(this.#groupName('modern', arrival))
     const id = arrival.sessionId
     return id === undefined ? undefined : this.#sessions.find(idName(id, this.#ownerOf(arrival)))
   }
 
   /** Refuses a request by its headers alone, before the client is asked for the body. */
-  checkHead(arrival: Arrival): Refusal | undefined {
+  checkHead(arrival: RequestArrival): Refusal | undefined {
     const { sessionId, modern } = arrival
     if (!this.isStdio || modern || sessionId === undefined || this.sessionOf(arrival)) return undefined
     return this.#unknownToProcess(sessionId)
@@ -230,7 +230,7 @@ export class SessionRouter {
   /**
    * Asks the shared state for a session that this relay does not know; undefined: there is nothing to ask.
    */
-  askReplicas(arrival: Arrival): Promise<AgreedElsewhere> | undefined {
+  askReplicas(arrival: RequestArrival): Promise<AgreedElsewhere> | undefined {
     const { sessionId, modern } = arrival
     if (this.isStdio || modern || sessionId === undefined || this.sessionOf(arrival)) return undefined
     if (this.#emptied !== undefined) return undefined
@@ -239,7 +239,7 @@ export class SessionRouter {
   }
 
   /** The request's headers as the server may see them. */
-  headersFor(arrival: Arrival): ReadonlyMap<string, string> {
+  headersFor(arrival: RequestArrival): ReadonlyMap<string, string> {
     const { passesAuthorization = !this.#settings().ownAuthorization } = this.#endpoint
     return arrival.headers(!this.isStdio, passesAuthorization)
   }
@@ -250,7 +250,7 @@ export class SessionRouter {
    * @param elsewhere what `askReplicas` has found
    */
   find(
-    arrival: Arrival, modern: boolean, frame?: Frame,
+    arrival: RequestArrival, modern: boolean, frame?: Frame,
     elsewhere: AgreedElsewhere = { agreed: undefined },
   ): Destination | Refusal {
     if (modern) {
@@ -271,7 +271,7 @@ export class SessionRouter {
     return session ? { session, isUnverified: false } : this.#cannotOpen
   }
 
-  #findOfProcess(arrival: Arrival, begins: boolean): Destination | Refusal {
+  #findOfProcess(arrival: RequestArrival, begins: boolean): Destination | Refusal {
     if (isUnknownRevision(arrival.version)) return refusals.unknownVersion
     if (arrival.sessionId !== undefined) {
       const session = this.sessionOf(arrival)
@@ -287,18 +287,18 @@ export class SessionRouter {
    * Requests that name no session share one session, if their authorization contexts are equal (see
    * `ContextSource`).
    */
-  #groupSession(revision: 'modern' | 'legacy', arrival: Arrival): Destination | Refusal {
+  #groupSession(revision: 'modern' | 'legacy', arrival: RequestArrival): Destination | Refusal {
     const name = this.#groupName(revision, arrival)
     const session = this.#sessions.find(name) ?? this.#open('stateless', arrival, [name])
     return session ? { session, isUnverified: false } : this.#cannotOpen
   }
 
-  #groupName(revision: 'modern' | 'legacy', arrival: Arrival): string {
+  #groupName(revision: 'modern' | 'legacy', arrival: RequestArrival): string {
     return `${revision} ${this.#generation} ${arrival.context(this.#contextSource)}`
   }
 
   /** Where this relay checks tokens, a session can only be used with the token that began it. */
-  #ownerOf(arrival: Arrival): string {
+  #ownerOf(arrival: RequestArrival): string {
     return this.#settings().ownAuthorization ? arrival.context('token') : ''
   }
 
@@ -313,12 +313,12 @@ export class SessionRouter {
 
   /** @param joined the session began elsewhere: see `NewSession` */
   #open(
-    kind: SessionKind, arrival: Arrival, names: readonly string[],
+    kind: SessionKind, arrival: RequestArrival, names: readonly string[],
     joined?: AgreedElsewhere,
   ): FrontSession | undefined {
     const endpoint = this.#endpoint
     if (this.#emptied !== undefined) return undefined
-    const client = clientOf(arrival)
+    const client = quotaClientOf(arrival)
     const { replica, newSessionId } = this.#settings()
     const id = kind === 'own' ? namedId(replica, newSessionId()) : undefined
     const generation = this.#generation
@@ -372,7 +372,7 @@ export class SessionRouter {
   }
 
   /** Counts the session's process in the quota. @returns to be called when the process has ended */
-  #reserveProcess(session: FrontSession, arrival: Arrival, client: string): (() => void) | undefined {
+  #reserveProcess(session: FrontSession, arrival: RequestArrival, client: string): (() => void) | undefined {
     const release = (arrival.processSlot ?? this.#processes.processSlot(client)).reserve()
     if (release === undefined) this.#sessions.remove(session)
     return release

@@ -5,7 +5,7 @@ import type { IdKey } from '#relay/protocol/json-rpc.js'
 import { isObject, member, type Json } from '#relay/protocol/json.js'
 import { isId, written } from '#relay/protocol/message.js'
 import { inMeta } from '#relay/protocol/revisions/index.js'
-import type { Arrival } from '../arrival.js'
+import type { RequestArrival } from '../arrival.js'
 import { requestsIn } from '../message.js'
 import type { Reply } from '../reply.js'
 
@@ -18,7 +18,7 @@ export interface RequestFacts {
   readonly isUnverified: boolean
   /** Its response may carry unrelated messages of the server: false until the handshake is over. */
   readonly carries: boolean
-  readonly arrival: Arrival
+  readonly arrival: RequestArrival
 }
 
 /** One HTTP request and its response. */

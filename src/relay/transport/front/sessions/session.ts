@@ -4,7 +4,7 @@ import { only } from '../../http/headers.js'
 import { opening } from '../../sse/event.js'
 import { Latch } from '../../timers.js'
 import type { Transport, TransportEvent } from '../../transport.js'
-import type { Arrival } from '../arrival.js'
+import type { RequestArrival } from '../arrival.js'
 import { isInitialize } from '../message.js'
 import type { Reply } from '../reply.js'
 import { Routes, type FrontExchange, type RequestFacts } from './routes.js'
@@ -88,7 +88,7 @@ export class FrontSession implements Transport {
   }
 
   /** Begins an exchange for a GET to a stdio server: a stream of the server's notifications and requests. */
-  listen(reply: Reply, arrival: Arrival): void {
+  listen(reply: Reply, arrival: RequestArrival): void {
     reply.stream()
     reply.between(opening)
     this.#opened(reply, { request: 'GET', isUnverified: false, carries: false, arrival })

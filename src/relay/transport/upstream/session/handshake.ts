@@ -54,7 +54,7 @@ export class HttpHandshake {
 
   #headersOf(frame: Frame, agreed: Agreed | undefined): Headers {
     const own = isModernRequest(frame) ? metadataOf(frame, this.#inputSchemaOf) : []
-    const session = isModernRequest(frame) || isInitialize(frame) ? undefined : agreed
+    const session = isModernRequest(frame) || beginsHandshake(frame) ? undefined : agreed
     const trace = frame.envelope?.trace?.headers()
     const make = () =>
       new Map([...postHeaders, ...own, ...sessionHeaders(session), ...(trace ?? []), ...this.#always])
@@ -132,7 +132,7 @@ export const versionBy = ({ initialize }: Agreed, { message }: Frame): string | 
   return isString(version) && /^[\x21-\x7e]{1,64}$/.test(version) ? version : undefined
 }
 
-export const isInitialize = ({ message }: Frame): boolean =>
+export const beginsHandshake = ({ message }: Frame): boolean =>
   message.kind === 'request' && message.method === 'initialize'
 
 export const isInitialized = ({ message }: Frame): boolean =>

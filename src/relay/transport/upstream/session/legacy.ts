@@ -2,11 +2,11 @@ import type { Frame } from '#relay/protocol/frame.js'
 import { errorCode } from '#relay/protocol/json-rpc.js'
 import { modernErrors } from '../../http/headers.js'
 import type { SseEvent } from '../../sse/event.js'
-import type { Call } from '../calls.js'
-import { bodyKind, cursor, readEvent, readEvents, type Received, type Reading } from '../messages.js'
+import type { UpstreamCall } from '../calls.js'
+import { bodyKind, cursor, readStreamEvent, readEvents, type Received, type StreamReading } from '../messages.js'
 import { discard, failureOf, sameOrigin, type HttpReply, type HttpRequests } from '../pool.js'
 
-export interface LegacyOptions extends Pick<Reading, 'limits' | 'latch'> {
+export interface LegacyOptions extends Pick<StreamReading, 'limits' | 'latch'> {
   readonly upstream: HttpRequests
   /** The operator's headers, by lower-case name, for every request. */
   readonly headers: ReadonlyMap<string, string>
@@ -54,7 +54,7 @@ export class LegacySse {
   }
 
   /** @returns why the requests that are still unanswered get no answer */
-  async post(call: Call): Promise<string> {
+  async post(call: UpstreamCall): Promise<string> {
     const { upstream, headers } = this.#options
     const { bytes, envelope } = call.frame
     const reply = await upstream.request({
@@ -106,7 +106,7 @@ export class LegacySse {
           opened(this.#endpoint !== undefined)
           return this.#endpoint === undefined ? 'enough' : undefined
         }
-        const message = readEvent(event, limits)
+        const message = readStreamEvent(event, limits)
         return message instanceof Promise ? message.then(report) : report(message)
       })
     } catch (error) {

@@ -1,7 +1,7 @@
 import type { HttpHeaders } from '../../transport.js'
 
 /** What a server answers in place of a result. */
-export interface Refusal {
+export interface SessionRefusal {
   readonly status: number
   readonly headers: HttpHeaders
   /** Of a JSON-RPC error; undefined for any other body. */
@@ -17,7 +17,7 @@ const mayBeLost: ReadonlySet<number> = new Set([200, 400, 401, 409, 422, 500, 50
  * Whether a server that was sent a session id says that it does not know the session any more. 404 is the
  * form of the specification (2025-11-25, session management); other servers say it in words.
  */
-export const losesSession = ({ status, headers, code, text }: Refusal): boolean => {
+export const losesSession = ({ status, headers, code, text }: SessionRefusal): boolean => {
   if (status === 404 || status === 410) return true
   if (!mayBeLost.has(status)) return false
   // A challenge asks for credentials (RFC 9110, section 11.6.1).

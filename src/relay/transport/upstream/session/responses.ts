@@ -4,21 +4,21 @@ import type { Frame } from '#relay/protocol/frame.js'
 import { isString } from '#relay/protocol/json.js'
 import { isModernRequest } from '../../http/headers.js'
 import { pause, realTimers } from '../../timers.js'
-import type { Call } from '../calls.js'
+import type { UpstreamCall } from '../calls.js'
 import { errorBody, withId } from '../error-body.js'
 import {
-  bodyKind, cursor, readMessages, unexpectedBody, type Cursor, type MaybeStop, type Reading, type Received,
+  bodyKind, cursor, readMessages, unexpectedBody, type StreamCursor, type MaybeStop, type StreamReading, type Received,
 } from '../messages.js'
 import { discard, failureOf, type HttpReply } from '../pool.js'
 import type { Agreed, HttpHandshake } from './handshake.js'
-import { losesSession, type Refusal } from './lost-session.js'
+import { losesSession, type SessionRefusal } from './lost-session.js'
 
-interface ResponseOptions extends Pick<Reading, 'limits' | 'latch'> {
+interface ResponseOptions extends Pick<StreamReading, 'limits' | 'latch'> {
   readonly backoff: Backoff
   /** Requests the rest of a stream. */
   readonly get: (lastEventId: string | undefined, signal: AbortSignal) => Promise<HttpReply>
   /** Waits while the answer may come on another stream. @returns why it has not come */
-  readonly elsewhere: (call: Call, reason: string) => Promise<string>
+  readonly elsewhere: (call: UpstreamCall, reason: string) => Promise<string>
   /** Gets every message, from any stream. */
   readonly onMessage: (exchange: Exchange, frame: Frame) => void
 }
@@ -32,7 +32,7 @@ export const refusedWith = ({ status }: HttpReply): string => {
 const unasked = exchangeNamed('unasked')
 
 /** A frame that is no message concerns only the requests of the POST whose response it came in. */
-export const exchangeFor = (call: Call | undefined, { message }: Frame): Exchange =>
+export const exchangeFor = (call: UpstreamCall | undefined, { message }: Frame): Exchange =>
   message.kind === 'unusable' && call?.hasRequests !== true ? unasked : (call?.exchange ?? stdioExchange)
 
 /** Reads responses to the end, and resumes their streams when a connection is cut. */
@@ -48,7 +48,7 @@ export class HttpResponses {
    * @param isLost whether an error says that the server has lost the session: it is not reported
    * @returns that error, or why the requests that are still unanswered get no answer
    */
-  async answer(call: Call, reply: HttpReply, isLost: (frame: Frame) => boolean): Promise<Frame | string> {
+  async answer(call: UpstreamCall, reply: HttpReply, isLost: (frame: Frame) => boolean): Promise<Frame | string> {
     const { exchange, frame, unanswered } = call
     const kind = bodyKind(reply)
     if (kind === 'other') {
@@ -79,7 +79,7 @@ export class HttpResponses {
   }
 
   /** The body of an HTTP error. A stdio client cannot get a page. */
-  async refusal(reply: HttpReply, call?: Call): Promise<Refused> {
+  async refusal(reply: HttpReply, call?: UpstreamCall): Promise<Refused> {
     const { limits, latch } = this.#options
     const body = await errorBody(reply, { limits, latch, asked: () => [...(call?.unanswered ?? [])] })
     const frame = body === undefined || body.message.kind === 'page' ? undefined : withId(body)
@@ -87,7 +87,7 @@ export class HttpResponses {
   }
 
   /** Reports every message of a body to `onMessage` of the options. @throws what the connection fails with */
-  async read(reply: HttpReply, position: Cursor, call?: Call): Promise<void> {
+  async read(reply: HttpReply, position: StreamCursor, call?: UpstreamCall): Promise<void> {
     await this.readWith(reply, received => {
       if ('bytes' in received) this.#options.onMessage(exchangeFor(call, received), received)
     }, position, call)
@@ -95,14 +95,14 @@ export class HttpResponses {
 
   /** Like `read`, but calls this `onMessage`. */
   readWith(
-    reply: HttpReply, onMessage: (received: Received) => MaybeStop, position = cursor(), call?: Call,
+    reply: HttpReply, onMessage: (received: Received) => MaybeStop, position = cursor(), call?: UpstreamCall,
   ): Promise<void> {
     const { limits, latch } = this.#options
     const asked = () => [...(call?.unanswered ?? [])]
     return readMessages(reply, { limits, latch, asked, cursor: position }, onMessage)
   }
 
-  async #resumed(call: Call, position: Cursor): Promise<string> {
+  async #resumed(call: UpstreamCall, position: StreamCursor): Promise<string> {
     const { unanswered, signal } = call
     const outcome = await resume({
       cursor: position,
@@ -119,11 +119,11 @@ export class HttpResponses {
 }
 
 /** An HTTP error, and the JSON-RPC message in it. */
-interface Refused extends Refusal {
+interface Refused extends SessionRefusal {
   readonly frame: Frame | undefined
 }
 
-export const saidBy = (frame: Frame | undefined): Pick<Refusal, 'code' | 'text'> => {
+export const saidBy = (frame: Frame | undefined): Pick<SessionRefusal, 'code' | 'text'> => {
   const message = frame?.message
   if (message?.kind === 'error')
     return { code: message.error.code, text: `${message.error.message}\n${frame?.bytes.toString() ?? ''}` }
@@ -143,7 +143,7 @@ export interface Backoff {
 export const backoff: Backoff = { firstMs: 500, maxMs: 30_000, attempts: 6 }
 
 interface Resumable {
-  readonly cursor: Cursor
+  readonly cursor: StreamCursor
   readonly backoff: Backoff
   /** The stream of unsolicited messages is opened at once; a client waits for the other ones. */
   readonly isUnsolicited?: boolean
@@ -234,7 +234,7 @@ interface Listening {
  * listening for messages), and keeps `agreed.stream` up to date.
  * @returns true when the server has lost the session
  */
-export const listen = async ({ handshake, agreed, backoff, responses }: Listening): Promise<boolean> => {
+export const listenToServer = async ({ handshake, agreed, backoff, responses }: Listening): Promise<boolean> => {
   const { signal } = agreed.over
   const position = cursor()
   let streams = 0

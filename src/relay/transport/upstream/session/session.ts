@@ -9,17 +9,17 @@ import { machine } from '../../machine.js'
 import { Latch, limited } from '../../timers.js'
 import type { Expected, Transport, TransportEvent } from '../../transport.js'
 import { AuthorizedUpstream, type Authorizer } from '../authorized.js'
-import { HttpSide, type Call } from '../calls.js'
+import { HttpSide, type UpstreamCall } from '../calls.js'
 import { bodyKind } from '../messages.js'
 import { failureOf, HttpUpstream, type HttpReply, type HttpRequests, type HttpTls } from '../pool.js'
 import {
-  agreedBy, HttpHandshake, isInitialize, isInitialized, renew, versionBy, type Agreed,
+  agreedBy, HttpHandshake, beginsHandshake, isInitialized, renew, versionBy, type Agreed,
 } from './handshake.js'
 import { LegacySse, mayBeLegacy } from './legacy.js'
 import { losesSession } from './lost-session.js'
 import { Patience, patienceMs } from './patience.js'
 import {
-  backoff, exchangeFor, HttpResponses, listen, refusedWith, saidBy, type Backoff,
+  backoff, exchangeFor, HttpResponses, listenToServer, refusedWith, saidBy, type Backoff,
 } from './responses.js'
 
 export interface HttpSessionOptions {
@@ -66,7 +66,7 @@ class UpstreamSession extends HttpSide {
   readonly #stopWaiting: (() => void) | undefined
   #waits = 0
   /** Calls whose HTTP response is over: their answers may come on the stream of unsolicited messages. */
-  readonly #awaited = new Set<Call>()
+  readonly #awaited = new Set<UpstreamCall>()
   #onEvent: (event: TransportEvent) => void = () => {}
   #expected: Expected | undefined
   readonly #limits: FrameLimits
@@ -100,7 +100,7 @@ class UpstreamSession extends HttpSide {
     if (this.#cancels(exchange, frame)) return true
     const call = this.calls.start(exchange, frame)
     const turn = this.#turn
-    if (isInitialize(frame) || isInitialized(frame)) this.#turn = turn.then(() => call.settled)
+    if (beginsHandshake(frame) || isInitialized(frame)) this.#turn = turn.then(() => call.settled)
     void turn.then(() => this.#deliver(call))
     return true
   }
@@ -159,7 +159,7 @@ class UpstreamSession extends HttpSide {
     }
   }
 
-  async #deliver(call: Call): Promise<void> {
+  async #deliver(call: UpstreamCall): Promise<void> {
     const { exchange, unanswered } = call
     call.linger(this.#options.lingerMs ?? 5000)
     let reason: string
@@ -177,30 +177,30 @@ class UpstreamSession extends HttpSide {
    * @param first false after the server has lost the session once
    * @returns why the requests that are still unanswered get no answer
    */
-  async #post(call: Call, first: boolean): Promise<string> {
+  async #post(call: UpstreamCall, first: boolean): Promise<string> {
     const { frame } = call
     const { agreed } = this.#handshake
-    const lost = first && agreed?.id !== undefined && !isModernRequest(frame) && !isInitialize(frame)
+    const lost = first && agreed?.id !== undefined && !isModernRequest(frame) && !beginsHandshake(frame)
       ? agreed : undefined
     const patience = this.#patience(frame, call.signal)
     for (;;) {
       const reply = await patience.send(() => this.#handshake.post(frame, call))
-      if (reply.status < 400 || (bodyKind(reply) !== 'error' && !isInitialize(frame)))
+      if (reply.status < 400 || (bodyKind(reply) !== 'error' && !beginsHandshake(frame)))
         return this.#answered(call, reply, lost)
       const refusal = await this.#responses.refusal(reply, call)
       const error = refusal.frame
       if (lost !== undefined && losesSession(refusal) && (isPlainlyLost(reply) || !namesSession(frame)))
         return this.#sessionLost(call, lost, error)
       if (await patience.after(reply, refusal.text) && isWanted(call)) continue
-      if (isInitialize(frame)) return this.#refused(call, reply, error)
+      if (beginsHandshake(frame)) return this.#refused(call, reply, error)
       if (error !== undefined) this.#onMessage(exchangeFor(call, error), error)
       return refusedWith(reply)
     }
   }
 
-  async #answered(call: Call, reply: HttpReply, lost: Agreed | undefined): Promise<string> {
+  async #answered(call: UpstreamCall, reply: HttpReply, lost: Agreed | undefined): Promise<string> {
     const { frame, unanswered } = call
-    if (isInitialize(frame)) this.#handshake.enter(agreedBy(frame, reply))
+    if (beginsHandshake(frame)) this.#handshake.enter(agreedBy(frame, reply))
     if (reply.status < 300) this.#accepted(frame)
     if (unanswered.size === 0) call.settle()
     let count = 0
@@ -227,12 +227,12 @@ class UpstreamSession extends HttpSide {
   async #listen(agreed: Agreed): Promise<void> {
     const retry = this.#options.backoff ?? backoff
     const lost =
-      await listen({ handshake: this.#handshake, agreed, backoff: retry, responses: this.#responses })
+      await listenToServer({ handshake: this.#handshake, agreed, backoff: retry, responses: this.#responses })
     for (const call of this.#awaited) call.settle()
     if (lost) await this.#renewed(agreed)
   }
 
-  async #elsewhere(call: Call, reason: string): Promise<string> {
+  async #elsewhere(call: UpstreamCall, reason: string): Promise<string> {
     const { exchange, frame, unanswered } = call
     const hasStream = this.#handshake.agreed?.stream === 'open' && !isModernRequest(frame)
     if (unanswered.size === 0 || !hasStream) return reason
@@ -244,7 +244,7 @@ class UpstreamSession extends HttpSide {
   }
 
   /** @param error that says so: for the client, where no new session helps */
-  async #sessionLost(call: Call, lost: Agreed, error: Frame | undefined): Promise<string> {
+  async #sessionLost(call: UpstreamCall, lost: Agreed, error: Frame | undefined): Promise<string> {
     const renewed = await this.#renewed(lost)
     // A server that does not know the session has not executed the request: it can be sent again.
     if (renewed && call.hasRequests && isWanted(call)) return this.#post(call, false)
@@ -281,7 +281,7 @@ class UpstreamSession extends HttpSide {
   }
 
   /** The server has refused `initialize`: it may support HTTP+SSE only. */
-  async #refused(call: Call, reply: HttpReply, error: Frame | undefined): Promise<string> {
+  async #refused(call: UpstreamCall, reply: HttpReply, error: Frame | undefined): Promise<string> {
     if (mayBeLegacy(reply.status, error)) {
       const { headers } = this.#options
       const legacy = new LegacySse({
@@ -324,6 +324,6 @@ const renewMs = 30_000
 const isPlainlyLost = ({ status }: HttpReply): boolean => status === 404 || status === 410
 
 /** A call that was cancelled, or answered, while it waited is not sent again. */
-const isWanted = ({ hasRequests, unanswered }: Call): boolean => !hasRequests || unanswered.size > 0
+const isWanted = ({ hasRequests, unanswered }: UpstreamCall): boolean => !hasRequests || unanswered.size > 0
 
 const namesSession = ({ bytes }: Frame): boolean => /session/i.test(bytes.toString('latin1'))
