@@ -93,7 +93,9 @@ const argumentsOf = (json: string): DataObject => {
 }
 
 /** @throws CustomsError BAD_USAGE */
-export const reportFormatOf = ({ json, sarif }: { readonly json: boolean; readonly sarif: boolean }): ReportFormat => {
+export const reportFormatOf = (
+  { json, sarif }: { readonly json: boolean; readonly sarif: boolean },
+): ReportFormat => {
   if (json && sarif) badUsage('give either --json or --sarif, not both')
   return json ? 'json' : sarif ? 'sarif' : 'text'
 }

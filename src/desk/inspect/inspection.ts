@@ -48,9 +48,12 @@ export const isFine = ({ findings, more, lists }: Inspection): boolean =>
   !findings.some(({ action }) => action === 'block') && more === 0 && inspectionProblems(lists).length === 0
 
 /** Incomplete lists, and why. */
-export const inspectionProblems = (lists: Lists): readonly { readonly list: string; readonly message: string }[] =>
+export const inspectionProblems = (
+  lists: Lists,
+): readonly { readonly list: string; readonly message: string }[] =>
   Object.entries(lists).flatMap(
-    ([list, { problem }]: [string, ListedItems]) => (problem === undefined ? [] : [{ list, message: problem }]),
+    ([list, { problem }]: [string, ListedItems]) =>
+      (problem === undefined ? [] : [{ list, message: problem }]),
   )
 
 /** An element of the tool list, which may be malformed. */

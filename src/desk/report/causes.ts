@@ -35,7 +35,9 @@ export interface Cause {
 }
 
 /** The causes of a range of time, the most dangerous first. @param server undefined: of all */
-export const causesOf = (summary: Summary, server: string | undefined, range: TimeRange): readonly Cause[] => {
+export const causesOf = (
+  summary: Summary, server: string | undefined, range: TimeRange,
+): readonly Cause[] => {
   const offers = inRange(summary.offers.rows, server, range).filter(({ danger, isMissing }) =>
     isMissing || danger === 'changed' || danger === 'hidden')
   const withheld = new Set(offers.filter(({ isMissing }) => isMissing).map(keyOf))

@@ -20,7 +20,9 @@ export const rowsIn = (series: SeriesSummary, { start, end }: TimeRange): readon
 }
 
 /** The sum of a range, for each kind. */
-export const sumsIn = (series: SeriesSummary, { start, end }: TimeRange, kinds: number): readonly number[] => {
+export const sumsIn = (
+  series: SeriesSummary, { start, end }: TimeRange, kinds: number,
+): readonly number[] => {
   const rows = series.filter(([index = 0]) => index >= start && index < end)
   return Array.from({ length: kinds }, (_, kind) => sumOf(rows.map(row => row[kind + 1] ?? 0)))
 }
@@ -28,7 +30,9 @@ export const sumsIn = (series: SeriesSummary, { start, end }: TimeRange, kinds: 
 /** The rows of a server, or of all, with something in the range, and how often. */
 export const inRange = <Row extends {
   readonly server: string; readonly count: number; readonly series: SeriesSummary
-}>(rows: readonly Row[], server: string | undefined, range: TimeRange): readonly (Row & { times: number })[] =>
+}>(
+  rows: readonly Row[], server: string | undefined, range: TimeRange,
+): readonly (Row & { times: number })[] =>
   rows.filter(row => server === undefined || row.server === server)
     .map(row => ({ ...row, times: range.isAll ? row.count : sumOf(sumsIn(row.series, range, 1)) }))
     .filter(({ times }) => times > 0)

@@ -33,7 +33,9 @@ const inner = (members: object): string => JSON.stringify(members).slice(1, -1)
  * @param before the members that sort before `hash`
  * @param after the members that sort after it; a text is such members in canonical form
  */
-export const sealedLine = (before: object, after: readonly (object | string)[], last: Position): RecordLine => {
+export const sealedLine = (
+  before: object, after: readonly (object | string)[], last: Position,
+): RecordLine => {
   const texts = after.map(part => (typeof part === 'string' ? part : inner(part))).filter(text => text !== '')
   const [head, tail] = [`{${inner(before)},`, `${texts.join()}}`]
   const hash = hashOf('sha256', head + tail)
@@ -100,7 +102,9 @@ const findingsOf = ({ called, findings }: Entry, payloads: Payloads): readonly F
     return wellFormed(cut(JSON.stringify(full ? held : redacted(held, declared))))
   }
   // What a server says of itself, and what a schema declares, is no payload: it loses only credentials.
-  const schema = (value: Json): string => wellFormed(cut(withoutCredentials(JSON.stringify(unmetered(value)))))
+  const schema = (
+    value: Json,
+  ): string => wellFormed(cut(withoutCredentials(JSON.stringify(unmetered(value)))))
   const texts = (value: Json): string => wellFormed(JSON.stringify(Object.fromEntries(
     Object.entries(isRecord(value) ? value : {}).map(([key, one]) =>
       [path(key), isString(one) && !full ? withoutCredentials(one) : one]))))

@@ -22,7 +22,8 @@ export const openCapture = (
   const opened = openCaptureFile(file, failed)
   const write = (line: object): void => opened.write(JSON.stringify(line))
   return {
-    record: (options, limits) => new CaptureRecorder(options, { payloads, limits, write, now: () => new Date() }),
+    record: (options, limits) =>
+      new CaptureRecorder(options, { payloads, limits, write, now: () => new Date() }),
     close: () => opened.close(),
   }
 }

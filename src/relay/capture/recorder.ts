@@ -2,7 +2,8 @@ import type { Accepted, DecidedEvent, Effect, Entry, Event } from '#relay/core/v
 import type { RelayOptions } from '#relay/core/options.js'
 import { isString, unmetered } from '#relay/protocol/unmetered.js'
 import type {
-  CapturedLock, CaptureLimits, CapturedDecision, CapturedEvent, Captured, CaptureLine, Opening, CapturedRuling, Sent,
+  CapturedLock, CaptureLimits, CapturedDecision, CapturedEvent, Captured, CaptureLine, Opening,
+  CapturedRuling, Sent,
 } from './line.js'
 import { capturedFrame, capturedText } from './captured-frame.js'
 import { findingOf, keyInCapture, type Redaction, redaction, wholeCapture } from './redaction.js'
@@ -87,7 +88,9 @@ export class CaptureRecorder {
       case 'frame-received':
         return { type: event.type, from: event.from, exchange, frame: capturedFrame(event.frame, redaction) }
       case 'request-lost':
-        return { ...event, exchange, key: keyInCapture(event.key, redaction), reason: redaction.text(event.reason) }
+        return {
+          ...event, exchange, key: keyInCapture(event.key, redaction), reason: redaction.text(event.reason),
+        }
       case 'server-gone':
       case 'session-ended':
         return { ...event, reason: redaction.text(event.reason) }

@@ -42,7 +42,9 @@ interface Described {
  * environment
  * @throws Problem for the most specific error
  */
-export const checked = <Written>(check: ConfigurationCheck<Written>, value: unknown, written: Data): Written => {
+export const checked = <Written>(
+  check: ConfigurationCheck<Written>, value: unknown, written: Data,
+): Written => {
   if (check(value)) return value
   const errors = check.errors ?? []
   const whole = withoutParts(errors)

@@ -143,7 +143,9 @@ const split = (pair: string, name: RegExp): [string, string] => {
   return [before, pair.slice(at + 1).replace(/(?<!\$)\{env:/g, '${env:')]
 }
 
-const readServerTls = ({ ca, tls }: Written.Server, keys: Keys, source: ConfigurationSource): ServerTls | undefined => {
+const readServerTls = (
+  { ca, tls }: Written.Server, keys: Keys, source: ConfigurationSource,
+): ServerTls | undefined => {
   if (ca !== undefined && tls?.ca !== undefined) {
     return fail([...keys, 'ca'], 'stands in tls as well: give one of them')
   }

@@ -186,4 +186,3 @@ const ask = <Asked extends Power>(
     else into.add(rule, [{ path, message: 'the rule failed on this message' }])
   }
 }
-

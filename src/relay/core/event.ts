@@ -25,4 +25,3 @@ export class NamedExchanges {
 
 /** The reason in the record of a line on stdout that is no message and that concerns no request. */
 export const noise = 'noise on stdout'
-

@@ -1,6 +1,6 @@
 /*
- * The words of the core: what it hears and does (events, effects), what it finds (findings, verdicts), what rules are
- * asked about (subjects), and what others give it (the lock's, the profiles' and the schema engine's side). Types alone.
+ * The vocabulary of the core, types alone: events and effects, findings and verdicts, the subjects of rules,
+ * and what the lock, the profiles and the schema engine give to it.
  */
 import type { Frame, ResponseHead, Trace } from '#relay/protocol/frame.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'

@@ -240,7 +240,8 @@ export class ModernClient implements Translator {
     const call: OpenCall = {
       id: idOf(key), key, token, method, context, subject: callSubject(message),
       exchange: this.#exchangeFor(exchange),
-      capabilities: carried(declared), logLevel: levels.includes(logLevel) ? String(logLevel) : undefined,
+      capabilities: carried(declared),
+      logLevel: isString(logLevel) && levels.includes(logLevel) ? logLevel : undefined,
       waiter: { exchange, id, key: message.key, token: given }, questions: new Map(), isAtServer: false,
       handle: undefined, answer: undefined, rounds: 0, stop: () => undefined,
     }
@@ -313,7 +314,8 @@ export class ModernClient implements Translator {
     const asker = { ...waiter, method }
     const leftOut = (tool: string): void => void this.#actions.push({ type: 'left-out', tool })
     this.#send(waiter.exchange, message.kind === 'result'
-      ? modernResult(frame, message, asker, this.#initialized?.serverInfo, leftOut) : renamedFrame(frame, waiter))
+      ? modernResult(frame, message, asker, this.#initialized?.serverInfo, leftOut)
+      : renamedFrame(frame, waiter))
   }
 
   #notified(exchange: Exchange, frame: Frame, message: Notification): void {

@@ -87,7 +87,9 @@ export const modernResult = (
 ])
 
 /** Puts a member into `_meta`, which may be missing. @param holder of `_meta`: `params` or `result` */
-export const inFrameMeta = (holder: string, value: JsonObject | undefined, name: string, text: string): Edit => {
+export const inFrameMeta = (
+  holder: string, value: JsonObject | undefined, name: string, text: string,
+): Edit => {
   const meta = objectOf({ [metaPrefix + name]: text })
   if (value === undefined) return { path: [holder], replace: objectOf({ _meta: meta }) }
   return isObject(member(value, '_meta'))

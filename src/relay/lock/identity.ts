@@ -181,7 +181,9 @@ export const namedPackage = (subject: ServerSubject): NamedPackage | undefined =
 }
 
 /** The package that a command line names, with npm's local record of it. Nothing is fetched. */
-export const packageOf = async (server: ProcessServer, subject: ServerSubject): Promise<Installed | undefined> => {
+export const packageOf = async (
+  server: ProcessServer, subject: ServerSubject,
+): Promise<Installed | undefined> => {
   const { word, launcher = '' } = subject
   const { name, exact } = namedPackage(subject) ?? {}
   if (name === undefined) return undefined

@@ -18,7 +18,9 @@ export const without = (node: Node, keyword: string, value: Json, rewriting: Rew
 }
 
 /** A keyword whose value is one schema. */
-export const child = (node: Node, keyword: string, value: Json, place: NodePlace, rewriting: Rewriting): void => {
+export const child = (
+  node: Node, keyword: string, value: Json, place: NodePlace, rewriting: Rewriting,
+): void => {
   if (!rewriting.knows(keyword)) return without(node, keyword, value, rewriting)
   const widened = rewriting.rewritten(value, place)
   if (widened.schema === false && rewriting.rules.noBooleans === true && keyword !== 'additionalProperties')

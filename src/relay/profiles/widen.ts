@@ -10,8 +10,8 @@ import { enumeration, tuple } from './lists.js'
 import { declaredMembers, requiredMembers } from './members.js'
 import { elements, isAnnotation, merged, mergedAll } from './merge.js'
 import {
-  anySchema, nodeBelow, type Limit, limits, nodeSteps, type Node, type NodePlace, type ProfileRefusal, type Rewriting,
-  type Widened,
+  anySchema, nodeBelow, type Limit, limits, nodeSteps, type Node, type NodePlace, type ProfileRefusal,
+  type Rewriting, type Widened,
 } from './node.js'
 import type { SchemaRules } from './profile.js'
 import { References } from './references.js'

@@ -3,8 +3,8 @@ import {
   type Meter,
 } from './json.js'
 import {
-  below, defaultDialect, dialectOf, idKeyword, isLater, isLegacyDialect, jsonSchemaKeywords, pointerSteps, schemasIn,
-  type Dialect,
+  below, defaultDialect, dialectOf, idKeyword, isLater, isLegacyDialect, jsonSchemaKeywords, pointerSteps,
+  schemasIn, type Dialect,
 } from './json-schema.js'
 
 const newestUri = 'https://json-schema.org/draft/2020-12/schema'

@@ -22,7 +22,8 @@ const declares = ({ tool }: CallResult): boolean => tool !== undefined && tool.o
 const isMissing = (result: CallResult): boolean => {
   const structured = structuredOf(result)
   return declares(result) && !isError(result)
-    && (structured === undefined || (structured === null && ofKind(result.checked, isSchemaMismatch).length > 0))
+    && (structured === undefined
+      || (structured === null && ofKind(result.checked, isSchemaMismatch).length > 0))
 }
 
 /** Nulls, and arrays in the place of objects, in a result of any method. Tolerant clients do not mind. */

@@ -10,7 +10,8 @@ import { isObject, isString, member } from '#relay/protocol/json.js'
 import type { Request } from '#relay/protocol/json-rpc.js'
 import { isRevision, traitsOf } from '#relay/protocol/revisions/index.js'
 import {
-  type Attributes, judged, ofServer, outcome, type CallOutcome, requestAttributes, spanName, toClient, placeAttributes,
+  type Attributes, judged, ofServer, outcome, type CallOutcome, requestAttributes, spanName, toClient,
+  placeAttributes,
 } from './attributes.js'
 import type { Tracing } from './observing.js'
 import type { MeasuredPlace } from './place.js'
@@ -58,7 +59,8 @@ class Followed implements Trace {
   #client: Span | undefined
 
   constructor(
-    tracer: Tracer, request: Request, parent: Context, place: MeasuredPlace, { peer, stateless }: ObservedSession,
+    tracer: Tracer, request: Request, parent: Context, place: MeasuredPlace,
+    { peer, stateless }: ObservedSession,
   ) {
     this.#tracer = tracer
     this.#asked = requestAttributes(request)

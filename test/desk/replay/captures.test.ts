@@ -5,7 +5,7 @@ import { run } from '../inspect/start.js'
 
 const folder = fileURLToPath(new URL('../../../test/fixtures/captures/', import.meta.url))
 
-// Sessions with the lying server that were captured before the house had two wings: each decision stays as it was.
+// Sessions with the lying server, captured before the house had two wings: each decision stays as it was.
 t.test('captures of real sessions replay without a difference', async t => {
   const files = readdirSync(folder)
   t.equal(files.length, 5)

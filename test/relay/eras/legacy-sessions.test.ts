@@ -28,7 +28,9 @@ const play = () => {
   const client: Transport = {
     start: onEvent => void (report = onEvent),
     send: (_, frame) => sent.push(frame) > 0,
-    complete: () => void completed++,
+    complete: () => {
+      completed++
+    },
     hand: event => event.type === 'head' && statuses.push(event.status) > 0,
     pause: () => undefined,
     resume: () => undefined,
@@ -45,7 +47,9 @@ const play = () => {
     })
   }
   new LegacySessions({
-    client, openAlone: open('alone'), openShared: open('shared'), closed: () => void closed++,
+    client, openAlone: open('alone'), openShared: open('shared'), closed: () => {
+      closed++
+    },
   }).start()
   let names = 0
   return {

@@ -39,7 +39,8 @@ t.test('a server that refuses server/discover gets initialize, and the client it
       resultType: 'complete', supportedVersions: ['2026-07-28'], instructions: 'Ask.', ttlMs: 0,
       cacheScope: 'private',
       capabilities: {
-        tools: { listChanged: true }, prompts: {}, logging: {}, resources: { subscribe: true, listChanged: true },
+        tools: { listChanged: true }, prompts: {}, logging: {},
+        resources: { subscribe: true, listChanged: true },
       },
       _meta: serverInfo,
     },
@@ -98,7 +99,9 @@ t.test('a request loses the reserved keys of _meta, and a result gains what its 
 
 t.test('tools lose execution, and those that only run as tasks are left out', async t => {
   const bench = new Bench().open().client(asks(1, 'tools/list'))
-  const tool = (name: string, taskSupport: string) => ({ name, inputSchema: { type: 'object' }, execution: { taskSupport } })
+  const tool = (
+    name: string, taskSupport: string,
+  ) => ({ name, inputSchema: { type: 'object' }, execution: { taskSupport } })
   bench.server({ id: 1, result: { tools: [tool('a', 'required'), tool('b', 'optional'), tool('c', 'required')] } })
   const [list] = bench.atClient()
   t.strictSame(list?.result?.['tools'], [{ name: 'b', inputSchema: { type: 'object' } }])
@@ -122,7 +125,9 @@ t.test('requests of two clients with the same ids and tokens keep apart', async 
   bench.client(call(1, {}, { progressToken: 't' }), a).client(call(1, {}, { progressToken: 't' }), b)
   const [first, second] = bench.toServer.splice(0)
   t.not(first?.message.id, second?.message.id)
-  const tokenOf = (params?: Record<string, unknown>) => (params?.['_meta'] as { progressToken?: unknown }).progressToken
+  const tokenOf = (
+    params?: Record<string, unknown>,
+  ) => (params?.['_meta'] as { progressToken?: unknown }).progressToken
   t.not(tokenOf(first?.message.params), tokenOf(second?.message.params))
   bench.server({ method: 'notifications/progress', params: { progressToken: tokenOf(second?.message.params), progress: 1 } })
   bench.server({ id: second?.message.id ?? '', result: { content: ['b'] } })

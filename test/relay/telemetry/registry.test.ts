@@ -41,7 +41,8 @@ t.test('the text of one process is the same by way of its snapshot', t => {
   const metrics = countingMetrics()
   metrics.sessionStarted('files')
   metrics.operation('server', { 'mcp.method.name': 'ping', 'mcp_customs.server': 'files' }, 0.03)
-  t.equal(new MetricTotals(allMetrics).text(new Map([[1, metrics.registry.snapshot()]])), metrics.registry.text())
+  const totals = new MetricTotals(allMetrics)
+  t.equal(totals.text(new Map([[1, metrics.registry.snapshot()]])), metrics.registry.text())
   t.end()
 })
 

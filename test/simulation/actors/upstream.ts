@@ -50,7 +50,7 @@ class Exchange {
     const body = new ResponseBody({
       paused: false, pause: () => undefined, resume: () => undefined,
       abort: (error: Error) => this.cut(error),
-    } as unknown as ConstructorParameters<typeof ResponseBody>[0])
+    })
     this.body = body
     this.resolve({ status, headers: headersOf(headers), body })
     return body

@@ -25,7 +25,8 @@ export const clientFilesOf = async (client: KnownClient, machine: Machine): Prom
 
 /** Every existing file of every client. */
 export const everyFile = async (machine: Machine): Promise<readonly Found[]> =>
-  (await Promise.all(clients.map(client => clientFilesOf(client, machine)))).flat().filter(found => found.exists)
+  (await Promise.all(clients.map(client => clientFilesOf(client, machine)))).flat()
+    .filter(found => found.exists)
 
 /** The file that a client reads, or why that is not known. */
 export const findFile = async (

@@ -2,7 +2,8 @@ import type { ServerEntry } from './entry.js'
 import { holdsSecret } from './mask.js'
 import { cmdMetacharacter, innermost, sameWords, type Launcher } from '#relay/base/own-command.js'
 import {
-  planWith, wordsOf, type EntryDecision, type KnownServer, type EntryPlan, type EntrySource, type WantedEntries,
+  planWith, wordsOf, type EntryDecision, type KnownServer, type EntryPlan, type EntrySource,
+  type WantedEntries,
 } from './steps.js'
 import type { Document } from './tree.js'
 import { isWrapped, unwrapEdits, type WrappedServer } from './unwrap.js'
@@ -107,7 +108,9 @@ export const planUninstall = (source: EntrySource, wanted: WantedEntries): Entry
  * The changes that relax a tool of a wrapped server; `*` stands for all tools.
  * @param isUndone takes it back
  */
-export const planRelax = (source: EntrySource, wanted: WantedEntries, tool: string, isUndone: boolean): EntryPlan =>
+export const planRelax = (
+  source: EntrySource, wanted: WantedEntries, tool: string, isUndone: boolean,
+): EntryPlan =>
   planWith(source, wanted, (document, { server }) => {
     if (server.kind !== 'command' || !isWrapped(server)) {
       return left('does not run under mcp-customs: mcp-customs install puts it there')

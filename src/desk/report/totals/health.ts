@@ -33,7 +33,8 @@ export const healthRows = (of: Health, server: string, periods: Periods): readon
   const { time, health: kind = '', reason = '', stderr } = of.newest
   return [{
     server, health: kind, isDown: time >= of.answered, isProcess: stderr !== undefined,
-    reason: shownText(reason, maxText), stderr: (stderr ?? []).slice(-maxLines).map(line => shownText(line, maxText)),
+    reason: shownText(reason, maxText),
+    stderr: (stderr ?? []).slice(-maxLines).map(line => shownText(line, maxText)),
     count: of.failures, first: of.first, last: time, series: seriesSummary(of.series, periods),
   }]
 }

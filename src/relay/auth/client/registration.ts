@@ -86,7 +86,9 @@ export const register = async (
 
 const methods: readonly TokenEndpointMethod[] = ['none', 'client_secret_basic', 'client_secret_post']
 
-const wantedMethod = ({ token_endpoint_auth_methods_supported: supported }: AuthorizationServer): TokenEndpointMethod =>
+const wantedMethod = (
+  { token_endpoint_auth_methods_supported: supported }: AuthorizationServer,
+): TokenEndpointMethod =>
   methods.find(one => supported?.includes(one)) ?? 'none'
 
 /** @returns the method that is used, by what the client has and the issuer supports */

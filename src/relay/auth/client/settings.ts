@@ -47,10 +47,14 @@ export const issuerFor = (
 export const withSecrets = (client: RegisteredClient, { client: given }: LoginSettings): RegisteredClient =>
   (given !== undefined && isSame(client, given) ? given : client)
 
-export const withoutSecrets = (client: RegisteredClient, { client: given }: LoginSettings): RegisteredClient =>
+export const withoutSecrets = (
+  client: RegisteredClient, { client: given }: LoginSettings,
+): RegisteredClient =>
   (given !== undefined && isSame(client, given) ? { issuer: client.issuer, id: client.id } : client)
 
-const isSame = (one: RegisteredClient, other: RegisteredClient): boolean => one.issuer === other.issuer && one.id === other.id
+const isSame = (
+  one: RegisteredClient, other: RegisteredClient,
+): boolean => one.issuer === other.issuer && one.id === other.id
 
 /**
  * The scopes to ask for: those of the challenge and of the operator; if neither names any, those of the

@@ -138,7 +138,8 @@ export class LegLists {
     const { now } = this.#host
     const pending = wanted.map(kind => [kind, legs.filter(leg => {
       const readAt = this.#readAt.get(`${kind} ${leg.name}`)
-      return leg.has(listKinds[kind].capability) && (readAt === undefined || (again && now() - readAt > freshMs))
+      return leg.has(listKinds[kind].capability)
+        && (readAt === undefined || (again && now() - readAt > freshMs))
     })] as const).filter(([, those]) => those.length > 0)
     let left = pending.length
     const missing = new Map<string, string>()
@@ -268,7 +269,9 @@ export class LegLists {
     return this.#legs.whyNot(leg) ?? `it has not listed within ${inSeconds(this.#host.options.listMs)} s`
   }
 
-  #merged(kind: ListKind, legs: readonly Leg[], outcomes: ReadonlyMap<Leg, Outcome>, asking: Asking): LegList {
+  #merged(
+    kind: ListKind, legs: readonly Leg[], outcomes: ReadonlyMap<Leg, Outcome>, asking: Asking,
+  ): LegList {
     const { options: { maxItems, maxBytes }, emit } = this.#host
     const missing: { readonly server: string; readonly reason: string }[] = []
     const texts: Buffer[] = []

@@ -163,7 +163,8 @@ export class Merger implements Host {
     const { message } = frame
     const isModern = isModernRequest(frame)
     const asking: Asking = { isModern, meta: isModern ? metaOf(frame) : undefined }
-    const asked: MergedRequest = { exchange, frame, names: renamedNames(frame, message), asking, cancel: () => undefined }
+    const names = renamedNames(frame, message)
+    const asked: MergedRequest = { exchange, frame, names, asking, cancel: () => undefined }
     const name = this.#nameOf(exchange, message.key)
     if (this.#asked.has(name)) {
       const twice = errorFrame(message, errorCode.invalidRequest, 'A request with this id is open')

@@ -70,7 +70,8 @@ export const setUp = async (
       trusted: await trusts(server),
       translate: flags.translate ?? server.translate ?? configuration.translate,
       lock: lockOf(server),
-      ...await acceptedAtOnce(server, lockOf(server), configuration).then(accepted => ({ accepted }), refusalIn),
+      ...await acceptedAtOnce(server, lockOf(server), configuration)
+        .then(accepted => ({ accepted }), refusalIn),
     })),
   )
   const [first] = setups.flatMap(({ refusal }) => refusal ?? [])

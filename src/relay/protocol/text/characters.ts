@@ -1,6 +1,6 @@
 import {
-  bidiMark, brailleBlank, conjoiner, flagEmoji, graphemeJoiner, hangulFiller, hieroglyphControl, joiner, nonJoiner,
-  selector, softHyphen, variation, vowelSeparator, where, zeroWidthSpace, type AllowedInContext,
+  bidiMark, brailleBlank, conjoiner, flagEmoji, graphemeJoiner, hangulFiller, hieroglyphControl, joiner,
+  nonJoiner, selector, softHyphen, variation, vowelSeparator, where, zeroWidthSpace, type AllowedInContext,
 } from './in-context.js'
 
 /** Code points from `first` to `last` that are invisible, or change how other text is shown. */

@@ -157,7 +157,9 @@ const each = (byName: ReadonlyMap<string, Declared>, { patterns, rest, closed }:
 const together = ['properties', 'patternProperties', 'additionalProperties', 'required'] as const
 
 /** The first of these four keywords in a schema makes one check for all of them; the others make none. */
-const membersCheck = (name: (typeof together)[number], context: CompileContext): KeywordChecks | undefined => {
+const membersCheck = (
+  name: (typeof together)[number], context: CompileContext,
+): KeywordChecks | undefined => {
   const has = (keyword: string) => context.sibling(keyword) !== undefined
   if (together.find(has) !== name) return undefined
   const declared = declaredMembers(context)

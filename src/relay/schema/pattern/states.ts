@@ -92,7 +92,8 @@ export class States {
 
   /** @param longest no text is longer */
   constructor(
-    root: Syntax, backward: boolean, parsed: ParsedPattern, longest: number, alphabet: Alphabet, budget: Budget,
+    root: Syntax, backward: boolean, parsed: ParsedPattern, longest: number, alphabet: Alphabet,
+    budget: Budget,
   ) {
     this.#parsed = parsed
     this.#longest = longest

@@ -46,7 +46,9 @@ const metaschemaOf = (dialect: Dialect): SchemaResource => {
   return resource
 }
 
-export const unusable = (problems: readonly SchemaProblem[]): SchemaReading => ({ schema: undefined, problems })
+export const unusable = (
+  problems: readonly SchemaProblem[],
+): SchemaReading => ({ schema: undefined, problems })
 
 /**
  * Reads a schema within the limits of bytes and depth: its dialect, ids, anchors and references. Validates it

@@ -285,7 +285,8 @@ export class Endpoints implements Backend {
   }
 
   #refuse(
-    request: FrontRequest, response: FrontResponse, { path, address, subject }: RequestArrival, reason: Refusal,
+    request: FrontRequest, response: FrontResponse, { path, address, subject }: RequestArrival,
+    reason: Refusal,
     key?: IdKey,
   ): void {
     const { status, message } = reason

@@ -221,7 +221,9 @@ export class HttpFront {
     }
   }
 
-  #refuseInTurn(request: IncomingMessage, response: ServerResponse, arrival: RequestArrival, reason: Refusal): void {
+  #refuseInTurn(
+    request: IncomingMessage, response: ServerResponse, arrival: RequestArrival, reason: Refusal,
+  ): void {
     this.#inTurn(response, arrival, () => this.#refuse(request, response, arrival, reason), 'refused')
   }
 
@@ -255,7 +257,9 @@ export class HttpFront {
   }
 
   /** @param access the outcome of the check of the token */
-  #enter(request: IncomingMessage, response: ServerResponse, arrival: RequestArrival, access: GateVerdict): void {
+  #enter(
+    request: IncomingMessage, response: ServerResponse, arrival: RequestArrival, access: GateVerdict,
+  ): void {
     if ('status' in access) return this.#refuseInTurn(request, response, arrival, access)
     arrival.letIn(access)
     if (this.#stopping) return this.#refuse(request, response, arrival, refusals.stopping)
@@ -312,7 +316,9 @@ export class HttpFront {
   }
 
   /** Answers with the metadata of an endpoint (RFC 9728, section 3.2). Pages of any origin may read it. */
-  #metadata(request: IncomingMessage, response: ServerResponse, arrival: RequestArrival, endpoint: string): void {
+  #metadata(
+    request: IncomingMessage, response: ServerResponse, arrival: RequestArrival, endpoint: string,
+  ): void {
     const refused = (reason: Refusal) => this.#refuse(request, response, arrival, reason)
     if (request.method !== 'GET' && request.method !== 'HEAD') return refused(refusals.badMethod)
     const resource = this.#gate.resourceAt(endpoint)

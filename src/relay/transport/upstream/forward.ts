@@ -206,7 +206,8 @@ class HttpServer extends HttpSide {
    * @returns the reason for requests that are still unanswered; undefined if one frame was the whole response
    */
   async #read(
-    call: UpstreamCall, reply: HttpReply, position: StreamCursor, latch: Latch | undefined, session: string | undefined,
+    call: UpstreamCall, reply: HttpReply, position: StreamCursor, latch: Latch | undefined,
+    session: string | undefined,
   ): Promise<string | undefined> {
     const { exchange, unanswered } = call
     const kind = bodyKind(reply)
@@ -237,7 +238,9 @@ class HttpServer extends HttpSide {
   }
 
   /** The usual case, one JSON answer to one request, is a single event. @returns as `#read` */
-  async #readResponse(call: UpstreamCall, reply: HttpReply, reading: BodyReading): Promise<string | undefined> {
+  async #readResponse(
+    call: UpstreamCall, reply: HttpReply, reading: BodyReading,
+  ): Promise<string | undefined> {
     const { exchange } = call
     const received = await readJson(reply, reading)
     if (received === undefined) return endedEarly

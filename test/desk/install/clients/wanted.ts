@@ -26,7 +26,8 @@ export const recognizer: Recognizer = {
   isOurs: words => ownLaunchers.some(own => sameWords(own, words)),
 }
 
-export const removing = (notes: readonly Note[]): WantedEntries => ({ isWanted: () => true, notes, recognizer })
+export const removing = (notes: readonly Note[]): WantedEntries =>
+  ({ isWanted: () => true, notes, recognizer })
 
 export const installing = (other: Partial<Wrapped> = {}): Wrapped => ({
   ...removing([]),

@@ -120,7 +120,9 @@ const relayProcess = (t: Test, options: { readonly bufferedBytes?: number } = {}
     wire.send('body', exchange, Buffer.from(body))
     wire.send('bodyEnd', exchange)
   }
-  const gone = (exchange: number, hasHead: boolean) => wire.send('gone', exchange, Buffer.from([Number(hasHead)]))
+  const gone = (
+    exchange: number, hasHead: boolean,
+  ) => wire.send('gone', exchange, Buffer.from([Number(hasHead)]))
   const left = () => heard.flatMap(({ kind, exchange }) => (kind === 'leave' ? [exchange] : []))
   return { relay, wire, heard, sessions, request, gone, left }
 }
@@ -185,7 +187,8 @@ t.test('the front releases a place when the relay process says so, or is lost', 
   const wire = new Wire(far, { frame: (kind, number) => heard.push([kind, number]), closed: nothing })
   const server = createServer((request, response) => {
     places.reserve('one')
-    front.handOver({ request, response, arrival: new RequestArrival(request), place: () => void (released += 1) })
+    const arrival = new RequestArrival(request)
+    front.handOver({ request, response, arrival, place: () => void (released += 1) })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())

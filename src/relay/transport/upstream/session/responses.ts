@@ -7,7 +7,8 @@ import { pause, realTimers } from '../../timers.js'
 import type { UpstreamCall } from '../calls.js'
 import { errorBody, withId } from '../error-body.js'
 import {
-  bodyKind, cursor, readMessages, unexpectedBody, type StreamCursor, type MaybeStop, type StreamReading, type Received,
+  bodyKind, cursor, readMessages, unexpectedBody, type StreamCursor, type MaybeStop, type StreamReading,
+  type Received,
 } from '../messages.js'
 import { discard, failureOf, type HttpReply } from '../pool.js'
 import type { Agreed, HttpHandshake } from './handshake.js'
@@ -48,7 +49,9 @@ export class HttpResponses {
    * @param isLost whether an error says that the server has lost the session: it is not reported
    * @returns that error, or why the requests that are still unanswered get no answer
    */
-  async answer(call: UpstreamCall, reply: HttpReply, isLost: (frame: Frame) => boolean): Promise<Frame | string> {
+  async answer(
+    call: UpstreamCall, reply: HttpReply, isLost: (frame: Frame) => boolean,
+  ): Promise<Frame | string> {
     const { exchange, frame, unanswered } = call
     const kind = bodyKind(reply)
     if (kind === 'other') {
@@ -234,7 +237,9 @@ interface Listening {
  * listening for messages), and keeps `agreed.stream` up to date.
  * @returns true when the server has lost the session
  */
-export const listenToServer = async ({ handshake, agreed, backoff, responses }: Listening): Promise<boolean> => {
+export const listenToServer = async (
+  { handshake, agreed, backoff, responses }: Listening,
+): Promise<boolean> => {
   const { signal } = agreed.over
   const position = cursor()
   let streams = 0
