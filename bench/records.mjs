@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { numbersFrom } from './random.mjs'
 
 const load = path => import(new URL(`../dist/${path}`, import.meta.url).href)
-const { beginning, nextLine } = await load('relay/audit/record.js')
+const { recordBeginning: beginning, nextLine } = await load('relay/audit/record.js')
 
 const [folder, count = '1000000'] = process.argv.slice(2)
 if (folder === undefined || folder.startsWith('-')) throw new Error('usage: records.mjs FOLDER [COUNT]')

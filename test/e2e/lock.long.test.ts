@@ -221,8 +221,8 @@ t.test('of two processes that write a lock at once one is told so, and what it w
     JSON.stringify(fileURLToPath(new URL(`../../dist/${module}`, import.meta.url)))
   // Reads, waits for a word, and writes.
   const source = `
-    const { readLockFile, writeLock } = await import(${at('commands/lock/file.js')})
-    const { acceptAll } = await import(${at('lock/lock.js')})
+    const { readLockFile, writeLock } = await import(${at('relay/lock/file.js')})
+    const { acceptAll } = await import(${at('relay/lock/lock.js')})
     const lines = (await import('node:readline')).createInterface({ input: process.stdin })[Symbol.asyncIterator]()
     for (;;) {
       const { value: file, done } = await lines.next()

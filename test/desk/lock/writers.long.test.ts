@@ -9,8 +9,8 @@ const dist = (path: string) => JSON.stringify(new URL(`../../../dist/${path}`, i
 
 /** Adds servers to a lock file, one at a time; a writer whose file has changed meanwhile reads it again. */
 const writer = `
-  import { readLockFile, writeLock } from ${dist('commands/lock/file.js')}
-  import { emptyOffer } from ${dist('lock/offer.js')}
+  import { readLockFile, writeLock } from ${dist('relay/lock/file.js')}
+  import { emptyOffer } from ${dist('relay/lock/offer.js')}
   const [file, name, count] = process.argv.slice(1)
   const locked = { identity: {}, acceptedBy: '--yes', offers: { legacy: emptyOffer, modern: emptyOffer } }
   for (let made = 0; made < Number(count);) {
