@@ -135,9 +135,15 @@ export class LegacyCall implements EraAsker {
     this.#over()
   }
 
+  /** Between two rounds the relay knows nothing of the call. */
+  serverGone(): void {
+    if (this.#asked === undefined && !this.#isOver) this.#fail('the server has ended before it answered')
+  }
+
   /** The client cannot answer questions any more. */
   clientLeft(): void {
     if (this.#questions.size > 0) this.#fail('the client has left before it answered what the server asked for')
+    else if (this.#asked === undefined) this.#again()
   }
 
   #inputRequired(frame: Frame): void {

@@ -1,7 +1,7 @@
 import type { Exchange, HttpEvent } from '#relay/core/vocabulary.js'
 import { ChurnMap } from '#relay/core/memory.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import type { ErrorResponse } from '#relay/protocol/json-rpc.js'
+import type { ErrorResponse, IdKey } from '#relay/protocol/json-rpc.js'
 import { requestBytes, written } from '#relay/protocol/message.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import { firstModern } from '#relay/protocol/revisions/index.js'
@@ -9,6 +9,7 @@ import { LegacySession, modernRequest } from './legacy-session.js'
 import { type AskedRequest, EraOutgoing } from './exchanges.js'
 import type { Requester } from './results.js'
 import { type ClientTerms, clientTerms, serverTerms, showsModernOnly } from './terms.js'
+import type { TransportEvent } from '#relay/transport/transport.js'
 import type { EraAction, EraEvent, EraOptions, MakeTranslator, Translator } from './translator.js'
 
 /** A legacy client in front of a server that may speak 2026-07-28 only (docs/eras.md). */
@@ -17,6 +18,12 @@ export const legacyClient: MakeTranslator = options => new LegacyClient(options)
 /** How long the server may take to answer `server/discover`, in milliseconds. */
 const discoverMs = 30_000
 const timer = 'discover'
+
+/** Most requests behind an `initialize` whose answers are known as such. */
+const maxPassed = 1000
+
+/** Most bytes of frames that wait for the answer. */
+const maxHeld = 4 * 1024 * 1024
 
 /** `initialize`, from its arrival to its answer. */
 interface Opening extends Requester {
@@ -38,6 +45,11 @@ class LegacyClient implements Translator {
   #refusal: EraAction[] | undefined
   /** The heads of HTTP errors, until their bodies show what they mean. */
   readonly #heads = new ChurnMap<Exchange, HttpEvent>()
+  /** Requests that the server got before it refused `initialize`, untranslated. */
+  readonly #passed = new Set<IdKey>()
+  /** Frames of the client from while `server/discover` is open, and their bytes. */
+  #held: Extract<TransportEvent, { readonly type: 'frame' }>[] = []
+  #heldBytes = 0
 
   constructor(options: EraOptions) {
     this.#options = options
@@ -49,7 +61,7 @@ class LegacyClient implements Translator {
     const isHandled = this.#handle(event)
     const actions = this.#out.take()
     if (isHandled) return actions
-    return actions.length === 0 || event.from === 'timer' || event.from === 'refusal' ? undefined : [...actions, passed(event)]
+    return actions.length === 0 || isOfItself(event) ? undefined : [...actions, passed(event)]
   }
 
   #handle(event: EraEvent): boolean {
@@ -57,6 +69,7 @@ class LegacyClient implements Translator {
       case 'client':
         if (event.event.type === 'drained') return false
         if (this.#session !== undefined) return this.#session.fromClient(event.event)
+        if (event.event.type === 'frame' && this.#refusal !== undefined) return this.#hold(event.event)
         if (event.event.type === 'frame') this.#watch(event.event.exchange, event.event.frame)
         else if (event.event.type === 'exchange-ended') this.#heads.delete(event.event.exchange)
         return false
@@ -64,6 +77,9 @@ class LegacyClient implements Translator {
         if (event.timer === timer && this.#asked !== undefined) this.#out.cancel(this.#asked)
         if (event.timer === timer) this.#giveUp()
         else this.#session?.timerFired(event.timer)
+        return true
+      case 'closing':
+        this.#session?.closing()
         return true
       case 'refusal':
         return false
@@ -74,10 +90,30 @@ class LegacyClient implements Translator {
     }
   }
 
+  /** While the server is asked what it can do, the client's frames wait: nobody knows in which era they go on. */
+  #hold(event: Extract<TransportEvent, { readonly type: 'frame' }>): boolean {
+    const { length } = event.frame.bytes
+    if (this.#heldBytes + length > maxHeld) return false
+    this.#heldBytes += length
+    this.#held.push(event)
+    return true
+  }
+
+  #releaseHeld(): void {
+    const held = this.#held
+    this.#held = []
+    this.#heldBytes = 0
+    for (const event of held) if (this.#session?.fromClient(event) !== true) this.#out.report(event)
+  }
+
   /** The client's frames pass: nothing is known of the server yet. */
   #watch(exchange: Exchange, frame: Frame): void {
     const { message } = frame
-    if (message.kind !== 'request' || message.method !== 'initialize') return
+    if (message.kind !== 'request') return
+    if (message.method !== 'initialize') {
+      if (this.#opening !== undefined && this.#passed.size < maxPassed) this.#passed.add(message.key)
+      return
+    }
     const { id, key, params } = message
     this.#isUnknown = false
     this.#opening = { exchange, id, key, frame, terms: clientTerms(frame, params) }
@@ -158,8 +194,9 @@ class LegacyClient implements Translator {
     this.#out.act({ type: 'began', client: client.revision, server: firstModern })
     this.#refusal = undefined
     this.#opening = undefined
-    this.#session = new LegacySession(this.#options, this.#out, client, server)
+    this.#session = new LegacySession(this.#options, this.#out, client, server, this.#passed)
     this.#session.initialized(opening)
+    this.#releaseHeld()
   }
 
   /** The server's own refusal goes to the client. */
@@ -167,16 +204,23 @@ class LegacyClient implements Translator {
     this.#out.act({ type: 'stop-timer', timer })
     for (const action of this.#refusal ?? []) this.#out.act(action)
     this.#settled()
+    this.#releaseHeld()
   }
 
   #settled(): void {
     this.#refusal = undefined
     this.#opening = undefined
+    this.#passed.clear()
   }
 }
 
+type OfTransports = Exclude<EraEvent, { readonly from: 'timer' | 'refusal' | 'closing' }>
+
+const isOfItself = (event: EraEvent): event is Exclude<EraEvent, OfTransports> =>
+  event.from === 'timer' || event.from === 'refusal' || event.from === 'closing'
+
 /** The action by which an event takes its own way. */
-const passed = (event: Exclude<EraEvent, { readonly from: 'timer' | 'refusal' }>): EraAction => {
+const passed = (event: OfTransports): EraAction => {
   if (event.from === 'client') return { type: 'report', event: event.event }
   if (event.type === 'hand') return { type: 'hand', event: event.event }
   if (event.type === 'complete') return { type: 'complete', exchange: event.exchange }

@@ -10,7 +10,7 @@ import { parseFrame } from '#relay/protocol/parse.js'
 import type { TransportEvent } from '#relay/transport/transport.js'
 import { LegacyCall, type Calls, Questions } from './call.js'
 import { type Origin, type EraOutgoing, frameWithId } from './exchanges.js'
-import type { Requester } from './results.js'
+import { forClient, legacyResult, type Requester } from './results.js'
 import { Streams } from './streams.js'
 import { Subscriptions, timer as subscriptionTimer } from './subscriptions.js'
 import { type ClientTerms, clientTerms, metaEdits, type ServerTerms } from './terms.js'
@@ -38,8 +38,13 @@ export class LegacySession {
   /** JSON text. */
   #logLevel: string | undefined
   #lastTimer = 0
+  readonly #passed: Set<IdKey>
 
-  constructor(options: EraOptions, out: EraOutgoing, client: ClientTerms, server: ServerTerms) {
+  /** @param passed requests that the server got before it refused `initialize`, untranslated */
+  constructor(
+    options: EraOptions, out: EraOutgoing, client: ClientTerms, server: ServerTerms, passed: Set<IdKey>,
+  ) {
+    this.#passed = passed
     this.#options = options
     this.#out = out
     this.#client = client
@@ -103,7 +108,9 @@ export class LegacySession {
       }
       case 'result':
         // A result without a request goes nowhere.
-        this.#out.answered(exchange, frame, message.key)
+        if (!this.#out.answered(exchange, frame, message.key) && this.#passed.delete(message.key)) {
+          this.#out.send(exchange, forClient(frame, legacyResult(frame, message.result, '', undefined)))
+        }
         return true
       case 'error':
       case 'page':
@@ -113,6 +120,11 @@ export class LegacySession {
       case 'batch':
         return membersOf(frame).map(one => this.fromRelay(exchange, one)).includes(true)
     }
+  }
+
+  /** The session ends, and with it what the relay has no request of: calls between two rounds. */
+  closing(): void {
+    for (const call of this.#calls.values()) call.serverGone()
   }
 
   handed(event: HttpEvent): boolean {

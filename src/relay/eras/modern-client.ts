@@ -87,6 +87,7 @@ export class ModernClient implements Translator {
     if (this.#phase === 'same era') return undefined
     const actions: EraAction[] = (this.#actions = [])
     if (event.from === 'client') this.#fromClient(event.event)
+    else if (event.from === 'closing') return undefined
     else if (event.from === 'timer') this.#fired(event.timer)
     else if (event.from === 'refusal') this.#parked.asked(event.exchange, event.request, undefined)
     else if (event.type === 'frame') this.#fromRelay(event.exchange, event.frame)

@@ -75,10 +75,12 @@ class Stage implements Transport {
   }
 
   leave(): void {
+    this.#contained({ from: 'closing' }, () => {})
     this.#client.leave?.()
   }
 
   close(urgency?: number): Promise<void> {
+    this.#contained({ from: 'closing' }, () => {})
     for (const stop of this.#timers.values()) stop()
     this.#timers.clear()
     return this.#client.close(urgency)

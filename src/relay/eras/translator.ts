@@ -23,6 +23,8 @@ export type EraEvent =
   /** The relay has refused a request of the server: `Transport.refused`. */
   | { readonly from: 'refusal'; readonly exchange: Exchange; readonly request: Request }
   | { readonly from: 'timer'; readonly timer: string }
+  /** The session ends: what the relay does not know of gets its answer now. */
+  | { readonly from: 'closing' }
 
 /** Performed in order. */
 export type EraAction =

@@ -26,6 +26,8 @@ export interface Asking {
   /** JSON text of the `_meta` of a modern client's request. */
   readonly meta: string | undefined
   readonly isModern: boolean
+  /** Of the request: a server's relay judges by the scopes of the client that asks, and of no other. */
+  readonly envelope: Frame['envelope']
 }
 
 /** A value that is put into a message; all other bytes stay. */
@@ -47,10 +49,13 @@ export const notification = (method: string, params?: object): Frame =>
   madeFrame(JSON.stringify({ jsonrpc: '2.0', method, ...(params && { params }) }))
 
 /** @param params JSON text */
-export const request = (number: number, method: string, params: string | undefined): Frame => {
+export const request = (
+  number: number, method: string, params: string | undefined, envelope?: Frame['envelope'],
+): Frame => {
   const idText = String(number)
   const text = params === undefined ? '' : `,"params":${params}`
-  return madeFrame(`{"jsonrpc":"2.0","id":${idText},"method":${JSON.stringify(method)}${text}}`)
+  const frame = madeFrame(`{"jsonrpc":"2.0","id":${idText},"method":${JSON.stringify(method)}${text}}`)
+  return envelope === undefined ? frame : { ...frame, envelope }
 }
 
 /** A response of ours. @param result its JSON text where it is long: nobody reads it here */
@@ -92,13 +97,14 @@ export const changedRequest = (
 }
 
 export const changedNotification = (
-  { bytes, message: { params, method } }: NotificationFrame, changes: readonly MemberChange[],
+  { bytes, message: { params, method }, envelope }: NotificationFrame, changes: readonly MemberChange[],
 ): NotificationFrame => {
   const made = madeParams(params, changes)
   return {
     bytes: edit(bytes, made.edits),
     message: { kind: 'notification', method, params: made.params },
     faults: [],
+    ...(envelope && { envelope }),
   }
 }
 

@@ -216,6 +216,7 @@ export class Legs {
       if (leg.state === 'down' && this.#legs.get(leg.name) === leg) this.#open(leg)
     })
     this.#wake(leg)
+    this.#lose(leg, reason)
     if (wasReady && this.hasAnswered) this.#events.departed(leg)
   }
 
@@ -285,9 +286,7 @@ export class Legs {
   }
 
   ended(leg: Leg, reason: string): void {
-    if (leg.state === 'down' || leg.state === 'closed') return
-    this.#fail(leg, reason)
-    this.#lose(leg, reason)
+    if (leg.state !== 'down' && leg.state !== 'closed') this.#fail(leg, reason)
   }
 
   #lose(leg: Leg, reason: string): void {
@@ -302,7 +301,7 @@ const ours: ReadonlySet<number> = new Set([errorCode.blocked, errorCode.gone, er
 const otherEra = ' (it speaks revisions of another era, and translate does not cover that)'
 
 /** The pause before a failed server is tried again. */
-export const pauseMs = ({ failures }: Leg): number =>
+export const pauseMs = ({ failures }: { readonly failures: number }): number =>
   Math.min(longestPauseMs, firstPauseMs * 2 ** Math.max(0, failures - 1))
 
 export const inSeconds = (ms: number): number => Math.round(ms / 100) / 10

@@ -4,41 +4,52 @@ import { cancellation, restoredNotification } from '#relay/transport/one-process
 import { at, changedRequest, madeFrame, type MergedRequest, type NotificationFrame } from './frames.js'
 import { type Leg, type Legs, pauseMs } from './legs.js'
 import type { Host } from './machine.js'
+import { matchSteps, type ResourceOwners } from './resources.js'
 
 /** How long the acknowledgement waits for those of the servers, in milliseconds. */
 const acknowledgeMs = 1000
 
+interface Part {
+  readonly number: number
+  readonly uris: ReadonlySet<string>
+}
+
 /** A client's `subscriptions/listen` (2026-07-28, subscriptions), and those that were made of it. */
 interface Listen {
   readonly asked: MergedRequest
-  /** The number of the request at each server. */
-  readonly parts: Map<Leg, number>
+  /** At each server: the number of the request, and the URIs that it was asked for. */
+  readonly parts: Map<Leg, Part>
   /** Servers that have not acknowledged. */
   readonly waiting: Set<Leg>
   readonly granted: Set<string>
   isAcknowledged: boolean
   /** Changes from before the acknowledgement. */
   readonly changed: Set<string>
+  /** How often in a row each server has ended its stream. */
+  readonly failures: Map<Leg, number>
 }
 
 /** Merges the servers' streams of changes: one acknowledgement, then everything under the client's id. */
 export class Listens {
   readonly #host: Host
   readonly #legs: Legs
-  readonly #ownersOf: (uri: string) => readonly string[]
+  readonly #owners: ResourceOwners
+  /** Called when a server is heard again, whose changes were not heard for a while. */
+  readonly #heardAgain: (leg: Leg) => void
   readonly #open = new Set<Listen>()
 
-  constructor(host: Host, legs: Legs, ownersOf: (uri: string) => readonly string[]) {
+  constructor(host: Host, legs: Legs, owners: ResourceOwners, heardAgain: (leg: Leg) => void) {
     this.#host = host
     this.#legs = legs
-    this.#ownersOf = ownersOf
+    this.#owners = owners
+    this.#heardAgain = heardAgain
   }
 
   /** @returns a function that ends it */
   begin(asked: MergedRequest): () => void {
     const listen: Listen = {
       asked, isAcknowledged: false,
-      parts: new Map(), waiting: new Set(), granted: new Set(), changed: new Set(),
+      parts: new Map(), waiting: new Set(), granted: new Set(), changed: new Set(), failures: new Map(),
     }
     this.#open.add(listen)
     for (const leg of this.#legs.all()) this.#ask(listen, leg)
@@ -48,7 +59,7 @@ export class Listens {
     return () => {
       stop()
       this.#open.delete(listen)
-      for (const number of listen.parts.values()) {
+      for (const { number } of listen.parts.values()) {
         this.#legs.cancel(number, cancellation(number, asked.frame.message))
       }
     }
@@ -58,20 +69,22 @@ export class Listens {
     if (leg.state !== 'ready' || listen.parts.has(leg)) return
     const { frame } = listen.asked
     const uris = urisIn(at(frame.message.params, 'notifications', 'resourceSubscriptions'))
-    const own = uris?.filter(uri => this.#ownersOf(uri).join() === leg.name)
+    const budget = { left: matchSteps }
+    const own = uris?.filter(uri => this.#owners.of(uri, budget).join() === leg.name)
     listen.waiting.add(leg)
     const number = this.#legs.ask(leg, made => changedRequest(
       frame, made, own === undefined ? [] : [{ path: ['notifications', 'resourceSubscriptions'], value: own }],
     ), { answered: () => this.#ended(listen, leg) })
-    listen.parts.set(leg, number)
+    listen.parts.set(leg, { number, uris: new Set(own) })
   }
 
   /** A server has ended its stream: it is asked again later. */
   #ended(listen: Listen, leg: Leg): void {
     listen.parts.delete(leg)
     this.#heard(listen, leg)
-    leg.failures += 1
-    this.#host.after(pauseMs(leg), () => {
+    const failures = (listen.failures.get(leg) ?? 0) + 1
+    listen.failures.set(leg, failures)
+    this.#host.after(pauseMs({ failures }), () => {
       if (this.#open.has(listen)) this.#ask(listen, leg)
     })
   }
@@ -121,11 +134,14 @@ export class Listens {
     const { message } = frame
     const number = inMeta(message.params, 'subscriptionId')
     if (number === undefined) return false
-    const listen = [...this.#open].find(({ parts }) => parts.get(leg) === number)
+    const listen = [...this.#open].find(({ parts }) => parts.get(leg)?.number === number)
     if (listen === undefined || typeof number !== 'number') return true
     if (message.method === 'notifications/subscriptions/acknowledged') {
+      if (listen.failures.delete(leg)) this.#heardAgain(leg)
+      if (listen.isAcknowledged) return true
+      const asked = listen.parts.get(leg)?.uris
       const granted = urisIn(at(message.params, 'notifications', 'resourceSubscriptions')) ?? []
-      for (const uri of granted) listen.granted.add(uri)
+      for (const uri of granted) if (asked?.has(uri) === true) listen.granted.add(uri)
       this.#heard(listen, leg)
     } else {
       const { names, exchange } = listen.asked

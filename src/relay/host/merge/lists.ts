@@ -50,6 +50,8 @@ interface Walk {
   readonly startedAt: number
   /** The server said since then that its list has changed. */
   isStale: boolean
+  /** The scopes of the client that it asks for. */
+  readonly scopes: string | undefined
   readonly done: ((outcome: Outcome) => void)[]
 }
 
@@ -199,8 +201,10 @@ export class LegLists {
       return take({ missing: `it has not listed for ${inSeconds(waited)} s` })
     }
     const known = cursor === undefined ? this.#walks.get(id) : undefined
-    if (known !== undefined && !asking.isModern && !known.isStale) return void known.done.push(take)
-    const walk: Walk = { startedAt: this.#host.now(), isStale: false, done: [take] }
+    const scopes = asking.envelope?.scopes?.join(' ')
+    const isShared = !asking.isModern && known?.isStale === false && known.scopes === scopes
+    if (known !== undefined && isShared) return void known.done.push(take)
+    const walk: Walk = { startedAt: this.#host.now(), isStale: false, scopes, done: [take] }
     if (cursor === undefined) this.#walks.set(id, walk)
     this.#page(kind, leg, asking, cursor, [], new Set(), outcome => {
       if (this.#walks.get(id) === walk) this.#walks.delete(id)
@@ -228,7 +232,7 @@ export class LegLists {
     ]
     const params = members.length === 0 ? undefined : `{${members.join(',')}}`
     if (cursor !== undefined) seen.add(cursor)
-    this.#legs.ask(leg, number => request(number, method, params), { answered: answer => {
+    this.#legs.ask(leg, number => request(number, method, params, asking.envelope), { answered: answer => {
       const page = readPage(kind, answer)
       if ('missing' in page) return done(page)
       pages.push({ cursor, items: page.items })

@@ -39,6 +39,9 @@ const changedMs = 1000
 /** Most open requests of servers, and subscriptions that are made again when their server comes back. */
 const maxOpen = 10_000
 
+/** Longest id and progress token of a server's request, together. */
+const maxIdBytes = 1024
+
 /**
  * Several servers as one, for one client session: frames in, frames out. Each server is spoken to in a
  * session of its own, with ids, progress tokens and names of its own.
@@ -72,7 +75,7 @@ export class Merger implements Host {
     this.#legs = new Legs(this, { arrived: leg => this.#arrived(leg), departed: leg => this.#moved(leg) })
     this.#lists = new LegLists(this, this.#legs, this.#names, this.#owners, kind => this.#changed(kind))
     this.#hello = new Hello(this, this.#legs)
-    this.#listens = new Listens(this, this.#legs, uri => this.#owners.of(uri))
+    this.#listens = new Listens(this, this.#legs, this.#owners, leg => this.#outOfDate(leg))
     this.#offer(servers)
   }
 
@@ -162,7 +165,7 @@ export class Merger implements Host {
   #request(exchange: Exchange, frame: RequestFrame): void {
     const { message } = frame
     const isModern = isModernRequest(frame)
-    const asking: Asking = { isModern, meta: isModern ? metaOf(frame) : undefined }
+    const asking: Asking = { isModern, meta: isModern ? metaOf(frame) : undefined, envelope: frame.envelope }
     const names = renamedNames(frame, message)
     const asked: MergedRequest = { exchange, frame, names, asking, cancel: () => undefined }
     const name = this.#nameOf(exchange, message.key)
@@ -205,8 +208,15 @@ export class Merger implements Host {
     return this.options.isStateless ? `${name} ${key}` : key
   }
 
-  #finish({ exchange, frame: { message } }: MergedRequest, frame: Frame): void {
-    if (this.#asked.delete(this.#nameOf(exchange, message.key))) this.emit({ type: 'send', exchange, frame })
+  /** Whether the client waits for it: another request may have its id by now. */
+  #isOpen(asked: MergedRequest): boolean {
+    return this.#asked.get(this.#nameOf(asked.exchange, asked.frame.message.key)) === asked
+  }
+
+  #finish(asked: MergedRequest, frame: Frame): void {
+    if (!this.#isOpen(asked)) return
+    this.#asked.delete(this.#nameOf(asked.exchange, asked.frame.message.key))
+    this.emit({ type: 'send', exchange: asked.exchange, frame })
   }
 
   #refuse(asked: MergedRequest, code: number, text: string): void {
@@ -270,10 +280,10 @@ export class Merger implements Host {
   }
 
   #forward(asked: MergedRequest, leg: Leg, changes: readonly MemberChange[]): void {
-    // The client may have cancelled it meanwhile.
-    if (!this.#asked.has(this.#nameOf(asked.exchange, asked.frame.message.key))) return
     const { frame, names, exchange } = asked
     this.#legs.whenKnown(leg, this.options.listMs, () => {
+      // The client may have cancelled it meanwhile.
+      if (!this.#isOpen(asked)) return
       const why = this.#legs.whyNot(leg)
       if (why !== undefined) return this.#down(asked, [[leg.name, why]])
       const number = this.#legs.ask(leg, own => changedRequest(frame, own, [
@@ -328,7 +338,7 @@ export class Merger implements Host {
   #listen(asked: MergedRequest): void {
     const legs = this.#legs.all()
     const begin = () => {
-      asked.cancel = this.#listens.begin(asked)
+      if (this.#isOpen(asked)) asked.cancel = this.#listens.begin(asked)
     }
     if (at(asked.frame.message.params, 'notifications', 'resourceSubscriptions') === undefined) return begin()
     this.#lists.know(['resources', 'templates'], legs, false, asked.asking, begin)
@@ -398,15 +408,19 @@ export class Merger implements Host {
 
   #serverRequest(leg: Leg, frame: RequestFrame): void {
     const { message } = frame
-    const id = slice(frame, ['id']) ?? Buffer.from(message.key)
+    // Copies: a part of the frame would keep all of it.
+    const id = Buffer.from(message.key)
     if (message.method === 'ping') {
       return this.#legs.notify(leg, responseOf(message, {}))
     }
-    if (this.#serverRequests.size >= maxOpen) {
-      return this.#legs.notify(leg, errorFrame(message, errorCode.blocked, 'Too many requests of servers are open'))
+    const written = slice(frame, ['params', ...tokenPath])
+    const isLong = id.length + (written?.length ?? 0) > maxIdBytes
+    if (isLong || this.#serverRequests.size >= maxOpen) {
+      const text = isLong ? 'The id is too long' : 'Too many requests of servers are open'
+      return this.#legs.notify(leg, errorFrame(message, errorCode.blocked, text))
     }
     const number = (this.#lastServerRequest += 1)
-    const token = slice(frame, ['params', ...tokenPath])
+    const token = written && Buffer.from(written)
     this.#serverRequests.set(String(number), { leg, id, token })
     const changes: MemberChange[] = [{ path: ['_meta', 'mcp-customs/server'], value: leg.name }]
     if (token !== undefined) changes.push({ path: tokenPath, value: number })
@@ -499,6 +513,11 @@ export class Merger implements Host {
       const params = { requestId: Number(key), reason: `the server ${quote(leg.name)} has ended` }
       this.emit({ type: 'send', exchange: stdioExchange, frame: notification('notifications/cancelled', params) })
     }
+    this.#outOfDate(leg)
+  }
+
+  /** Changes of a server's lists may not have been heard. */
+  #outOfDate(leg: Leg): void {
     for (const kind of allKinds) {
       this.#lists.stale(kind, leg.name)
       if (leg.has(listKinds[kind].capability)) this.#changed(kind)

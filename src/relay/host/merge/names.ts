@@ -1,3 +1,4 @@
+import { maxListedCharacters } from './resources.js'
 import { createHash } from 'node:crypto'
 
 /** A server behind the merged endpoint. */
@@ -72,10 +73,13 @@ export class NameTable {
 
   /** @param adds the list's further pages: names from before stay */
   set(server: MergedServer, names: readonly string[], adds = false): void {
-    const before = adds ? this.#names.get(server.name) : undefined
-    this.#names.set(server.name, new Map([
-      ...(before ?? []), ...names.map(name => [this.shown(server, name), name] as const),
-    ]))
+    const kept = new Map(adds ? this.#names.get(server.name) : [])
+    let characters = [...kept.values()].reduce((sum, { length }) => sum + length, 0)
+    for (const name of names) {
+      if ((characters += name.length) > maxListedCharacters) break
+      kept.set(this.shown(server, name), name)
+    }
+    this.#names.set(server.name, kept)
   }
 
   /** The servers that claim a shown name. With more than one, it is nobody's. */

@@ -1,9 +1,22 @@
 import type { Exchange } from '#relay/core/vocabulary.js'
 import { stdioExchange } from '#relay/core/event.js'
-import type { Frame } from '#relay/protocol/frame.js'
+import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
+import { parseFrame } from '#relay/protocol/parse.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 
-/** One end of a connection within this process. Frames go as they are. */
+/**
+ * What a relay sends may have been edited: its bytes are what counts, and not what was read before. Over a wire
+ * they are read anew as well.
+ */
+const reread = (frame: Frame): Frame => {
+  const { message, faults } = parseFrame(frame.bytes, limits)
+  return { ...frame, message, faults }
+}
+
+/** Frames of a relay are within its limits. */
+const limits: FrameLimits = { messageBytes: Infinity, depth: 1000, judgedBytes: 0 }
+
+/** One end of a connection within this process. */
 class End implements Transport {
   #onEvent: ((event: TransportEvent) => void) | undefined
   #other: End | undefined
@@ -12,10 +25,15 @@ class End implements Transport {
   #isPaused = false
   #isClosed = false
   readonly #closing: () => Promise<unknown>
+  readonly #readsBytes: boolean
 
-  /** @param closing resolves when what stands behind the other end has ended */
-  constructor(closing: () => Promise<unknown>) {
+  /**
+   * @param closing resolves when what stands behind the other end has ended
+   * @param readsBytes what it sends is read anew
+   */
+  constructor(closing: () => Promise<unknown>, readsBytes: boolean) {
     this.#closing = closing
+    this.#readsBytes = readsBytes
   }
 
   join(other: End): void {
@@ -39,7 +57,7 @@ class End implements Transport {
   }
 
   send(exchange: Exchange, frame: Frame): boolean {
-    this.#other?.report({ type: 'frame', exchange, frame })
+    this.#other?.report({ type: 'frame', exchange, frame: this.#readsBytes ? reread(frame) : frame })
     return this.#other?.isFull !== true
   }
 
@@ -78,8 +96,8 @@ export interface Pipe {
 
 /** @param ended resolves when the server's session has ended */
 export const pipeOf = (ended: () => Promise<unknown>): Pipe => {
-  const client = new End(() => Promise.resolve())
-  const server = new End(ended)
+  const client = new End(() => Promise.resolve(), true)
+  const server = new End(ended, false)
   client.join(server)
   server.join(client)
   return { client: quiet(client), server, end: reason => server.report({ type: 'ended', reason }) }

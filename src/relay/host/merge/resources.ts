@@ -10,6 +10,17 @@ const longestTemplate = 1024
 const maxNamed = 10_000
 const maxNamedCharacters = 2 * 1024 * 1024
 
+/** Steps of matching one URI, or those of one stream, with the templates of all servers: some 50 ms. */
+export const matchSteps = 20_000_000
+
+/** What is left of them. */
+export interface MatchBudget {
+  left: number
+}
+
+/** Most characters of names that are kept of one server's lists. */
+export const maxListedCharacters = 8 * 1024 * 1024
+
 /** Which server a resource belongs to. URIs are passed on as they are, so the table alone tells. */
 export class ResourceOwners {
   #order: readonly string[] = []
@@ -30,7 +41,13 @@ export class ResourceOwners {
   /** @param adds the list's further pages */
   set(kind: 'resources' | 'templates', server: string, names: readonly string[], adds = false): void {
     const table = kind === 'resources' ? this.#listed : this.#templates
-    table.set(server, new Set([...(adds ? (table.get(server) ?? []) : []), ...names]))
+    const kept = new Set(adds ? (table.get(server) ?? []) : [])
+    let characters = [...kept].reduce((sum, { length }) => sum + length, 0)
+    for (const name of names) {
+      if ((characters += name.length) > maxListedCharacters) break
+      kept.add(name)
+    }
+    table.set(server, kept)
   }
 
   name(server: string, uri: string): void {
@@ -52,13 +69,18 @@ export class ResourceOwners {
     return this.#order.find(server => table.get(server)?.has(name) === true)
   }
 
-  /** The servers that a URI could belong to: one, if it is known whose it is. */
-  of(uri: string): readonly string[] {
+  /**
+   * The servers that a URI could belong to: one, if it is known whose it is. None when the templates cost more
+   * than is left: to the wrong server it must never go.
+   */
+  of(uri: string, budget: MatchBudget = { left: matchSteps }): readonly string[] {
     const lister = this.listedBy('resources', uri)
     if (lister !== undefined) return [lister]
     const fitting = this.#order.filter(server =>
       [...(this.#templates.get(server) ?? [])].some(template =>
-        this.listedBy('templates', template) === server && fitsTemplate(template, uri)))
+        this.listedBy('templates', template) === server && budget.left > 0
+          && fitsTemplate(template, uri, budget)))
+    if (budget.left <= 0) return []
     if (fitting.length > 0) return fitting
     return this.#order.filter(server => this.#named.get(uri)?.has(server) === true)
   }
@@ -68,10 +90,13 @@ export class ResourceOwners {
  * Whether a URI could be made from a template (RFC 6570), in time linear in the URI for each character of the
  * template. A variable stands for characters other than `/`; one with an operator stands for any characters.
  */
-export const fitsTemplate = (template: string, uri: string): boolean => {
-  if (template.length > longestTemplate || uri.length > longestUri || !template.includes('{')) {
-    return template === uri
-  }
+export const fitsTemplate = (template: string, uri: string, budget: MatchBudget = { left: matchSteps }): boolean => {
+  const first = template.indexOf('{')
+  if (template.length > longestTemplate || uri.length > longestUri || first < 0) return template === uri
+  budget.left -= first + 1
+  if (!uri.startsWith(template.slice(0, first))) return false
+  budget.left -= (template.length - first) * uri.length
+  if (budget.left <= 0) return false
   /** Where the part of the template that was read so far may end in the URI. */
   let ends = new Uint8Array(uri.length + 1)
   ends[0] = 1
