@@ -69,9 +69,10 @@ class LegacyClient implements Translator {
       case 'client':
         if (event.event.type === 'drained') return false
         if (this.#session !== undefined) return this.#session.fromClient(event.event)
-        if (event.event.type === 'frame' && this.#refusal !== undefined) return this.#hold(event.event)
-        if (event.event.type === 'frame') this.#watch(event.event.exchange, event.event.frame)
-        else if (event.event.type === 'exchange-ended') this.#heads.delete(event.event.exchange)
+        if (event.event.type === 'frame') {
+          if (this.#refusal !== undefined) return this.#hold(event.event)
+          this.#watch(event.event.exchange, event.event.frame)
+        } else if (event.event.type === 'exchange-ended') this.#heads.delete(event.event.exchange)
         return false
       case 'timer':
         if (event.timer === timer && this.#asked !== undefined) this.#out.cancel(this.#asked)
@@ -90,7 +91,7 @@ class LegacyClient implements Translator {
     }
   }
 
-  /** While the server is asked what it can do, the client's frames wait: nobody knows in which era they go on. */
+  /** While the server is asked what it can do, the client's frames wait for its era. */
   #hold(event: Extract<TransportEvent, { readonly type: 'frame' }>): boolean {
     const { length } = event.frame.bytes
     if (this.#heldBytes + length > maxHeld) return false

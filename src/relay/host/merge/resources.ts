@@ -70,8 +70,8 @@ export class ResourceOwners {
   }
 
   /**
-   * The servers that a URI could belong to: one, if it is known whose it is. None when the templates cost more
-   * than is left: to the wrong server it must never go.
+   * The servers that a URI could belong to: one, if it is known whose it is. None when the templates cost
+   * more than is left: it may never go to the wrong server.
    */
   of(uri: string, budget: MatchBudget = { left: matchSteps }): readonly string[] {
     const lister = this.listedBy('resources', uri)
@@ -90,7 +90,9 @@ export class ResourceOwners {
  * Whether a URI could be made from a template (RFC 6570), in time linear in the URI for each character of the
  * template. A variable stands for characters other than `/`; one with an operator stands for any characters.
  */
-export const fitsTemplate = (template: string, uri: string, budget: MatchBudget = { left: matchSteps }): boolean => {
+export const fitsTemplate = (
+  template: string, uri: string, budget: MatchBudget = { left: matchSteps },
+): boolean => {
   const first = template.indexOf('{')
   if (template.length > longestTemplate || uri.length > longestUri || first < 0) return template === uri
   budget.left -= first + 1

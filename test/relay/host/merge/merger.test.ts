@@ -1,6 +1,7 @@
 import t from 'tap'
-import { exchangeNamed } from '#relay/core/event.js'
-import { type Answers, Merged, RpcError, serverWith, textIn, tool, type Message } from './harness.js'
+import { exchangeNamed, stdioExchange } from '#relay/core/event.js'
+import { fitsTemplate } from '#relay/host/merge/resources.js'
+import { type Answers, frameOf, Merged, RpcError, serverWith, textIn, tool, type Message } from './harness.js'
 
 const never: Answers = { initialize: () => undefined }
 
@@ -423,5 +424,47 @@ t.test('streams of changes are merged: one acknowledgement, and everything under
   t.strictSame(merged.client.at(-1), { jsonrpc: '2.0', method: 'notifications/tools/list_changed', params: { _meta } })
   merged.left(exchangeNamed('another'))
   t.equal(merged.merger.isAwaited, true)
+  t.end()
+})
+
+t.test('lists are asked for with the scopes of the client that asks', t => {
+  const merged = new Merged({ a: serverWith('a', { tools: [tool('x')] }) }).begin()
+  const frame = {
+    ...frameOf({ jsonrpc: '2.0', id: 'scoped', method: 'tools/list' }),
+    envelope: { headers: new Map(), scopes: ['mcp'], client: 'c' },
+  }
+  merged.perform(merged.merger.handle({ type: 'client-frame', exchange: stdioExchange, frame }, merged.now))
+  const asked = merged.effects.findLast(effect =>
+    effect.type === 'send-to-leg' && effect.frame.bytes.includes('"tools/list"'))
+  t.match(asked, { frame: { envelope: { scopes: ['mcp'] } } })
+  t.end()
+})
+
+t.test('a request that was cancelled while its server began is not sent', t => {
+  const merged = new Merged({ a: serverWith('a', { tools: [tool('x')] }) }).begin()
+  merged.names('tools/list', 'tools')
+  merged.servers.set('a', never)
+  merged.perform(merged.merger.handle({ type: 'leg-ended', leg: 'a', reason: 'it has died' }, merged.now))
+  merged.advance(1000)
+  const call = { jsonrpc: '2.0', id: 'late', method: 'tools/call', params: { name: 'a__x' } }
+  const hear = (message: Message) => merged.perform(
+    merged.merger.handle({ type: 'client-frame', exchange: stdioExchange, frame: frameOf(message) }, merged.now))
+  hear(call)
+  hear({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'late' } })
+  const greeting = merged.sent.findLast(({ message }) => message['method'] === 'initialize')
+  merged.answer('a', greeting?.message['id'], { protocolVersion: '2025-11-25', capabilities: { tools: {} } })
+  t.strictSame(merged.sent.filter(({ message }) => message['method'] === 'tools/call'), [])
+  t.end()
+})
+
+t.test('templates that cost too much make a URI unknown, and nobody waits', t => {
+  const templates = Array.from({ length: 900 }, (_, index) => ({
+    uriTemplate: `a{x}${'{+y}b'.repeat(180)}${index}`, name: String(index),
+  }))
+  const merged = new Merged({ a: serverWith('a', { templates }), b: serverWith('b') }).begin()
+  const uri = `a${'b'.repeat(3900)}`
+  t.match(merged.ask('resources/read', { uri }), { error: { code: -32602, message: /^Unknown resource/ } })
+  t.equal(fitsTemplate('a{x}{+y}b', uri, { left: 1 }), false)
+  t.equal(fitsTemplate('a{x}{+y}b', uri), true)
   t.end()
 })
