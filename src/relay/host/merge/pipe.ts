@@ -5,8 +5,8 @@ import { parseFrame } from '#relay/protocol/parse.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 
 /**
- * What a relay sends may have been edited: its bytes count, and not what was read before. Over a wire they are
- * read anew as well.
+ * What a relay sends may have been edited: its bytes count, and not what was read before. Over a wire they
+ * are read anew as well.
  */
 const reread = (frame: Frame): Frame => {
   const { message, faults } = parseFrame(frame.bytes, limits)
