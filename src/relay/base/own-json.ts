@@ -27,8 +27,11 @@ const object: Read<DataObject> = value => (value !== undefined && isRecord(value
 const json: Read<Data> = value => value ?? null
 const oneOf = <One extends string | number>(...all: readonly One[]): Read<One> =>
   value => all.find(one => one === value) ?? misshapen()
+/** A number that JSON cannot write is written as null. */
+const isLeftOut = (value: Data | undefined, read: Read<unknown>): boolean =>
+  value === undefined || (value === null && read === number)
 const maybe = <Value>(read: Read<Value>): Read<Value | undefined> =>
-  value => (value === undefined ? undefined : read(value))
+  value => (isLeftOut(value, read) ? undefined : read(value))
 const list = <Value>(read: Read<Value>): Read<readonly Value[]> =>
   value => (value !== undefined && isList(value) ? value.map(read) : misshapen())
 const record = <Value>(read: Read<Value>): Read<Readonly<Record<string, Value>>> => value =>

@@ -1,3 +1,4 @@
+import { withoutCredentials } from '#relay/base/secrets.js'
 import { isObject, isString, type Json, type JsonObject, member } from '#relay/protocol/json.js'
 import type { Problem } from './vocabulary.js'
 
@@ -37,9 +38,12 @@ const sharedStart = (before: string, after: string): number => {
   return index
 }
 
-/** A long text around the place that matters. */
+/** A long text around the place that matters. Only a whole text shows its credentials: they go first. */
 export const excerpt = (text: string, change: number): string => {
-  const from = text.length <= longest || change <= lead ? 0 : change - lead
-  const kept = text.slice(from, from + longest)
-  return `${from > 0 ? '…' : ''}${kept}${from + longest < text.length ? '…' : ''}`
+  if (text.length <= longest) return text
+  const clean = withoutCredentials(text)
+  const at = Math.min(withoutCredentials(text.slice(0, change)).length, clean.length)
+  const from = Math.max(0, at - lead)
+  const kept = clean.slice(from, from + longest)
+  return `${from > 0 ? '…' : ''}${kept}${from + longest < clean.length ? '…' : ''}`
 }

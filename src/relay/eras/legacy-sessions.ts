@@ -1,7 +1,7 @@
 import type { Exchange } from '#relay/core/vocabulary.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { errorCode } from '#relay/protocol/json-rpc.js'
+import { errorCode, type Request } from '#relay/protocol/json-rpc.js'
 import { inMeta } from '#relay/protocol/revisions/index.js'
 import { isModernVersion } from '#relay/transport/http/headers.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
@@ -23,6 +23,13 @@ interface Port extends Transport {
   report: (event: TransportEvent) => void
 }
 
+/** An exchange of the client at a session. */
+interface Open {
+  readonly port: Port
+  /** Not answered yet. */
+  asked: Request | undefined
+}
+
 /** Most sessions: one for each set of capabilities that clients declare. */
 const maxSessions = 4
 /** Most events that wait for a session. */
@@ -37,10 +44,12 @@ export class LegacySessions {
   readonly #options: LegacySessionsOptions
   /** By capabilities. */
   readonly #sessions = new Map<string, Port>()
-  readonly #exchanges = new Map<Exchange, Port>()
+  readonly #exchanges = new Map<Exchange, Open>()
   #shared: { readonly port: Port; readonly isKnown: boolean } | undefined
   /** Events that wait for a session to show the server's era. */
   #held: TransportEvent[] | undefined
+  /** That session. */
+  #probed: Port | undefined
   readonly #ports = new Set<Port>()
   #isOver = false
 
@@ -57,8 +66,8 @@ export class LegacySessions {
     // Of transports that face servers.
     if (event.type === 'renewed') return
     if (this.#held !== undefined) return this.#hold(event, this.#held)
-    const port = this.#exchanges.get(event.exchange)
-    if (port !== undefined) port.report(event)
+    const open = this.#exchanges.get(event.exchange)
+    if (open !== undefined) open.port.report(event)
     else if (event.type === 'frame') return this.#frame(event)
     else if (event.type === 'bare-request') return this.#bare(event)
     if (event.type === 'exchange-ended') this.#left(event.exchange)
@@ -75,8 +84,7 @@ export class LegacySessions {
     const capabilities = JSON.stringify(carried(declared))
     const port = this.#sessions.get(capabilities)
     if (port === undefined) return this.#begin(capabilities, event)
-    this.#exchanges.set(exchange, port)
-    port.report(event)
+    this.#toPort(port, exchange, event)
   }
 
   /** A GET of a legacy client. 2026-07-28 has none. */
@@ -100,7 +108,8 @@ export class LegacySessions {
     this.#held = [event]
     const probe: Exchange = { name: 'era', ...(context !== undefined && { context }) }
     const port: Port = this.#port(probe, answer => {
-      if (this.#held === undefined) return
+      if (this.#probed !== port) return
+      this.#probed = undefined
       port.report({ type: 'exchange-ended', exchange: probe })
       const isLegacy = answer.relayMade === true && answer.message.kind === 'result'
       if (isLegacy) this.#sessions.set(capabilities, port)
@@ -108,10 +117,9 @@ export class LegacySessions {
         port.report({ type: 'ended', reason: 'the server needs no session of its own' })
         this.#share(eraShownBy(answer) === 'modern')
       }
-      const held = this.#held
-      this.#held = undefined
-      for (const one of held) this.#onEvent(one)
+      for (const one of this.#released()) this.#onEvent(one)
     })
+    this.#probed = port
     this.#options.openAlone(port)
     const _meta = textIn(frame, ['params', '_meta'], ['progressToken']) ?? '{}'
     const params = objectOf({ _meta })
@@ -127,8 +135,13 @@ export class LegacySessions {
 
   #toShared(exchange: Exchange, event: TransportEvent): void {
     if (this.#shared === undefined) return this.#options.client.complete?.(exchange)
-    this.#exchanges.set(exchange, this.#shared.port)
-    this.#shared.port.report(event)
+    this.#toPort(this.#shared.port, exchange, event)
+  }
+
+  #toPort(port: Port, exchange: Exchange, event: TransportEvent): void {
+    const message = event.type === 'frame' ? event.frame.message : undefined
+    this.#exchanges.set(exchange, { port, asked: message?.kind === 'request' ? message : undefined })
+    port.report(event)
   }
 
   #left(exchange: Exchange): void {
@@ -146,6 +159,13 @@ export class LegacySessions {
       this.#options.client.send(exchange, errorFrame(message, errorCode.blocked, 'mcp-customs: too many requests wait'))
   }
 
+  /** What was held, and is held no more. */
+  #released(): readonly TransportEvent[] {
+    const held = this.#held ?? []
+    this.#held = undefined
+    return held
+  }
+
   #ended(event: Extract<TransportEvent, { readonly type: 'ended' }>): void {
     this.#isOver = true
     for (const port of [...this.#ports]) port.report(event)
@@ -158,8 +178,13 @@ export class LegacySessions {
     const port: Port = {
       report: () => undefined,
       start: onEvent => void (port.report = onEvent),
-      send: (exchange, frame) =>
-        (exchange === probe ? shown?.(frame) === undefined : client.send(exchange, frame)),
+      send: (exchange, frame) => {
+        if (exchange === probe) return shown?.(frame) === undefined
+        const open = this.#exchanges.get(exchange)
+        const { kind } = frame.message
+        if (open !== undefined && kind !== 'request' && kind !== 'notification') open.asked = undefined
+        return client.send(exchange, frame)
+      },
       hand: event => event.exchange === probe || (client.hand?.(event) ?? true),
       complete: exchange => client.complete?.(exchange),
       pause: exchange => client.pause(exchange),
@@ -174,7 +199,28 @@ export class LegacySessions {
     this.#ports.delete(port)
     for (const [capabilities, one] of this.#sessions) if (one === port) this.#sessions.delete(capabilities)
     if (this.#shared?.port === port) this.#shared = undefined
+    for (const [exchange, open] of this.#exchanges) {
+      if (open.port === port && this.#exchanges.delete(exchange)) this.#giveUp(exchange, open.asked)
+    }
+    if (this.#probed === port) this.#unproved()
     this.#closeIfLast()
+  }
+
+  /** The session that should show the server's era has ended without an answer. */
+  #unproved(): void {
+    this.#probed = undefined
+    for (const event of this.#released()) {
+      if (event.type !== 'frame' && event.type !== 'bare-request') continue
+      const message = event.type === 'frame' ? event.frame.message : undefined
+      this.#giveUp(event.exchange, message?.kind === 'request' ? message : undefined)
+    }
+  }
+
+  /** Ends an exchange whose session is over. @param asked the request that got no answer */
+  #giveUp(exchange: Exchange, asked: Request | undefined): void {
+    const { client } = this.#options
+    if (asked === undefined) return client.complete?.(exchange)
+    client.send(exchange, errorFrame(asked, errorCode.gone, 'mcp-customs: the session with the server has ended'))
   }
 
   #closeIfLast(): void {

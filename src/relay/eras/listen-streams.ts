@@ -2,7 +2,7 @@ import type { Exchange } from '#relay/core/vocabulary.js'
 import type { RequestId } from '#relay/core/refusal.js'
 import { edited } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { each, isArray, isObject, isString, member, Meter, type JsonObject } from '#relay/protocol/json.js'
+import { each, isArray, isObject, isString, lengthOf, member, Meter, type JsonObject } from '#relay/protocol/json.js'
 import type { IdKey, Notification, Request } from '#relay/protocol/json-rpc.js'
 import { metaPrefix } from '#relay/protocol/revisions/index.js'
 import { inFrameMeta, made, objectOf, resultOf } from './modern-frames.js'
@@ -52,11 +52,13 @@ export class ListenStreams {
     this.#hands = hands
   }
 
-  /** @param capabilities of the server @returns false when there are too many streams */
+  /** @param capabilities of the server @returns false when there are too many streams or URIs */
   open(exchange: Exchange, { id, key, params }: Request, capabilities: JsonObject | undefined): boolean {
     if (this.#streams.size >= maxStreams) return false
     const given = member(params, 'notifications')
     const filter = isObject(given) ? given : undefined
+    const wished = member(filter, 'resourceSubscriptions')
+    if (isArray(wished) && lengthOf(wished) > maxCharacters) return false
     const offers = (name: string, part: string): boolean => {
       const capability = member(capabilities, name)
       return isObject(capability) && member(capability, part) === true
@@ -65,7 +67,7 @@ export class ListenStreams {
       member(filter, wish) === true && offers(name, 'listChanged') ? [method] : [])
     const stream = { id, key, exchange, methods: new Set(methods), uris: new Map(), isAcknowledged: false }
     this.#streams.add(stream)
-    this.#subscribe(stream, offers('resources', 'subscribe') ? member(filter, 'resourceSubscriptions') : undefined)
+    this.#subscribe(stream, offers('resources', 'subscribe') ? wished : undefined)
     return true
   }
 

@@ -313,10 +313,11 @@ export class ModernClient implements Translator {
     if (waiter === undefined || (message.kind === 'error' && this.#parked.askedByError(call, message))) return
     this.#finish(call)
     const asker = { ...waiter, method }
-    const leftOut = (tool: string): void => void this.#actions.push({ type: 'left-out', tool })
+    const leftOut: string[] = []
     this.#send(waiter.exchange, message.kind === 'result'
-      ? modernResult(frame, message, asker, this.#initialized?.serverInfo, leftOut)
+      ? modernResult(frame, message, asker, this.#initialized?.serverInfo, tool => leftOut.push(tool))
       : renamedFrame(frame, waiter))
+    for (const tool of leftOut) this.#actions.push({ type: 'left-out', tool })
   }
 
   #notified(exchange: Exchange, frame: Frame, message: Notification): void {

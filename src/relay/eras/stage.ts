@@ -1,7 +1,8 @@
 import { asError } from '#relay/base/errors.js'
+import { errorFrame } from '#relay/core/refusal.js'
 import type { Exchange, HttpEvent } from '#relay/core/vocabulary.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import type { Request } from '#relay/protocol/json-rpc.js'
+import { errorCode, type Request } from '#relay/protocol/json-rpc.js'
 import { realTimers } from '#relay/transport/timers.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 import type { EraAction, EraEvent, Translator } from './translator.js'
@@ -86,14 +87,17 @@ class Stage implements Transport {
     return this.#client.close(urgency)
   }
 
-  /** An exception ends this session only: it reaches neither the client's transport nor the process. */
+  /**
+   * An exception reaches neither the client's transport nor the process. Where a client's request caused it,
+   * that request fails, because many clients may share the session. Otherwise the session ends.
+   */
   #contained(event: EraEvent, pass: () => void): void {
     let actions: readonly EraAction[] | undefined
     try {
       actions = this.#translator.handle(event)
     } catch (error) {
       const reason = `the translation failed: ${asError(error).message}`
-      actions = [{ type: 'report', event: { type: 'ended', reason } }]
+      actions = [failed(event, reason)]
     }
     if (actions === undefined) pass()
     else for (const action of actions) this.#perform(action)
@@ -161,4 +165,14 @@ class Stage implements Transport {
     this.#full.delete(exchange)
     for (const cause of causes.add(exchange)) this.#report({ type: 'drained', exchange: cause })
   }
+}
+
+const failed = (cause: EraEvent, reason: string): EraAction => {
+  const event = cause.from === 'client' ? cause.event : undefined
+  return event?.type === 'frame' && event.frame.message.kind === 'request'
+    ? {
+        type: 'send', exchange: event.exchange,
+        frame: errorFrame(event.frame.message, errorCode.blocked, `mcp-customs: ${reason}`),
+      }
+    : { type: 'report', event: { type: 'ended', reason } }
 }

@@ -62,6 +62,18 @@ const maxLines = 10
 const lastWords = (lines: readonly string[]): readonly string[] =>
   lines.map(line => stripVTControlCharacters(line)).filter(line => !/^\s+at /.test(line)).slice(-maxLines)
 
+/** Writes a record that belongs to no session: when it fails, the messages go on. */
+const writeBeside = (
+  { audit, log, metrics }: Pick<Witnesses, 'audit' | 'log' | 'metrics'>, entry: Parameters<Audit['write']>[0],
+): void => {
+  try {
+    audit.write(entry)
+  } catch (failure) {
+    metrics.auditFailed()
+    log.warn(messageOf(failure))
+  }
+}
+
 /** Records when a server fails, and when it works again. */
 export const healthOf = (
   { name: server, ...kind }: ServerConfiguration,
@@ -71,15 +83,10 @@ export const healthOf = (
     metrics.serverHealth(server, health)
     // The end of a process is logged by its owner.
     if (stderr === undefined) log[health === 'restored' ? 'info' : 'warn'](`${server}: ${reason}`)
-    try {
-      audit.write({
-        event: 'server/health', from: 'relay', server, session: '', client: undefined, revision: undefined,
-        verdict: 'log', findings: [], health, reason, stderr: stderr && lastWords(stderr),
-      })
-    } catch (failure) {
-      metrics.auditFailed()
-      log.warn(messageOf(failure))
-    }
+    writeBeside({ audit, log, metrics }, {
+      event: 'server/health', from: 'relay', server, session: '', client: undefined, revision: undefined,
+      verdict: 'log', findings: [], health, reason, stderr: stderr && lastWords(stderr),
+    })
   }, 'command' in kind)
 
 /** A recorder that fails is dropped: the session continues. */
@@ -154,7 +161,7 @@ export const openGuard = (
       leftOut: tool => {
         const message = 'runs as a task only, which the client\'s revision does not have: it is left out'
         log.warn(`${server.name}: ${quote(tool)} ${message}`)
-        audit.write({
+        writeBeside({ audit, log, metrics }, {
           event: 'tools/list', from: 'relay', server: server.name, session: '', client: undefined,
           revision: undefined, tool, verdict: 'mend',
           findings: [{ rule: 'tool/profile', path: '/result/tools', message }],

@@ -135,3 +135,32 @@ t.test('legacy clients without a session share one, and nothing is asked for the
   world.ask({ method: 'notifications/initialized' })
   t.equal(world.sessions.length, 1)
 })
+
+t.test('when a session ends, each request that it has not answered gets an error, and only one answer', async t => {
+  const world = play()
+  const answered = world.ask(asks(1, 'tools/list'))
+  world.answers(world.sessions[0], translated, true)
+  world.sessions[0]?.client.send(answered, frameOf({ id: 1, result: {} }))
+  world.ask(asks('L', 'subscriptions/listen', { notifications: {} }))
+  const left = world.ask(asks(2, 'tools/call'))
+  world.tell({ type: 'exchange-ended', exchange: left })
+  await world.sessions[0]?.client.close()
+  t.match(world.sent.map(({ message }) => message), [
+    { kind: 'result', id: 1 }, { kind: 'error', id: 'L', error: { code: -31001 } },
+  ])
+  t.equal(world.sent.length, 2)
+})
+
+t.test('a session that ends before it shows the era of its server holds nothing up', async t => {
+  const world = play()
+  world.ask(asks(1, 'tools/list'))
+  world.ask(asks(2, 'tools/list'))
+  await world.sessions[0]?.client.close()
+  t.match(world.sent.map(({ message }) => message), [
+    { kind: 'error', id: 1, error: { code: -31001 } }, { kind: 'error', id: 2, error: { code: -31001 } },
+  ])
+  world.ask(asks(3, 'tools/list'))
+  t.strictSame(world.sessions[1]?.got, ['server/discover'], 'the next request asks again')
+  world.answers(world.sessions[0], translated, true)
+  t.strictSame(world.sessions[1]?.got, ['server/discover'], 'a late answer is none')
+})

@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Exchange } from '#relay/core/vocabulary.js'
-import { asks, Bench, initialized, type Message, terms } from './modern.js'
+import { stdioExchange } from '#relay/core/event.js'
+import { asks, Bench, frameOf, initialized, type Message, terms } from './modern.js'
 
 const prefix = 'io.modelcontextprotocol/'
 const form = (id: number, message = 'Who?'): Message => ({
@@ -354,4 +355,27 @@ t.test('a response of a client never answers a question, and a batch is no messa
   bench.server({ id: 9, method: 'ping' })
   t.strictSame(bench.atServer(), [{ jsonrpc: '2.0', id: 9, result: {} }])
   t.match(terms(), {})
+})
+
+t.test('a stream that wishes for very many URIs is refused, and the session goes on', t => {
+  const bench = new Bench().open()
+  const resourceSubscriptions = Array.from({ length: 300_000 }, () => 0)
+  bench.client(asks('l', 'subscriptions/listen', { notifications: { resourceSubscriptions } }))
+  t.match(bench.atClient(), [{ id: 'l', error: { code: -31000 } }])
+  bench.client(asks('m', 'subscriptions/listen', { notifications: { resourceSubscriptions: [] } }))
+  t.match(bench.atClient(), [{ method: 'notifications/subscriptions/acknowledged' }])
+  t.end()
+})
+
+t.test('a list of tools is answered before it is told that one was left out', t => {
+  const bench = new Bench().open()
+  bench.client(asks(1, 'tools/list'))
+  const [asked] = bench.atServer()
+  const actions = bench.translator.handle({
+    from: 'relay', type: 'frame', exchange: stdioExchange, frame: frameOf({
+      id: asked?.id ?? '', result: { tools: [{ name: 'a', inputSchema: {}, execution: { taskSupport: 'required' } }] },
+    }),
+  })
+  t.strictSame(actions?.map(({ type }) => type), ['send', 'left-out'])
+  t.end()
 })

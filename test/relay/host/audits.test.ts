@@ -45,6 +45,31 @@ t.test('a recorder that fails is dropped, and the session continues', async t =>
   await guard.close()
 })
 
+t.test('a tool that is left out costs no message when the audit log cannot be written', async t => {
+  const warnings: string[] = []
+  const log = {
+    ...openLog('silent', () => undefined), warn: (message: string) => void warnings.push(message),
+  }
+  const server = {
+    name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined,
+    url: 'https://a.example/', headers: new Map(), tls: undefined,
+  }
+  const audit = {
+    file: undefined, add: () => () => undefined, prepare: () => undefined, usage: () => undefined,
+    close: () => undefined,
+    write: () => {
+      throw new Error('the disk is full')
+    },
+  }
+  const guard = openGuard(
+    { server, policy: new Map(), trusted: false, accepted: undefined, translate: 'both' }, usual,
+    { audit, log, metrics: noMetrics, observe: undefined, witness: undefined },
+  )
+  t.doesNotThrow(() => guard.eras?.leftOut?.('t'))
+  t.equal(warnings.at(-1), 'the disk is full')
+  await guard.close()
+})
+
 t.test('after a reload, the new payload setting applies to the open log', async t => {
   const file = join(t.testdir(), 'audit.ndjson')
   const log = openLog('silent', () => undefined)
