@@ -6,7 +6,7 @@ import { visible } from '#relay/base/errors.js'
 import { clip, quote } from '#relay/protocol/quote.js'
 import type { Position } from './record.js'
 import { declaredBy, redactedPath } from './redaction.js'
-import { safeName } from '#relay/base/secrets.js'
+import { safeName } from '#relay/protocol/text/secrets.js'
 
 /** Messages for the operator on stderr: JSON lines written by pino, or text where stderr is a terminal. */
 export interface Log {

@@ -1,7 +1,7 @@
 import type { Entry, Schema } from '#relay/core/vocabulary.js'
 import { isList, isRecord, isString, parseData, type Data } from '#relay/protocol/unmetered.js'
 import { declaredIn, redacted } from './redaction.js'
-import { wellFormed } from '#relay/base/secrets.js'
+import { wellFormed } from '#relay/protocol/text/secrets.js'
 
 /** The form in which a record keeps arguments and results; `redacted` and `full` keep the digests too. */
 export type Payloads = 'none' | 'digest' | 'redacted' | 'full'

@@ -6,7 +6,7 @@ import type { Json } from '#relay/protocol/json.js'
 import { isRecord, isString, unmetered } from '#relay/protocol/unmetered.js'
 import { type Payloads, payloadsOf } from './payloads.js'
 import { declaredBy, redacted, redactedMessage, redactedPath } from './redaction.js'
-import { cut, safeName, wellFormed, withoutCredentials } from '#relay/base/secrets.js'
+import { cut, safeName, wellFormed, withoutCredentials } from '#relay/protocol/text/secrets.js'
 
 /** The end of a chain of records. */
 export interface Position {

@@ -1,4 +1,4 @@
-import { withoutCredentials } from '#relay/base/secrets.js'
+import { withoutCredentials } from '#relay/protocol/text/secrets.js'
 import type { Entry, Schema } from '#relay/core/vocabulary.js'
 import { isRevision, methodOf } from '#relay/protocol/revisions/index.js'
 import {

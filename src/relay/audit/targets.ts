@@ -7,7 +7,7 @@ import type { Entry } from '#relay/core/vocabulary.js'
 import { CustomsError } from '#relay/base/errors.js'
 import { isRecord, type DataObject, parseData } from '#relay/protocol/unmetered.js'
 import { Delivery, type DeliveryOptions } from './delivery.js'
-import { hidden, shown } from '#relay/base/secrets.js'
+import { hidden, shown } from '#relay/protocol/text/secrets.js'
 import type { Follower } from './audit.js'
 import { endMark, type TargetOptions } from './target.js'
 

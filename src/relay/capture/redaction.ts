@@ -1,7 +1,7 @@
 import {
   type Declared, declaredIn, mapMembers, redacted, redactedMessage, redactedPath, redactedText,
 } from '#relay/audit/redaction.js'
-import { isSecretName, safeName, withoutCredentials } from '#relay/base/secrets.js'
+import { isSecretName, safeName, withoutCredentials } from '#relay/protocol/text/secrets.js'
 import type { Finding } from '#relay/core/vocabulary.js'
 import type { Envelope, Frame } from '#relay/protocol/frame.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'

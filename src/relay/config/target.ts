@@ -1,5 +1,5 @@
 import { isWindows, type Environment } from '#relay/base/platform/machine.js'
-import { withoutCredentials } from '#relay/base/secrets.js'
+import { withoutCredentials } from '#relay/protocol/text/secrets.js'
 import type { ProcessServer, ServerConfiguration } from './configuration.js'
 
 /** The server that the arguments name: a command line, or a URL. */

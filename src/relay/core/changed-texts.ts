@@ -1,4 +1,4 @@
-import { withoutCredentials } from '#relay/base/secrets.js'
+import { withoutCredentials } from '#relay/protocol/text/secrets.js'
 import { isObject, isString, type Json, type JsonObject, member } from '#relay/protocol/json.js'
 import type { Problem } from './vocabulary.js'
 

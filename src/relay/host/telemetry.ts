@@ -1,5 +1,5 @@
 import type { Log } from '#relay/audit/log.js'
-import { shown } from '#relay/base/secrets.js'
+import { shown } from '#relay/protocol/text/secrets.js'
 import type { Follower } from '#relay/audit/audit.js'
 import type { Configuration } from '#relay/config/configuration.js'
 import { codeOf, CustomsError, messageOf } from '#relay/base/errors.js'

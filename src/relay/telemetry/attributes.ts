@@ -4,7 +4,7 @@ import { isString, member } from '#relay/protocol/json.js'
 import { errorCode, type Request } from '#relay/protocol/json-rpc.js'
 import { methodOf } from '#relay/protocol/revisions/index.js'
 import type { Connection, MeasuredPlace } from './place.js'
-import { shown } from '#relay/base/secrets.js'
+import { shown } from '#relay/protocol/text/secrets.js'
 
 /** Attributes by OpenTelemetry's conventions for MCP (semantic-conventions-genai, docs/gen-ai/mcp.md). */
 export type Attributes = Readonly<Record<string, string | number | string[]>>

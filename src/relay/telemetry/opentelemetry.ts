@@ -15,7 +15,7 @@ import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs
 import { InstrumentType, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import { BasicTracerProvider, BatchSpanProcessor, type ReadableSpan } from '@opentelemetry/sdk-trace-base'
 import { Delivery } from '#relay/audit/delivery.js'
-import { shown } from '#relay/base/secrets.js'
+import { shown } from '#relay/protocol/text/secrets.js'
 import type { Follower } from '#relay/audit/audit.js'
 import type { Entry } from '#relay/core/vocabulary.js'
 import { type Attributes, judged } from './attributes.js'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { recordBeginning, nextLine } from '#relay/audit/record.js'
 import { redacted, redactedMessage, redactedPath } from '#relay/audit/redaction.js'
-import { safeName, withoutCredentials } from '#relay/base/secrets.js'
+import { safeName, withoutCredentials } from '#relay/protocol/text/secrets.js'
 import { redaction } from '#relay/capture/redaction.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { entry } from './entries.js'

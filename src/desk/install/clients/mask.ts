@@ -1,4 +1,4 @@
-import { hidden, isSecretName, withoutCredentials } from '#relay/base/secrets.js'
+import { hidden, isSecretName, withoutCredentials } from '#relay/protocol/text/secrets.js'
 import type { Document, Member, Splice, TextValue, Value } from './tree.js'
 import { splice } from './tree.js'
 

@@ -1,4 +1,4 @@
-import { stripHidden } from '#relay/protocol/text/hidden.js'
+import { stripHidden } from './hidden.js'
 
 /** What a credential is replaced by. */
 export const hidden = '[redacted]'
