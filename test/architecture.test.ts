@@ -112,8 +112,7 @@ const mayImport = (room: string, target: string): boolean => {
 }
 /**
  * config/ reads the table of rules, and the actions, which are data of the core, knows an object of JSON, and
- * keeps secrets out of what it shows;
- * all else that it needs of others is types.
+ * keeps secrets out of what it shows; all else that it needs of others is types.
  */
 const ofOthers = [
   'relay/core/vocabulary.js', 'relay/protocol/unmetered.js', 'relay/protocol/text/secrets.js',

@@ -43,7 +43,8 @@ const remedy = (error: unknown): string =>
  */
 export const save = async (file: string, before: string, after: string): Promise<string> => {
   try {
-    const real = await realpath(file)
+    // Some virtual drives of Windows cannot say where a file really is.
+    const real = await realpath(file).catch(() => file)
     const { mode, uid, gid } = await stat(real)
     const backup = await backUp(real, before, mode & 0o7777)
     await replace(real, after, { mode: mode & 0o7777, uid, gid }, async () => {
