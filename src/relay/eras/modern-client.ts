@@ -311,12 +311,14 @@ export class ModernClient implements Translator {
     const { message } = frame
     const { waiter, method } = call
     if (waiter === undefined || (message.kind === 'error' && this.#parked.askedByError(call, message))) return
-    this.#finish(call)
     const asker = { ...waiter, method }
     const leftOut: string[] = []
-    this.#send(waiter.exchange, message.kind === 'result'
+    // Made before the call is over: where it cannot be made, the relay's error is the answer.
+    const answer = message.kind === 'result'
       ? modernResult(frame, message, asker, this.#initialized?.serverInfo, tool => leftOut.push(tool))
-      : renamedFrame(frame, waiter))
+      : renamedFrame(frame, waiter)
+    this.#finish(call)
+    this.#send(waiter.exchange, answer)
     for (const tool of leftOut) this.#actions.push({ type: 'left-out', tool })
   }
 
