@@ -61,7 +61,11 @@ const copyTypes = async file => {
   if (types.has(file)) return
   types.add(file)
   // Of other rooms, by their path: `imports` of package.json names files that are not in the package.
-  const relativeTo = path => (path.startsWith('#') ? relative(dirname(file), path.slice(1)) : path)
+  const relativeTo = path => {
+    if (!path.startsWith('#')) return path
+    const way = relative(dirname(file), path.slice(1))
+    return way.startsWith('.') ? way : `./${way}`
+  }
   const text = (await readFile(join(root, 'dist', file), 'utf8'))
     .replaceAll(/((?:from |import\()['"])(#[^'"]+)/g, (_, before, path) => before + relativeTo(path))
   await mkdir(dirname(join(root, 'dist/types', file)), { recursive: true })
