@@ -30,5 +30,6 @@ export const translate = (
   const told = { began, leftOut }
   const isBoth = translate === 'both' && !options.isShared
   const inner = isBoth ? translated(client, new ModernClient(all), told) : client
-  return translated(inner, legacyClient(all), told)
+  // Legacy clients have sessions of their own: nobody may change the era of a session that many share.
+  return options.isShared ? inner : translated(inner, legacyClient(all), told)
 }

@@ -9,6 +9,7 @@ import { LegacySession, modernRequest } from './legacy-session.js'
 import { type AskedRequest, EraOutgoing } from './exchanges.js'
 import type { Requester } from './results.js'
 import { type ClientTerms, clientTerms, serverTerms, showsModernOnly } from './terms.js'
+import { isModernRequest } from '#relay/transport/http/headers.js'
 import type { TransportEvent } from '#relay/transport/transport.js'
 import type { EraAction, EraEvent, EraOptions, MakeTranslator, Translator } from './translator.js'
 
@@ -110,7 +111,8 @@ class LegacyClient implements Translator {
   /** The client's frames pass: nothing is known of the server yet. */
   #watch(exchange: Exchange, frame: Frame): void {
     const { message } = frame
-    if (message.kind !== 'request') return
+    // One of 2026-07-28 that asks for a removed method gets the server's own answer.
+    if (message.kind !== 'request' || isModernRequest(frame)) return
     if (message.method !== 'initialize') {
       if (this.#opening !== undefined && this.#passed.size < maxPassed) this.#passed.add(message.key)
       return
