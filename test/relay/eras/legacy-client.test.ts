@@ -304,3 +304,13 @@ t.test('what a client sends while the era is not known waits for it', t => {
   t.same(play.got(), [{ id: 1, result: { tools: [] } }], 'what had passed before gets its answer')
   t.end()
 })
+
+t.test('an initialize of 2026-07-28 asks for a removed method: its refusal passes, and nothing begins', t => {
+  const play = new Play()
+  const _meta = { [`${prefix}protocolVersion`]: '2026-07-28' }
+  const removed = { ...initialize, params: { ...initialize.params, _meta } }
+  play.client(removed).server({ id: 0, error: { code: -32601, message: 'Method not found' } })
+  t.same(play.taken(), [removed])
+  t.match(play.got(), [{ id: 0, error: { code: -32601 } }])
+  t.end()
+})
