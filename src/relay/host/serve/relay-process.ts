@@ -12,7 +12,7 @@ import { RelayEnd } from '#relay/transport/channel/relay-end.js'
 import { reportGroups } from '#relay/transport/process/group.js'
 import type { RelaySettings } from '../settings.js'
 import { Lifetime } from '../lifetime.js'
-import { acceptedAtOnce, type ServerSetup, type Setup } from '../server/setup.js'
+import { acceptedAtOnce, shapesFor, type ServerSetup, type Setup } from '../server/setup.js'
 import { recordsFor } from './audits.js'
 import { openGateway } from './gateway.js'
 import type { Relayed } from './merged.js'
@@ -27,7 +27,7 @@ export interface RelaySetup {
   readonly isMerged?: true
   /** Number of this process, when the server has several. */
   readonly number: number | undefined
-  readonly flags: Pick<RelaySettings, 'capture' | 'logLevel'>
+  readonly flags: Pick<RelaySettings, 'capture' | 'logLevel' | 'profile'>
 }
 
 /** Signals to the process group are ignored: the front ends this process, or its exit does. */
@@ -105,9 +105,12 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
   return 0
 }
 
-const setupOf = async ({ servers, configuration, isOnly }: RelaySetup): Promise<Setup> => ({
+const setupOf = async ({ servers, configuration, isOnly, flags }: RelaySetup): Promise<Setup> => ({
   configuration, isOnly,
   servers: await Promise.all(servers.map(
-    async one => ({ ...one, accepted: await acceptedAtOnce(one.server, one.lock, configuration) }),
+    async one => ({
+      ...one, accepted: await acceptedAtOnce(one.server, one.lock, configuration),
+      shapes: await shapesFor(one.server, flags, configuration),
+    }),
   )),
 })

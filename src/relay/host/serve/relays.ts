@@ -90,7 +90,7 @@ export const openRelays = async (
           servers: isOffered && refusal === undefined ? [{ server, policy, trusted, translate, lock }] : [],
           isOnly: from.isOnly ?? from.servers.length === 1,
           number: count === 1 ? undefined : number,
-          flags: { logLevel: flags.logLevel, capture: fileOf(flags.capture, part) },
+          flags: { logLevel: flags.logLevel, capture: fileOf(flags.capture, part), profile: flags.profile },
         }
       },
     }
@@ -103,7 +103,7 @@ export const openRelays = async (
             ...shareOf(configuration, { server: merge.path, number, count, isOnly: false }), merge,
           },
           isMerged: true, servers: [], isOnly: false, number: count === 1 ? undefined : number,
-          flags: { logLevel: flags.logLevel, capture: undefined },
+          flags: { logLevel: flags.logLevel, capture: undefined, profile: flags.profile },
         } satisfies RelaySetup),
       }]
     : [])

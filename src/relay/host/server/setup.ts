@@ -86,8 +86,8 @@ const refusalIn = (error: unknown): Pick<ServerSetup, 'accepted' | 'refusal'> =>
   return { accepted: undefined, refusal: error }
 }
 
-const shapesFor = async (
-  { name, profiles }: ServerConfiguration, { profile }: RelaySettings, configuration: Configuration,
+export const shapesFor = async (
+  { name, profiles }: ServerConfiguration, { profile }: Pick<RelaySettings, 'profile'>, configuration: Configuration,
 ): Promise<Shapes | undefined> => {
   const chosen = profile.length > 0 ? profile : (profiles ?? configuration.profiles)
   return chosen.length === 0 ? undefined : (await import('#relay/profiles/shape.js')).shapesOf(chosen, name)
