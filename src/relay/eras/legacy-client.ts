@@ -23,8 +23,11 @@ const timer = 'discover'
 /** Most requests behind an `initialize` whose answers are known as such. */
 const maxPassed = 1000
 
-/** Most bytes of frames that wait for the answer. */
+/** Most bytes of events that wait for the answer, and those of one without its frame. */
 const maxHeld = 4 * 1024 * 1024
+const eventWeight = 200
+
+type ClientEvent = Exclude<TransportEvent, { readonly type: 'drained' }>
 
 /** `initialize`, from its arrival to its answer. */
 interface Opening extends Requester {
@@ -48,8 +51,8 @@ class LegacyClient implements Translator {
   readonly #heads = new ChurnMap<Exchange, HttpEvent>()
   /** Requests that the server got before it refused `initialize`, untranslated. */
   readonly #passed = new Set<IdKey>()
-  /** Frames of the client from while `server/discover` is open, and their bytes. */
-  #held: Extract<TransportEvent, { readonly type: 'frame' }>[] = []
+  /** Events of the client from while `server/discover` is open, and their bytes. */
+  #held: ClientEvent[] = []
   #heldBytes = 0
 
   constructor(options: EraOptions) {
@@ -70,10 +73,9 @@ class LegacyClient implements Translator {
       case 'client':
         if (event.event.type === 'drained') return false
         if (this.#session !== undefined) return this.#session.fromClient(event.event)
-        if (event.event.type === 'frame') {
-          if (this.#refusal !== undefined) return this.#hold(event.event)
-          this.#watch(event.event.exchange, event.event.frame)
-        } else if (event.event.type === 'exchange-ended') this.#heads.delete(event.event.exchange)
+        if (this.#refusal !== undefined && this.#hold(event.event)) return true
+        if (event.event.type === 'frame') this.#watch(event.event.exchange, event.event.frame)
+        else if (event.event.type === 'exchange-ended') this.#heads.delete(event.event.exchange)
         return false
       case 'timer':
         if (event.timer === timer && this.#asked !== undefined) this.#out.cancel(this.#asked)
@@ -92,11 +94,15 @@ class LegacyClient implements Translator {
     }
   }
 
-  /** While the server is asked what it can do, the client's frames wait for its era. */
-  #hold(event: Extract<TransportEvent, { readonly type: 'frame' }>): boolean {
-    const { length } = event.frame.bytes
-    if (this.#heldBytes + length > maxHeld) return false
-    this.#heldBytes += length
+  /**
+   * While the server is asked what it can do, the client's frames wait for its era, and what comes after one
+   * keeps its place behind it. @returns false where nothing waits, or there is no room
+   */
+  #hold(event: ClientEvent): boolean {
+    const weight = eventWeight + (event.type === 'frame' ? event.frame.bytes.length : 0)
+    const isFirst = this.#held.length === 0 && event.type !== 'frame'
+    if (isFirst || this.#heldBytes + weight > maxHeld) return false
+    this.#heldBytes += weight
     this.#held.push(event)
     return true
   }

@@ -314,3 +314,16 @@ t.test('an initialize of 2026-07-28 asks for a removed method: its refusal passe
   t.match(play.got(), [{ id: 0, error: { code: -32601 } }])
   t.end()
 })
+
+t.test('the end of the client keeps its place behind what it sent before', t => {
+  const play = new Play()
+  play.client(initialize).server(refused())
+  const discover = play.taken().at(-1)
+  play.client({ id: 1, method: 'tools/list' }).event({ from: 'client', event: { type: 'ended', reason: 'stdin' } })
+  t.notOk(play.actions.some(action => action.type === 'report' && action.event.type === 'ended'))
+  play.server(discovered(discover?.id))
+  const reported = play.actions.flatMap(action => (action.type === 'report' ? [action.event] : []))
+  t.equal(reported.at(-1)?.type, 'ended')
+  t.match(play.taken().at(-1), { id: 1, method: 'tools/list' })
+  t.end()
+})
