@@ -1,8 +1,5 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import {
   type CallToolResult, Client, StreamableHTTPClientTransport, type Transport,
@@ -10,41 +7,20 @@ import {
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { EmptyResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
-import { auditOf, cli, scratch } from './bridge.js'
+import { auditOf, scratch } from './bridge.js'
+import { codeOf, Heard, overHttp, textOf, waysOf } from './era-peers.js'
 import { until } from './gateways.js'
 import { serve } from './http-bridges.js'
 
 const server = fileURLToPath(new URL('../../test/fixtures/eras/legacy-server.mjs', import.meta.url))
 const prefix = 'io.modelcontextprotocol/'
-
-/** Starts the server over HTTP. */
-const overHttp = async (t: Test): Promise<string> => {
-  const child = spawn(process.execPath, [server, '--http'], { stdio: ['pipe', 'pipe', 'inherit'] })
-  t.teardown(() => child.kill())
-  const [port] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
-  return `http://127.0.0.1:${port}/mcp`
-}
-
-const wrapped = (args: readonly string[]): Transport =>
-  new StdioClientTransport({
-    command: process.execPath, args: [cli, 'wrap', '--log-level', 'silent', ...args], stderr: 'inherit',
-  })
-
-const served = async (t: Test, args: readonly string[]): Promise<Transport> => {
-  const { url } = await serve(t, args)
-  return new StreamableHTTPClientTransport(new URL(`${url}/mcp`))
-}
-
-const command = ['--', process.execPath, server]
 const modern = fileURLToPath(new URL('../../test/fixtures/eras/modern.mjs', import.meta.url))
 
-/** The modern client's way to the server, by the transports on both sides of the relay. */
-const ways: Readonly<Record<string, (t: Test, options: readonly string[]) => Promise<Transport>>> = {
-  'stdio to stdio': (_, options) => Promise.resolve(wrapped([...options, ...command])),
-  'stdio to HTTP': async (t, options) => wrapped([...options, await overHttp(t)]),
-  'HTTP to HTTP': async (t, options) => served(t, [...options, await overHttp(t)]),
-  'HTTP to stdio': (t, options) => served(t, [...options, ...command]),
-}
+const program = [process.execPath, server]
+const { wrapped, served, command, ways } = waysOf<Transport>(
+  { stdio: StdioClientTransport, http: StreamableHTTPClientTransport },
+  { stdio: program, http: [...program, '--http'] },
+)
 
 interface Peer {
   readonly t: Test
@@ -55,11 +31,6 @@ interface Peer {
   readonly heard: (name: string) => readonly Record<string, unknown>[]
   readonly call: (name: string, given?: object, options?: object, meta?: object) => Promise<CallToolResult>
 }
-
-const textOf = ({ content: [first] }: CallToolResult): string => (first?.type === 'text' ? first.text : '')
-
-const codeOf = async (failing: Promise<unknown>): Promise<unknown> =>
-  failing.then(() => 'no error', (error: unknown) => (error as { code?: unknown }).code)
 
 /** What a client of 2026-07-28 does with a legacy server, in order. */
 const steps: Readonly<Record<string, (peer: Peer) => Promise<unknown>>> = {
@@ -174,10 +145,8 @@ const everything = { roots: {}, sampling: {}, elicitation: { form: {}, url: {} }
 const peerOf = (
   t: Test, transport: Transport, isHttp: boolean, { name: own = 'Ann', capabilities = everything }: Who = {},
 ): Peer => {
-  const heard = new Map<string, Record<string, unknown>[]>()
-  const hear = (name: string, params: object | undefined): void => {
-    heard.set(name, [...heard.get(name) ?? [], { ...params }])
-  }
+  const heard = new Heard()
+  const hear = heard.hear.bind(heard)
   const client = new Client({ name: 'modern', version: '1' }, {
     capabilities, versionNegotiation: { mode: { pin: '2026-07-28' } },
   })
@@ -196,7 +165,7 @@ const peerOf = (
   client.setNotificationHandler('notifications/resources/list_changed', ({ params }) => hear('resources', params))
   client.setNotificationHandler('notifications/resources/updated', ({ params }) => hear('updated', params))
   return {
-    t, client, transport, isHttp, heard: name => heard.get(name) ?? [],
+    t, client, transport, isHttp, heard: name => heard.of(name),
     call: async (name, given = {}, options = {}, meta) =>
       client.callTool({ name, arguments: { ...given }, ...(meta && { _meta: { ...meta } }) }, options),
   }
@@ -232,7 +201,7 @@ for (const [way, open] of Object.entries(ways)) {
 }
 
 void t.test('clients of one gateway keep apart', async t => {
-  const url = await overHttp(t)
+  const url = await overHttp(t, [...program, '--http'])
   for (const target of [[url], command]) {
     const { url: at } = await serve(t, ['--translate', 'both', '--audit', 'none', ...target])
     const peers = await Promise.all(['Ann', 'Bob', 'Cleo'].map(async name => {

@@ -1,8 +1,5 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
@@ -14,39 +11,17 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
-import { auditOf, cli, scratch } from './bridge.js'
+import { auditOf, scratch } from './bridge.js'
+import { codeOf, Heard, overHttp, textOf, waysOf } from './era-peers.js'
 import { initialize as initializeBody, open as openSession, send, until } from './gateways.js'
 import { serve } from './http-bridges.js'
 
 const server = fileURLToPath(new URL('../../test/fixtures/eras/modern.mjs', import.meta.url))
 
-/** Starts the server over HTTP. */
-const overHttp = async (t: Test, env: NodeJS.ProcessEnv = {}): Promise<string> => {
-  const child = spawn(process.execPath, [server], {
-    env: { ...process.env, PORT: '0', ...env }, stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  t.teardown(() => child.kill())
-  const [port] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
-  return `http://127.0.0.1:${port}/mcp`
-}
-
-const wrapped = (args: readonly string[]): Transport =>
-  new StdioClientTransport({ command: process.execPath, args: [cli, 'wrap', '--log-level', 'silent', ...args], stderr: 'inherit' })
-
-const served = async (t: Test, args: readonly string[]): Promise<Transport> => {
-  const { url } = await serve(t, args)
-  return new StreamableHTTPClientTransport(new URL(`${url}/mcp`))
-}
-
-const command = ['--', process.execPath, server]
-
-/** The legacy client's way to the server, by the transports on both sides of the relay. */
-const ways: Readonly<Record<string, (t: Test, options: readonly string[]) => Promise<Transport>>> = {
-  'stdio to stdio': (_, options) => Promise.resolve(wrapped([...options, ...command])),
-  'stdio to HTTP': async (t, options) => wrapped([...options, await overHttp(t)]),
-  'HTTP to HTTP': async (t, options) => served(t, [...options, await overHttp(t)]),
-  'HTTP to stdio': (t, options) => served(t, [...options, ...command]),
-}
+const program = [process.execPath, server]
+const { ways } = waysOf<Transport>(
+  { stdio: StdioClientTransport, http: StreamableHTTPClientTransport }, { stdio: program, http: program },
+)
 
 interface Peer {
   readonly t: Test
@@ -56,11 +31,6 @@ interface Peer {
   readonly heard: (name: string) => readonly Record<string, unknown>[]
   readonly call: (name: string, given?: object, options?: object) => Promise<CallToolResult>
 }
-
-const textOf = ({ content: [first] }: CallToolResult): string => (first?.type === 'text' ? first.text : '')
-
-const codeOf = async (failing: Promise<unknown>): Promise<unknown> =>
-  failing.then(() => 'no error', (error: unknown) => (error as { code?: unknown }).code)
 
 /** What a legacy client does with a server of 2026-07-28, in order. */
 const steps: Readonly<Record<string, (peer: Peer) => Promise<void>>> = {
@@ -175,10 +145,8 @@ const steps: Readonly<Record<string, (peer: Peer) => Promise<void>>> = {
 }
 
 const peerOf = (t: Test, transport: Transport): Peer => {
-  const heard = new Map<string, Record<string, unknown>[]>()
-  const hear = (name: string, params: object | undefined): void => {
-    heard.set(name, [...heard.get(name) ?? [], { ...params }])
-  }
+  const heard = new Heard()
+  const hear = heard.hear.bind(heard)
   const capabilities = { roots: { listChanged: true }, sampling: {}, elicitation: { form: {}, url: {} } }
   const client = new Client({ name: 'legacy', version: '1' }, { capabilities })
   client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
@@ -192,7 +160,7 @@ const peerOf = (t: Test, transport: Transport): Peer => {
   client.setNotificationHandler(ToolListChangedNotificationSchema, ({ params }) => hear('tools', params))
   client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => hear('updated', params))
   return {
-    t, client, transport, heard: name => heard.get(name) ?? [],
+    t, client, transport, heard: name => heard.of(name),
     call: async (name, given = {}, options = {}) =>
       (await client.callTool({ name, arguments: { ...given } }, undefined, options)) as CallToolResult,
   }
@@ -211,7 +179,7 @@ for (const [way, open] of Object.entries(ways)) {
 }
 
 void t.test('the session of a legacy client is 404 where it is unknown or ended', async t => {
-  const { url } = await serve(t, [await overHttp(t)])
+  const { url } = await serve(t, [await overHttp(t, program)])
   const begun = await openSession(`${url}/mcp`)
   const list = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
   const answered = await send(`${url}/mcp`, begun, list)
@@ -225,11 +193,11 @@ void t.test('the session of a legacy client is 404 where it is unknown or ended'
 })
 
 void t.test('with translate off, and within one era, the client gets the server\'s own answer', async t => {
-  const initialize = await send(await overHttp(t), {}, initializeBody)
+  const initialize = await send(await overHttp(t, program), {}, initializeBody)
   t.equal(initialize.status, 400)
-  const off = await serve(t, ['--translate', 'off', await overHttp(t)])
+  const off = await serve(t, ['--translate', 'off', await overHttp(t, program)])
   t.same(await send(`${off.url}/mcp`, {}, initializeBody), initialize)
-  const both = await overHttp(t, { LEGACY: 'stateless' })
+  const both = await overHttp(t, program, { LEGACY: 'stateless' })
   const { url } = await serve(t, [both])
   t.same(await send(`${url}/mcp`, {}, initializeBody), await send(both, {}, initializeBody))
 })

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createAdminListener, type Listener, textAnswer } from '#relay/host/admin/listener.js'
-import { pageRoutes, type PageRoutes } from '#relay/host/admin/page.js'
+import { pageRoutes } from '#relay/host/admin/page.js'
 import { logFolders } from '#relay/audit/place.js'
 import { thisMachine } from '#relay/base/platform/machine.js'
 import { LogFollower } from '#relay/audit/read/follow.js'
@@ -10,10 +10,11 @@ import { CustomsError } from '#relay/base/errors.js'
 import { livePage } from '#desk/report/html.js'
 import { Live } from '#desk/report/live.js'
 import { readAll } from '#desk/report/reading.js'
-import { type LogRecord, recordOfLine } from '#relay/audit/read/record.js'
+import { recordOfLine } from '#relay/audit/read/record.js'
 import { summaryParts, partsOfReading, type ReadingProgress } from '#desk/report/summary.js'
 import { Window } from '#desk/report/totals/window.js'
 import { endAt, Lifetime } from '#relay/host/lifetime.js'
+import type { DecisionPage } from '#relay/host/serve.js'
 import type { UiFlags } from '#cli/flags/audit.js'
 
 /** Interval between reads of the files, in milliseconds. */
@@ -111,11 +112,7 @@ const readFirst = async (
 }
 
 /** A page that shows records as they arrive. */
-export interface LivePage {
-  readonly routes: PageRoutes
-  /** The token, to be appended to the listener's address: it grants access to the page. */
-  readonly query: string
-  readonly take: (record: LogRecord) => void
+export interface LivePage extends DecisionPage {
   /** Takes the totals of many records. */
   readonly merge: (totals: Window['state']) => void
   /**
@@ -123,7 +120,6 @@ export interface LivePage {
    * @param reading until a call without it, no total is sent, because it would be one of a part
    */
   readonly changed: (reading?: Omit<ReadingProgress, 'places'>) => void
-  readonly close: () => void
 }
 
 /** Interval at which records older than the window are dropped, in milliseconds. */

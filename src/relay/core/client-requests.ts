@@ -1,6 +1,7 @@
 import type { Exchange } from './vocabulary.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { errorCode, type IdKey, type Request } from '#relay/protocol/json-rpc.js'
+import { notificationBytes } from '#relay/protocol/message.js'
 import { methodOf } from '#relay/protocol/revisions/index.js'
 import type { ServerResponses } from './server-responses.js'
 import { ChurnMap } from './memory.js'
@@ -440,7 +441,7 @@ const exchangeOf = (request: PendingRequest, { exchange }: Arrived): Exchange =>
 const cancellation = ({ id }: PendingRequest, reason: string): Frame => {
   const params = { requestId: id, reason }
   return {
-    bytes: Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })),
+    bytes: notificationBytes('notifications/cancelled', params),
     message: { kind: 'notification', method: 'notifications/cancelled', params },
     faults: [], relayMade: true,
   }

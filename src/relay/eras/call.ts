@@ -5,7 +5,7 @@ import { isObject, isString, member, parseJson } from '#relay/protocol/json.js'
 import {
   errorCode, type ErrorResponse, type IdKey, type Request, type Result,
 } from '#relay/protocol/json-rpc.js'
-import { requestBytes } from '#relay/protocol/message.js'
+import { idOf, notificationBytes, requestBytes } from '#relay/protocol/message.js'
 import { quote } from '#relay/protocol/quote.js'
 import { byte, eachChild, slice, sliceOf } from '#relay/protocol/scan.js'
 import { type AskedRequest, type EraAsker, type Origin, type EraOutgoing, frameWithId } from './exchanges.js'
@@ -245,8 +245,8 @@ export class LegacyCall implements EraAsker {
     const { out, questions } = this.#calls
     for (const key of this.#questions) {
       questions.close(key)
-      const params = `{"requestId":${key},"reason":"the call is over"}`
-      out.say(this.requester.exchange, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`)
+      const params = { requestId: idOf(key), reason: 'the call is over' }
+      out.say(this.requester.exchange, notificationBytes('notifications/cancelled', params))
     }
     this.#questions.clear()
   }

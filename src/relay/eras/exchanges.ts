@@ -4,7 +4,7 @@ import { stdioExchange } from '#relay/core/event.js'
 import { edit, type Edit } from '#relay/protocol/edit.js'
 import type { Envelope, Frame, FrameLimits } from '#relay/protocol/frame.js'
 import type { Id, IdKey } from '#relay/protocol/json-rpc.js'
-import { responseBytes, written } from '#relay/protocol/message.js'
+import { notificationBytes, responseBytes, written } from '#relay/protocol/message.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { firstModern, type Revision } from '#relay/protocol/revisions/index.js'
 import type { TransportEvent } from '#relay/transport/transport.js'
@@ -25,6 +25,8 @@ export interface Origin {
   /** The client's id of the request, where it goes to the relay under another. */
   readonly clientId?: Id
 }
+
+const nothing: readonly EraAction[] = []
 
 /** A request that the relay has, and that was not answered yet. */
 export interface AskedRequest {
@@ -57,6 +59,7 @@ export class EraOutgoing {
 
   /** What was done since the last call. */
   take(): readonly EraAction[] {
+    if (this.#actions.length === 0) return nothing
     const actions = this.#actions
     this.#actions = []
     return actions
@@ -109,8 +112,8 @@ export class EraOutgoing {
   cancel({ exchange, id, key }: AskedRequest): void {
     if (!this.#open.delete(exchange === stdioExchange ? key : exchange)) return
     const params = { requestId: id, reason: 'the client has cancelled it' }
-    const text = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
-    this.report({ type: 'frame', exchange, frame: { ...this.#frameOf(Buffer.from(text), {}), relayMade: true } })
+    const frame = this.#frameOf(notificationBytes('notifications/cancelled', params), {})
+    this.report({ type: 'frame', exchange, frame: { ...frame, relayMade: true } })
     this.over(exchange)
   }
 

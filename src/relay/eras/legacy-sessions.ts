@@ -3,10 +3,11 @@ import { errorFrame } from '#relay/core/refusal.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { errorCode, type Request } from '#relay/protocol/json-rpc.js'
 import { inMeta } from '#relay/protocol/revisions/index.js'
+import { textWithout } from '#relay/protocol/edit.js'
 import { isModernVersion } from '#relay/transport/http/headers.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 import { carried, eraShownBy } from './modern-client.js'
-import { made, objectOf, textIn } from './modern-frames.js'
+import { made, objectOf } from './modern-frames.js'
 
 interface LegacySessionsOptions {
   /** The HTTP requests of modern clients with one authorization context. */
@@ -121,7 +122,7 @@ export class LegacySessions {
     })
     this.#probed = port
     this.#options.openAlone(port)
-    const _meta = textIn(frame, ['params', '_meta'], ['progressToken']) ?? '{}'
+    const _meta = textWithout(frame, ['params', '_meta'], ['progressToken']) ?? '{}'
     const params = objectOf({ _meta })
     const asked = made({ id: '"era"', method: '"server/discover"', params })
     port.report({ type: 'frame', exchange: probe, frame: asked })

@@ -1,5 +1,6 @@
 import type { Exchange } from '#relay/core/vocabulary.js'
 import type { RequestId } from '#relay/core/refusal.js'
+import { changingLists } from '#relay/protocol/changing-lists.js'
 import { edited } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { each, isArray, isObject, isString, lengthOf, member, Meter, type JsonObject } from '#relay/protocol/json.js'
@@ -15,13 +16,6 @@ const maxCharacters = 256 * 1024
 const subscribeMs = 5000
 
 const updated = 'notifications/resources/updated'
-
-/** The members of a filter, with the capability that announces them. */
-const kinds = new Map([
-  ['notifications/tools/list_changed', ['toolsListChanged', 'tools']],
-  ['notifications/prompts/list_changed', ['promptsListChanged', 'prompts']],
-  ['notifications/resources/list_changed', ['resourcesListChanged', 'resources']],
-] as const)
 
 interface Stream extends RequestId {
   readonly exchange: Exchange
@@ -63,8 +57,8 @@ export class ListenStreams {
       const capability = member(capabilities, name)
       return isObject(capability) && member(capability, part) === true
     }
-    const methods = [...kinds].flatMap(([method, [wish, name]]) =>
-      member(filter, wish) === true && offers(name, 'listChanged') ? [method] : [])
+    const methods = changingLists.flatMap(({ capability, flag, notification }) =>
+      member(filter, flag) === true && offers(capability, 'listChanged') ? [notification] : [])
     const stream = { id, key, exchange, methods: new Set(methods), uris: new Map(), isAcknowledged: false }
     this.#streams.add(stream)
     this.#subscribe(stream, offers('resources', 'subscribe') ? wished : undefined)
@@ -101,7 +95,7 @@ export class ListenStreams {
     const resourceSubscriptions = [...uris].flatMap(([uri, isSubscribed]) => (isSubscribed ? [uri] : []))
     const agreed = {
       ...Object.fromEntries(
-        [...kinds].filter(([method]) => methods.has(method)).map(([, [wish]]) => [wish, true]),
+        changingLists.filter(({ notification }) => methods.has(notification)).map(({ flag }) => [flag, true]),
       ),
       ...(resourceSubscriptions.length > 0 && { resourceSubscriptions }),
     }
@@ -118,7 +112,7 @@ export class ListenStreams {
       if (isWanted && isAcknowledged)
         this.#hands.send(exchange, edited(frame, [inFrameMeta('params', params, 'subscriptionId', key)]))
     }
-    return method === updated || [...kinds.keys()].some(known => known === method)
+    return method === updated || changingLists.some(({ notification }) => notification === method)
   }
 
   /** The client has ended the exchange, or the stream of one request. */

@@ -2,7 +2,7 @@ import type { Exchange } from '#relay/core/vocabulary.js'
 import { stdioExchange } from '#relay/core/event.js'
 import { ChurnMap } from '#relay/core/memory.js'
 import { errorFrame } from '#relay/core/refusal.js'
-import { edited } from '#relay/protocol/edit.js'
+import { edited, textWithout } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { each, isArray, isObject, isString, member, Meter, type JsonObject } from '#relay/protocol/json.js'
 import { errorCode, type IdKey, type Notification, type Request } from '#relay/protocol/json-rpc.js'
@@ -12,7 +12,7 @@ import { modernErrors } from '#relay/transport/http/headers.js'
 import type { TransportEvent } from '#relay/transport/transport.js'
 import { ListenStreams } from './listen-streams.js'
 import {
-  discovered, legacyRequest, made, modernResult, objectOf, renamedFrame, textIn, type FrameTexts,
+  discovered, legacyRequest, made, modernResult, objectOf, renamedFrame, type FrameTexts,
 } from './modern-frames.js'
 import { type OpenCall, OpenCalls } from './open-calls.js'
 import { ParkedCalls, callSubject } from './parked-calls.js'
@@ -150,7 +150,7 @@ export class ModernClient implements Translator {
       this.#own.set(message.key, shown)
       return this.#report({ type: 'frame', exchange, frame })
     }
-    const params = objectOf({ _meta: textIn(frame, ['params', '_meta'], ['progressToken']) })
+    const params = objectOf({ _meta: textWithout(frame, ['params', '_meta'], ['progressToken']) })
     this.#ask('server/discover', params, shown)
   }
 
@@ -172,7 +172,7 @@ export class ModernClient implements Translator {
     const params = objectOf({
       protocolVersion: JSON.stringify(newestLegacy),
       capabilities: JSON.stringify(carried(inMeta(message.params, 'clientCapabilities'))),
-      clientInfo: textIn(frame, ['params', '_meta', `${metaPrefix}clientInfo`]) ?? '{"name":"unknown","version":"0"}',
+      clientInfo: textWithout(frame, ['params', '_meta', `${metaPrefix}clientInfo`]) ?? '{"name":"unknown","version":"0"}',
     })
     this.#ask('initialize', params, answer => {
       const held = this.#held.splice(0)
@@ -189,7 +189,7 @@ export class ModernClient implements Translator {
   #opened(frame: Frame, result: JsonObject): void {
     const [version, capabilities] = [member(result, 'protocolVersion'), member(result, 'capabilities')]
     this.#phase = 'open'
-    this.#initialized = { frame, serverInfo: textIn(frame, ['result', 'serverInfo']) }
+    this.#initialized = { frame, serverInfo: textWithout(frame, ['result', 'serverInfo']) }
     this.#capabilities = isObject(capabilities) ? capabilities : undefined
     this.#actions.push({ type: 'began', client: firstModern, server: isString(version) ? version : newestLegacy })
     this.#tell(stdioExchange, { method: '"notifications/initialized"' })

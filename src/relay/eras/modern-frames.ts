@@ -1,13 +1,12 @@
 import type { RequestId } from '#relay/core/refusal.js'
-import { edit, type Edit, edited } from '#relay/protocol/edit.js'
+import { edit, type Edit, edited, textWithout } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import {
   each, isArray, isObject, isString, member, Meter, type Json, type JsonObject,
 } from '#relay/protocol/json.js'
 import type { IdKey, Request, Result } from '#relay/protocol/json-rpc.js'
-import { parseFrame } from '#relay/protocol/parse.js'
+import { madeFrame } from '#relay/protocol/parse.js'
 import { firstModern, metaPrefix } from '#relay/protocol/revisions/index.js'
-import { slice } from '#relay/protocol/scan.js'
 
 // Messages of a modern client (2026-07-28) as a legacy server knows them, and back. Only what differs is
 // edited: all other bytes stay, so that no number loses a digit.
@@ -16,8 +15,6 @@ import { slice } from '#relay/protocol/scan.js'
 const reserved = ['protocolVersion', 'clientInfo', 'clientCapabilities', 'logLevel', 'subscriptionId', 'serverInfo']
 /** Members of a retry (2026-07-28, InputResponseRequestParams). */
 const ofRetry = ['inputResponses', 'requestState']
-
-const anySize = { messageBytes: Infinity, depth: 1000 }
 
 /** JSON texts by name; those that are undefined are left out. */
 export type FrameTexts = Readonly<Record<string, string | undefined>>
@@ -29,19 +26,10 @@ export const objectOf = (members: FrameTexts): string => {
 }
 
 /** A message of ours. */
-export const made = (members: FrameTexts): Frame =>
-  parseFrame(Buffer.from(objectOf({ jsonrpc: '"2.0"', ...members })), anySize)
+export const made = (members: FrameTexts): Frame => madeFrame(objectOf({ jsonrpc: '"2.0"', ...members }))
 
 export const resultOf = ({ key }: RequestId, members: FrameTexts): Frame =>
   made({ id: key, result: objectOf(members) })
-
-/** The JSON text of a part of a message, without some of its members. */
-export const textIn = (
-  frame: Frame, path: readonly string[], without: readonly string[] = [],
-): string | undefined => {
-  const text = slice(frame, path)
-  return text && edit(text, without.map(name => ({ path: [name], remove: true }))).toString()
-}
 
 /**
  * A modern request as the server gets it.
@@ -56,7 +44,7 @@ export const legacyRequest = (frame: Frame, key: IdKey, token: IdKey | undefined
   ])
   const { faults, envelope: { scopes, client, trace } = {} } = frame
   const envelope = { scopes, client, trace, translatedFrom: firstModern }
-  return { ...parseFrame(bytes, anySize), faults, envelope }
+  return { ...madeFrame(bytes), faults, envelope }
 }
 
 /** A response under the id of the request that waits for it. */
@@ -113,11 +101,11 @@ const withoutTasks = (tools: Json | undefined, leftOut: (tool: string) => void):
 
 /** The result of `server/discover`, from that of `initialize`. What is not carried is not announced. */
 export const discovered = (asker: RequestId, initialized: Frame): Frame => {
-  const serverInfo = textIn(initialized, ['result', 'serverInfo'])
+  const serverInfo = textWithout(initialized, ['result', 'serverInfo'])
   const result = resultOf(asker, {
     resultType: '"complete"', supportedVersions: JSON.stringify([firstModern]),
-    capabilities: textIn(initialized, ['result', 'capabilities'], ['tasks', 'experimental', 'extensions']) ?? '{}',
-    instructions: textIn(initialized, ['result', 'instructions']), ttlMs: '0', cacheScope: '"private"',
+    capabilities: textWithout(initialized, ['result', 'capabilities'], ['tasks', 'experimental', 'extensions']) ?? '{}',
+    instructions: textWithout(initialized, ['result', 'instructions']), ttlMs: '0', cacheScope: '"private"',
     _meta: serverInfo && objectOf({ [`${metaPrefix}serverInfo`]: serverInfo }),
   })
   return { ...result, relayMade: true }
@@ -125,7 +113,7 @@ export const discovered = (asker: RequestId, initialized: Frame): Frame => {
 
 /** A question of the server as an entry of `inputRequests`, as JSON text (2026-07-28, InputRequest). */
 export const inputRequest = (frame: Frame, { method, params }: Request): string => {
-  const text = textIn(frame, ['params'], ['_meta', 'elicitationId', 'task'])
+  const text = textWithout(frame, ['params'], ['_meta', 'elicitationId', 'task'])
   const isForm = method === 'elicitation/create' && member(params, 'mode') === undefined
   const withMode = (given: string) =>
     edit(Buffer.from(given), [{ path: ['mode'], replace: '"form"' }]).toString()

@@ -1,17 +1,14 @@
 import { stdioExchange } from '#relay/core/event.js'
 import type { Frame } from '#relay/protocol/frame.js'
+import { type ChangingList, changingLists } from '#relay/protocol/changing-lists.js'
 import { isObject, isString, type JsonObject, member } from '#relay/protocol/json.js'
 import { errorCode } from '#relay/protocol/json-rpc.js'
-import { written } from '#relay/protocol/message.js'
+import { notificationBytes, written } from '#relay/protocol/message.js'
+import { madeFrame } from '#relay/protocol/parse.js'
 import { inMeta } from '#relay/protocol/revisions/index.js'
 import type { AskedRequest, EraAsker, Origin, EraOutgoing } from './exchanges.js'
 import { forClient, type Requester, withoutMeta } from './results.js'
 import type { EraOptions } from './translator.js'
-
-/** The kinds of lists: the server's capability, the member of a subscription, the notification. */
-const lists = [
-  ['tools', 'toolsListChanged'], ['prompts', 'promptsListChanged'], ['resources', 'resourcesListChanged'],
-] as const
 
 /** The most resources that a client subscribes to, and the bytes of their URIs. */
 const maxUris = 1000
@@ -56,7 +53,8 @@ export const timer = 'subscriptions'
  */
 export class Subscriptions {
   readonly #parts: SubscriptionParts
-  readonly #kinds: readonly string[]
+  /** Those of the server. */
+  readonly #lists: readonly ChangingList[]
   readonly #uris = new Set<string>()
   #bytes = 0
   #current: Listen | undefined
@@ -68,13 +66,13 @@ export class Subscriptions {
 
   constructor(parts: SubscriptionParts) {
     this.#parts = parts
-    this.#kinds = lists.flatMap(([name, kind]) => (this.#offers(name, 'listChanged') ? [kind] : []))
+    this.#lists = changingLists.filter(({ capability }) => this.#offers(capability, 'listChanged'))
   }
 
   /** The client is ready for notifications. */
   begin(origin: Origin): void {
     this.#origin = origin
-    if (this.#current === undefined && this.#next === undefined && this.#kinds.length > 0) this.#listen([])
+    if (this.#current === undefined && this.#next === undefined && this.#lists.length > 0) this.#listen([])
   }
 
   /** `resources/subscribe` or `resources/unsubscribe`. */
@@ -128,9 +126,9 @@ export class Subscriptions {
   #listen(changes: readonly Change[], isAgain = false): void {
     const { out, options, requestOf } = this.#parts
     if (this.#origin === undefined) return
-    if (this.#kinds.length === 0 && this.#uris.size === 0) return this.#accepted(undefined, changes)
+    if (this.#lists.length === 0 && this.#uris.size === 0) return this.#accepted(undefined, changes)
     const wanted = {
-      ...Object.fromEntries(this.#kinds.map(kind => [kind, true])),
+      ...Object.fromEntries(this.#lists.map(({ flag }) => [flag, true])),
       ...(this.#uris.size > 0 && { resourceSubscriptions: [...this.#uris] }),
     }
     const id = options.newId()
@@ -195,13 +193,8 @@ export class Subscriptions {
 
   /** Once after a break: what has changed meanwhile is not known. */
   #tellChanges(): void {
-    for (const [name, kind] of lists) {
-      if (!this.#kinds.includes(kind)) continue
-      const method = `notifications/${name}/list_changed`
-      this.#parts.deliver({
-        bytes: Buffer.from(JSON.stringify({ jsonrpc: '2.0', method })),
-        message: { kind: 'notification', method, params: undefined }, faults: [], relayMade: true,
-      })
+    for (const { notification } of this.#lists) {
+      this.#parts.deliver({ ...madeFrame(notificationBytes(notification)), relayMade: true })
     }
   }
 }

@@ -2,7 +2,9 @@ import type { Frame } from './frame.js'
 import {
   each, isArray, isObject, lengthOf, member, type Json, type JsonArray, type JsonObject, type Meter,
 } from './json.js'
-import { afterSpace, afterValue, byte, deepest, eachChild, isContainer, stepOf, type Path } from './scan.js'
+import {
+  afterSpace, afterValue, byte, deepest, eachChild, isContainer, slice, stepOf, type Path,
+} from './scan.js'
 
 /**
  * One change of a JSON text. `replace` (JSON text) replaces the value at the path, or adds it at the end when
@@ -136,6 +138,14 @@ const isRemoval = (one: Edit | undefined): boolean => one !== undefined && 'remo
 
 /** Deepest nesting of an inserted value: deeper than any schema, far below the limit of any reader. */
 const maxDepth = 100
+
+/** The JSON text of a part of a message, without some of its members; undefined where there is none. */
+export const textWithout = (
+  frame: Frame, path: Path, without: readonly string[] = [],
+): string | undefined => {
+  const text = slice(frame, path)
+  return text && edit(text, without.map(name => ({ path: [name], remove: true }))).toString()
+}
 
 /** The JSON text of a value in its original spelling, where that is known. */
 export type Spelling = (value: Json) => string | undefined

@@ -259,6 +259,10 @@ export function mapped(
   return made
 }
 
+/** The value at the end of a way through objects. */
+export const valueAt = (value: Json | undefined, path: readonly string[]): Json | undefined =>
+  path.reduce<Json | undefined>((inner, key) => (isObject(inner) ? member(inner, key) : undefined), value)
+
 /** Copies the object with these members replaced in their places, or added. */
 export const withMembers = (
   object: JsonObject, members: Readonly<Record<string, Json | undefined>>, meter: Meter,

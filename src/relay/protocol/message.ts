@@ -40,6 +40,10 @@ const closing = Buffer.from('}')
 export const requestBytes = (key: IdKey, method: string, params = '{}'): Buffer =>
   Buffer.from(`{"jsonrpc":"2.0","id":${key},"method":${JSON.stringify(method)},"params":${params}}`)
 
+/** A notification of ours. */
+export const notificationBytes = (method: string, params?: object): Buffer =>
+  Buffer.from(JSON.stringify({ jsonrpc: '2.0', method, params }))
+
 /** The key of an id's JSON text. @returns undefined for a text that is not an id: `01`, `1.`, `null` */
 export const readKey = (text: string): IdKey | undefined => {
   const id = parseJson(text)

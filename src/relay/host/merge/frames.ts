@@ -1,10 +1,10 @@
 import { edit, type Edit } from '#relay/protocol/edit.js'
-import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
+import type { Frame } from '#relay/protocol/frame.js'
 import { isObject, member, Meter, type Json, type JsonObject, withMembers } from '#relay/protocol/json.js'
 import type { Exchange } from '#relay/core/vocabulary.js'
 import type { ErrorResponse, IdKey, Notification, Request, Result } from '#relay/protocol/json-rpc.js'
-import { idOf, responseBytes } from '#relay/protocol/message.js'
-import { parseFrame } from '#relay/protocol/parse.js'
+import { idOf, notificationBytes, responseBytes } from '#relay/protocol/message.js'
+import { madeFrame } from '#relay/protocol/parse.js'
 import type { Names } from '#relay/transport/one-process/rename.js'
 
 export type RequestFrame = Frame & { readonly message: Request }
@@ -39,14 +39,8 @@ export interface MemberChange {
   readonly text?: Buffer | undefined
 }
 
-/** Frames that this program made are within every limit. */
-const limits: FrameLimits = { messageBytes: Infinity, depth: 1000, judgedBytes: 0 }
-
-/** A message of ours. @param text its JSON */
-export const madeFrame = (text: string): Frame => parseFrame(Buffer.from(text), limits)
-
 export const notification = (method: string, params?: object): Frame =>
-  madeFrame(JSON.stringify({ jsonrpc: '2.0', method, ...(params && { params }) }))
+  madeFrame(notificationBytes(method, params))
 
 /** @param params JSON text */
 export const request = (
@@ -143,6 +137,3 @@ const put = (object: JsonObject, [key = '', ...rest]: readonly string[], value: 
   const made = rest.length === 0 ? value : put(isObject(child) ? child : {}, rest, value)
   return withMembers(object, { [key]: made }, new Meter())
 }
-
-export const at = (value: Json | undefined, ...path: readonly string[]): Json | undefined =>
-  path.reduce<Json | undefined>((inner, key) => (isObject(inner) ? member(inner, key) : undefined), value)

@@ -1,11 +1,11 @@
 import { errorFrame } from '#relay/core/refusal.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { isString, member } from '#relay/protocol/json.js'
+import { isString, member, valueAt } from '#relay/protocol/json.js'
 import { errorCode } from '#relay/protocol/json-rpc.js'
 import {
   isRevision, metaPrefix, modernRevisions, newestLegacy, traitsOf,
 } from '#relay/protocol/revisions/index.js'
-import { at, responseOf, type RequestFrame } from './frames.js'
+import { responseOf, type RequestFrame } from './frames.js'
 import type { Leg, Legs } from './legs.js'
 import type { Host } from './machine.js'
 
@@ -86,7 +86,7 @@ export class Hello {
     const any = (name: string, isKnown: boolean) => legs.some(({ capabilities }) =>
       (capabilities === undefined ? !isKnown : member(capabilities, name) !== undefined))
     const list = { listChanged: true }
-    const subscribes = legs.some(({ capabilities }) => at(capabilities, 'resources', 'subscribe') === true)
+    const subscribes = legs.some(({ capabilities }) => valueAt(capabilities, ['resources', 'subscribe']) === true)
     const instructions = instructionsOf(legs)
     return {
       capabilities: {

@@ -1,7 +1,9 @@
-import { each, isArray, isString, Meter, type Json } from '#relay/protocol/json.js'
+import { each, isArray, isString, Meter, type Json, valueAt } from '#relay/protocol/json.js'
+import { changingLists, listChanged } from '#relay/protocol/changing-lists.js'
+import { madeFrame } from '#relay/protocol/parse.js'
 import { inMeta, metaPrefix } from '#relay/protocol/revisions/index.js'
 import { cancellation, restoredNotification } from '#relay/transport/one-process/rename.js'
-import { at, changedRequest, madeFrame, type MergedRequest, type NotificationFrame } from './frames.js'
+import { changedRequest, type MergedRequest, type NotificationFrame } from './frames.js'
 import { type Leg, type Legs, pauseMs } from './legs.js'
 import type { Host } from './machine.js'
 import { matchSteps, type ResourceOwners } from './resources.js'
@@ -68,7 +70,7 @@ export class Listens {
   #ask(listen: Listen, leg: Leg): void {
     if (leg.state !== 'ready' || listen.parts.has(leg)) return
     const { frame } = listen.asked
-    const uris = urisIn(at(frame.message.params, 'notifications', 'resourceSubscriptions'))
+    const uris = urisIn(valueAt(frame.message.params, ['notifications', 'resourceSubscriptions']))
     const budget = { left: matchSteps }
     const own = uris?.filter(uri => this.#owners.of(uri, budget).join() === leg.name)
     listen.waiting.add(leg)
@@ -101,25 +103,27 @@ export class Listens {
   #acknowledge(listen: Listen): void {
     if (listen.isAcknowledged || !this.#open.has(listen)) return
     listen.isAcknowledged = true
-    const wanted = at(listen.asked.frame.message.params, 'notifications')
-    const flags = flagNames.filter(flag => at(wanted, flag) === true).map(flag => [flag, true] as const)
+    const wanted = valueAt(listen.asked.frame.message.params, ['notifications'])
+    const flags = changingLists.map(({ flag }) => flag).filter(flag => valueAt(wanted, [flag]) === true)
     const granted = [...listen.granted]
-    const uris = at(wanted, 'resourceSubscriptions') === undefined ? {} : { resourceSubscriptions: granted }
-    this.#send(listen, 'notifications/subscriptions/acknowledged', { ...Object.fromEntries(flags), ...uris })
+    const uris = valueAt(wanted, ['resourceSubscriptions']) === undefined ? {} : { resourceSubscriptions: granted }
+    this.#send(listen, 'notifications/subscriptions/acknowledged', {
+      ...Object.fromEntries(flags.map(flag => [flag, true] as const)), ...uris,
+    })
     for (const capability of listen.changed) this.#sendChanged(listen, capability)
   }
 
   /** Tells the streams that asked for it that a list has changed. */
   changed(capability: string): void {
     for (const listen of this.#open) {
-      if (at(listen.asked.frame.message.params, 'notifications', `${capability}ListChanged`) !== true) continue
+      if (valueAt(listen.asked.frame.message.params, ['notifications', `${capability}ListChanged`]) !== true) continue
       if (listen.isAcknowledged) this.#sendChanged(listen, capability)
       else listen.changed.add(capability)
     }
   }
 
   #sendChanged(listen: Listen, capability: string): void {
-    this.#send(listen, `notifications/${capability}/list_changed`)
+    this.#send(listen, listChanged(capability))
   }
 
   #send({ asked: { names: { id }, exchange } }: Listen, method: string, notifications?: object): void {
@@ -140,7 +144,7 @@ export class Listens {
       if (listen.failures.delete(leg)) this.#heardAgain(leg)
       if (listen.isAcknowledged) return true
       const asked = listen.parts.get(leg)?.uris
-      const granted = urisIn(at(message.params, 'notifications', 'resourceSubscriptions')) ?? []
+      const granted = urisIn(valueAt(message.params, ['notifications', 'resourceSubscriptions'])) ?? []
       for (const uri of granted) if (asked?.has(uri) === true) listen.granted.add(uri)
       this.#heard(listen, leg)
     } else {
@@ -150,8 +154,6 @@ export class Listens {
     return true
   }
 }
-
-const flagNames = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged']
 
 const urisIn = (list: Json | undefined): readonly string[] | undefined => {
   if (!isArray(list)) return undefined

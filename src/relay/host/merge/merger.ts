@@ -2,9 +2,10 @@ import type { Exchange } from '#relay/core/vocabulary.js'
 import { stdioExchange } from '#relay/core/event.js'
 import { ChurnMap } from '#relay/core/memory.js'
 import { errorFrame } from '#relay/core/refusal.js'
-import { edit } from '#relay/protocol/edit.js'
+import { listChanged } from '#relay/protocol/changing-lists.js'
+import { textWithout } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { isString, member, Meter, OverBudget, type Json } from '#relay/protocol/json.js'
+import { isString, member, Meter, OverBudget, type Json, valueAt } from '#relay/protocol/json.js'
 import { errorCode, type IdKey } from '#relay/protocol/json-rpc.js'
 import { idOf, keyAt, idKeysOf } from '#relay/protocol/message.js'
 import { clip, quote } from '#relay/protocol/quote.js'
@@ -14,7 +15,7 @@ import {
   cancellation, renamedNames, restoredNotification, restoredResponse,
 } from '#relay/transport/one-process/rename.js'
 import {
-  answerUnder, at, changedNotification, changedRequest, failedCall, notification, request, responseOf,
+  answerUnder, changedNotification, changedRequest, failedCall, notification, request, responseOf,
   type MergedRequest, type Asking, type MemberChange, type NotificationFrame,
   type RequestFrame, type ResponseFrame,
 } from './frames.js'
@@ -195,7 +196,7 @@ export class Merger implements Host {
       case 'prompts/get': return this.#byName('prompts', ['name'], asked)
       case 'resources/read': return this.#byUri(['uri'], asked)
       case 'resources/subscribe': case 'resources/unsubscribe': return this.#byUri(['uri'], asked)
-      case 'completion/complete': return at(message.params, 'ref', 'type') === 'ref/prompt'
+      case 'completion/complete': return valueAt(message.params, ['ref', 'type']) === 'ref/prompt'
         ? this.#byName('prompts', ['ref', 'name'], asked)
         : this.#byUri(['ref', 'uri'], asked)
       case 'logging/setLevel': return this.#level(asked)
@@ -233,7 +234,7 @@ export class Merger implements Host {
   /** Sends a request to the server whose tool or prompt has the shown name. */
   #byName(kind: 'tools' | 'prompts', path: readonly [string, ...string[]], asked: MergedRequest): void {
     const { params } = asked.frame.message
-    const shown = at(params, ...path)
+    const shown = valueAt(params, path)
     if (!isString(shown)) return this.#refuse(asked, errorCode.invalidParams, 'Invalid params: a name is missing')
     const names = this.#names[kind]
     const route = (missing: readonly (readonly [string, string])[]) => {
@@ -255,7 +256,7 @@ export class Merger implements Host {
   /** Sends a request to the server that a resource belongs to. A URI is never tried at one after another. */
   #byUri(path: readonly [string, ...string[]], asked: MergedRequest): void {
     const { method, params } = asked.frame.message
-    const uri = at(params, ...path)
+    const uri = valueAt(params, path)
     if (!isString(uri)) return this.#refuse(asked, errorCode.invalidParams, 'Invalid params: a URI is missing')
     const legs = this.#legs.all()
     const known = method === 'resources/unsubscribe' ? this.#subscribed.get(uri) : undefined
@@ -340,7 +341,7 @@ export class Merger implements Host {
     const begin = () => {
       if (this.#isOpen(asked)) asked.cancel = this.#listens.begin(asked)
     }
-    if (at(asked.frame.message.params, 'notifications', 'resourceSubscriptions') === undefined) return begin()
+    if (valueAt(asked.frame.message.params, ['notifications', 'resourceSubscriptions']) === undefined) return begin()
     this.#lists.know(['resources', 'templates'], legs, false, asked.asking, begin)
   }
 
@@ -429,7 +430,7 @@ export class Merger implements Host {
 
   #notified(leg: Leg, frame: NotificationFrame): void {
     const { method, params } = frame.message
-    const listed = allKinds.filter(kind => method === `notifications/${listKinds[kind].capability}/list_changed`)
+    const listed = allKinds.filter(kind => method === listChanged(listKinds[kind].capability))
     if (listed.length > 0) {
       for (const kind of listed) {
         this.#lists.stale(kind, leg.name)
@@ -531,8 +532,8 @@ export class Merger implements Host {
     if (last === Infinity) return
     const tell = () => {
       this.#toldAt.set(capability, this.#now)
-      const method = `notifications/${capability}/list_changed`
-      if (this.#legs.isLegacy) this.emit({ type: 'send', exchange: stdioExchange, frame: notification(method) })
+      const frame = notification(listChanged(capability))
+      if (this.#legs.isLegacy) this.emit({ type: 'send', exchange: stdioExchange, frame })
       this.#listens.changed(capability)
     }
     const left = last + changedMs - this.#now
@@ -545,7 +546,4 @@ export class Merger implements Host {
 const tokenPath = ['_meta', 'progressToken'] as const
 
 /** The `_meta` of a modern request, without the progress token, which is for the whole list only. */
-const metaOf = (frame: Frame): string | undefined => {
-  const text = slice(frame, ['params', '_meta'])
-  return text && edit(text, [{ path: ['progressToken'], remove: true }]).toString()
-}
+const metaOf = (frame: Frame): string | undefined => textWithout(frame, ['params', '_meta'], ['progressToken'])

@@ -1,7 +1,7 @@
 import type { Exchange } from '#relay/core/vocabulary.js'
 import { stdioExchange } from '#relay/core/event.js'
-import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
-import { parseFrame } from '#relay/protocol/parse.js'
+import type { Frame } from '#relay/protocol/frame.js'
+import { madeFrame } from '#relay/protocol/parse.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 
 /**
@@ -9,12 +9,9 @@ import type { Transport, TransportEvent } from '#relay/transport/transport.js'
  * are read anew as well.
  */
 const reread = (frame: Frame): Frame => {
-  const { message, faults } = parseFrame(frame.bytes, limits)
+  const { message, faults } = madeFrame(frame.bytes)
   return { ...frame, message, faults }
 }
-
-/** Frames of a relay are within its limits. */
-const limits: FrameLimits = { messageBytes: Infinity, depth: 1000, judgedBytes: 0 }
 
 /** One end of a connection within this process. */
 class End implements Transport {

@@ -1,8 +1,8 @@
 import { edit, type Edit } from '#relay/protocol/edit.js'
 import { afterSpace, eachChild, slice, onlyContainer } from '#relay/protocol/scan.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { idOf, misspelt } from '#relay/protocol/message.js'
-import { isObject, isString, member, type Json, type JsonObject } from '#relay/protocol/json.js'
+import { idOf, misspelt, notificationBytes } from '#relay/protocol/message.js'
+import { isObject, isString, member, type Json, type JsonObject, valueAt } from '#relay/protocol/json.js'
 import type { ErrorResponse, IdKey, Notification, Request, Result } from '#relay/protocol/json-rpc.js'
 import { unmetered } from '#relay/protocol/unmetered.js'
 import { inMeta, metaPrefix } from '#relay/protocol/revisions/index.js'
@@ -23,7 +23,7 @@ const tokenPath = ['params', '_meta', 'progressToken']
 const subscriptionPath = ['_meta', `${metaPrefix}subscriptionId`]
 
 export const renamedNames = (frame: Frame, { key, params }: Request): Names => {
-  const token = at(params, ['_meta', 'progressToken'])
+  const token = valueAt(params, ['_meta', 'progressToken'])
   return {
     id: slice(frame, ['id']) ?? Buffer.from(key),
     key,
@@ -56,7 +56,7 @@ export const restoredResponse = (
     return { bytes, message: { kind: 'error', id, key, error: message.error }, faults, facts }
   }
   const { result } = message
-  if (at(result, subscriptionPath) !== number) {
+  if (valueAt(result, subscriptionPath) !== number) {
     return { bytes, message: { kind: 'result', id, key, result }, faults, facts }
   }
   // The response that ends a subscription names the request in its _meta as well.
@@ -93,7 +93,7 @@ export const restoredNotification = (
   let { params } = message
   const edits: Edit[] = []
   const restore = (path: readonly string[], text: Buffer | undefined) => {
-    if (text === undefined || params === undefined || at(params, path) !== number) return
+    if (text === undefined || params === undefined || valueAt(params, path) !== number) return
     params = put(params, path, idOf(text.toString()))
     edits.push({ path: ['params', ...path], replace: text })
   }
@@ -115,7 +115,7 @@ export const restoredUnusable = (frame: Frame, names: Names): Frame => {
 /** The name of the request that a notification belongs to; undefined when it names none. */
 export const nameIn = ({ method, params }: Notification): Json | undefined => {
   if (method === 'notifications/progress') return member(params, 'progressToken')
-  return at(params, subscriptionPath)
+  return valueAt(params, subscriptionPath)
     ?? (method === 'notifications/cancelled' ? member(params, 'requestId') : undefined)
 }
 
@@ -126,7 +126,7 @@ export const namesRevision = ({ params }: Request | Notification): boolean =>
 /** Cancels a request, by the revision that the request names. */
 export const cancellation = (number: number, request: Request): Frame => {
   const terms = repeated.flatMap(key => {
-    const value = at(request.params, ['_meta', key])
+    const value = valueAt(request.params, ['_meta', key])
     return value === undefined ? [] : [[key, value] as const]
   })
   const params = {
@@ -134,7 +134,7 @@ export const cancellation = (number: number, request: Request): Frame => {
   }
   const method = 'notifications/cancelled'
   return {
-    bytes: Buffer.from(JSON.stringify({ jsonrpc: '2.0', method, params })),
+    bytes: notificationBytes(method, params),
     message: { kind: 'notification', method, params },
     faults: [],
   }
@@ -151,9 +151,6 @@ const framed = (
   faults,
   facts,
 })
-
-const at = (value: Json | undefined, path: readonly string[]): Json | undefined =>
-  path.reduce<Json | undefined>((inner, key) => (isObject(inner) ? member(inner, key) : undefined), value)
 
 const put = (object: JsonObject, [key = '', ...rest]: readonly string[], value: Json): JsonObject => {
   const inner = member(object, key)

@@ -3,7 +3,7 @@ import { stdioExchange } from '#relay/core/event.js'
 import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { isObject, isString, member } from '#relay/protocol/json.js'
-import { isCancellation } from '#relay/protocol/message.js'
+import { isCancellation, notificationBytes } from '#relay/protocol/message.js'
 import { isModernRequest, type InputSchemaOf } from '../../http/headers.js'
 import { machine } from '../../machine.js'
 import { Latch, limited } from '../../timers.js'
@@ -154,8 +154,8 @@ class UpstreamSession extends HttpSide {
       const progressToken = isObject(meta) ? member(meta, 'progressToken') : undefined
       if (!isString(progressToken) && typeof progressToken !== 'number') continue
       const params = { progressToken, progress: this.#waits, message }
-      const told = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })
-      this.#report({ type: 'frame', exchange, frame: parseFrame(Buffer.from(told), this.#options.limits) })
+      const told = notificationBytes('notifications/progress', params)
+      this.#report({ type: 'frame', exchange, frame: parseFrame(told, this.#options.limits) })
     }
   }
 
