@@ -1,14 +1,10 @@
 // Draws the two wings (docs/house.svg) from the imports of src: a box for each room with its lines of code, floors by what it stands on.
 // `node scripts/drawing.mjs` writes the drawing; `--check` says whether it is the one that the imports give, sizes apart.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { sources } from './imports.mjs'
 
-const root = fileURLToPath(new URL('../src', import.meta.url))
 const target = fileURLToPath(new URL('../docs/house.svg', import.meta.url))
-
-const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).map(file => file.replaceAll('\\', '/'))
-  .filter(file => /\.tsx?$/.test(file) && !file.includes('/generated/') && !file.startsWith('relay/judge/assembly/'))
 
 /** `relay/core`, `desk/lock`, `cli`, `library`; the two entry files belong to theirs. */
 const roomOf = file => {
@@ -20,13 +16,10 @@ const roomOf = file => {
 
 const lines = new Map()
 const arrows = new Map()
-for (const file of files) {
-  const text = readFileSync(join(root, file), 'utf8')
+for (const { file, text, imports } of sources) {
   const from = roomOf(file)
   lines.set(from, (lines.get(from) ?? 0) + text.split('\n').length - 1)
-  for (const [, whole, lazy] of text.matchAll(/^(?:import|export)[^'"]*?from '([.#][^']+)'|import\('([.#][^']+)'\)/gm)) {
-    const path = whole ?? lazy
-    const to = roomOf(path.startsWith('#') ? path.slice(1) : relative(root, join(root, dirname(file), path)))
+  for (const to of imports.map(one => roomOf(one.to))) {
     if (to !== from) arrows.set(from, (arrows.get(from) ?? new Map()).set(to, (arrows.get(from)?.get(to) ?? 0) + 1))
   }
 }

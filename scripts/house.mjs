@@ -4,10 +4,11 @@ import { spawn, execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, existsSync } from 'node:fs'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { buildSync } from 'esbuild'
+import { sources } from './imports.mjs'
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 
@@ -44,9 +45,7 @@ for (const folder of ['src', 'test']) {
 }
 // ---- The drawing: arrows between files, also those of types.
 
-const sources = tracked.filter(file => file.startsWith('src/') && isTypeScript(file) && !/generated|judge\/assembly/.test(file))
-const arrows = new Map(sources.map(file => [file, [...textOf(file).matchAll(/^(?:import|export)[^'"]*?from '([.#][^']+)\.js'/gm)].map(([, from]) =>
-  (from.startsWith('#') ? `src/${from.slice(1)}` : join(dirname(file), from))).flatMap(stem => [`${stem}.ts`, `${stem}.tsx`].filter(one => sources.includes(one)))]))
+const arrows = new Map(sources.map(({ file, imports }) => [file, imports.filter(({ isLazy }) => !isLazy).map(({ to }) => to)]))
 
 /** Files from which a way of imports leads back to them (Tarjan). */
 const circles = () => {
@@ -63,17 +62,17 @@ const circles = () => {
     const circle = stack.splice(stack.indexOf(file))
     if (circle.length > 1) found.push(circle)
   }
-  for (const file of sources) if (!numbers.has(file)) visit(file)
+  for (const { file } of sources) if (!numbers.has(file)) visit(file)
   return found
 }
 
 const declared = new Map()
-for (const file of sources) {
-  for (const [, name] of textOf(file).matchAll(/^export (?:abstract )?(?:const|function\*?|class|interface|type) (\w+)/gm)) {
+for (const { file, text } of sources) {
+  for (const [, name] of text.matchAll(/^export (?:abstract )?(?:const|function\*?|class|interface|type) (\w+)/gm)) {
     declared.set(name, (declared.get(name) ?? new Set()).add(file))
   }
 }
-const wingOf = file => file.split('/')[1]
+const wingOf = file => file.split('/')[0]
 console.log('\ndrawing')
 console.table({
   'circles (files in them)': `${circles().length} (${circles().flat().length})`,
@@ -81,7 +80,7 @@ console.table({
   // What other programs import has the names that they know.
   'exported names declared more than once': [...declared.values()].filter(files => [...files].filter(file => wingOf(file) !== 'library').length > 1).length,
   ...Object.fromEntries(['minRevision', 'timeoutMs', 'listMs'].map(name =>
-    [`files that name ${name}`, sources.filter(file => new RegExp(`\\b${name}\\b`).test(textOf(file))).length])),
+    [`files that name ${name}`, sources.filter(({ text }) => new RegExp(`\\b${name}\\b`).test(text)).length])),
 })
 
 console.log('\nwords')
