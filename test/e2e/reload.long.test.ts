@@ -61,3 +61,22 @@ t.test('a relay process that hangs does not fail a reload: tokens and paths hold
   t.notMatch(relay.stderr(), /not read again/)
   t.match(relay.stderr(), /victim: the relay process \d+ has ended: it (?:did not take its new|gave no sign)/)
 })
+
+t.test('relay processes show tools by the profiles of the file or of the server, also after a reload', {
+  skip,
+}, async t => {
+  const { url, relay, write } = await gateway(t, ['one', 'two'], [], {}, { profile: 'openai-strict' })
+  const isStrict = async (server: string): Promise<boolean> => {
+    const list = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+    const { text } = await send(url(server), await open(url(server)), list)
+    t.match(text, /"name":"echo"/)
+    return text.includes('"required":[],"additionalProperties":false')
+  }
+  const strict = async () => [await isStrict('one'), await isStrict('two')]
+  t.same(await strict(), [true, true])
+  for (const [reloads, each, expected] of [[1, {}, false], [2, { profile: 'openai-strict' }, true]] as const) {
+    write(['one', 'two'], {}, each)
+    await until(() => relay.stderr().split('was read again').length > reloads)
+    t.same(await strict(), [expected, expected])
+  }
+})

@@ -23,6 +23,7 @@ import { plainStyle } from '#desk/terminal/style.js'
 import { emptyOffer } from '#relay/lock/offer.js'
 import type { DataObject } from '#relay/protocol/unmetered.js'
 import { cli, run } from '../inspect/start.js'
+import { plainSetup } from '../../relay/host/plain-setup.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'customs-lock-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
@@ -311,13 +312,10 @@ test('several servers are summed up, and a person is asked for each that changed
 test('servers are asked side by side, those of one package in turn', async t => {
   const command = (name: string): ProcessServer['command'] => ['npx', '-y', name]
   const setups = [command('a'), command('b'), command('a'), command('c')].map((words, index) => ({
-    configuration: usual, setup: {
-      server: {
-        name: String(index), command: words, env: new Map(), inheritEnv: undefined, cwd: undefined,
-        policy: undefined, rules: new Map(), tools: new Map(), lock: undefined,
-      },
-      policy: new Map(), trusted: false, accepted: undefined,
-    },
+    configuration: usual, setup: plainSetup({
+      name: String(index), command: words, env: new Map(), inheritEnv: undefined, cwd: undefined,
+      policy: undefined, rules: new Map(), tools: new Map(), lock: undefined,
+    }),
   }))
   const begun: string[] = []
   let go = () => {}

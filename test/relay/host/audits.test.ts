@@ -7,6 +7,7 @@ import { usual } from '#relay/config/configuration.js'
 import { noMetrics } from '#relay/telemetry/metrics.js'
 import { called } from '../audit/entries.js'
 import { records } from '../audit/logs.js'
+import { plainSetup } from './plain-setup.js'
 
 t.test('a recorder that fails is dropped, and the session continues', async t => {
   let asked = 0
@@ -32,7 +33,7 @@ t.test('a recorder that fails is dropped, and the session continues', async t =>
     usage: () => undefined,
     close: () => undefined,
   }
-  const guard = openGuard({ server, policy: new Map(), trusted: false, accepted: undefined }, usual, {
+  const guard = openGuard(plainSetup(server), usual, {
     audit, log, metrics: noMetrics, observe: undefined, witness,
   })
   const given = guard.record?.({} as never)
@@ -62,7 +63,7 @@ t.test('a tool that is left out costs no message when the audit log cannot be wr
     },
   }
   const guard = openGuard(
-    { server, policy: new Map(), trusted: false, accepted: undefined, translate: 'both' }, usual,
+    { ...plainSetup(server), translate: 'both' }, usual,
     { audit, log, metrics: noMetrics, observe: undefined, witness: undefined },
   )
   t.doesNotThrow(() => guard.eras?.leftOut?.('t'))
@@ -82,7 +83,7 @@ t.test('after a reload, the new payload setting applies to the open log', async 
     const configuration = { ...usual, audit: { ...usual.audit, file, payloads } }
     const audit = await audits.open(configuration.audit, server.name)
     const guard = openGuard(
-      { server, policy: new Map(), trusted: false, accepted: undefined }, configuration,
+      plainSetup(server), configuration,
       { audit, log, metrics: noMetrics, observe: undefined, witness: undefined },
     )
     guard.audit({ ...called, arguments: Buffer.from('{"city":"Paris"}') })

@@ -2,14 +2,13 @@ import { join } from 'node:path'
 import t from 'tap'
 import { doubtsAbout } from '#relay/host/serve.js'
 import { readConfiguration } from '#relay/config/read.js'
+import { plainSetup } from './plain-setup.js'
 
 const doubts = async (directory: string) => {
   const configuration = await readConfiguration(
     join(directory, 'customs.yaml'), { environment: {}, judgeSchema: async () => undefined },
   )
-  return doubtsAbout({ configuration, servers: [...configuration.servers.values()].map(
-    server => ({ server, policy: new Map(), trusted: false, accepted: undefined }),
-  ) })
+  return doubtsAbout({ configuration, servers: [...configuration.servers.values()].map(plainSetup) })
 }
 
 t.test('a server that cannot be started is named; when none can, serve fails', async t => {

@@ -12,7 +12,7 @@ import { RelayEnd } from '#relay/transport/channel/relay-end.js'
 import { reportGroups } from '#relay/transport/process/group.js'
 import type { RelaySettings } from '../settings.js'
 import { Lifetime } from '../lifetime.js'
-import { acceptedAtOnce, shapesFor, type ServerSetup, type Setup } from '../server/setup.js'
+import { acceptedAtOnce, shapesFor, type ServerSettings, type Setup } from '../server/setup.js'
 import { recordsFor } from './audits.js'
 import { openGateway } from './gateway.js'
 import type { Relayed } from './merged.js'
@@ -21,19 +21,19 @@ import type { Relayed } from './merged.js'
 export interface RelaySetup {
   readonly configuration: Configuration
   /** Its server; none once the configuration no longer names it. */
-  readonly servers: readonly Omit<ServerSetup, 'accepted'>[]
+  readonly servers: readonly ServerSettings[]
   readonly isOnly: boolean
   /** It serves the endpoint of several servers, and asks their endpoints. */
   readonly isMerged?: true
   /** Number of this process, when the server has several. */
   readonly number: number | undefined
-  readonly flags: Pick<RelaySettings, 'capture' | 'logLevel' | 'profile'>
+  readonly flags: Pick<RelaySettings, 'capture' | 'logLevel'>
 }
 
-/** Signals to the process group are ignored: the front ends this process, or its exit does. */
 /** Runs a relay process: serves the front's requests until the channel closes. */
 export const serveAsRelay = async (channel: Duplex): Promise<number> => {
   const lifetime = new Lifetime()
+  // Signals to the process group are ignored: the front ends this process, or its exit does.
   for (const signal of endingSignals) process.on(signal, () => undefined)
   let gateway: Relayed | undefined
   let metrics: Metrics = noMetrics
@@ -105,12 +105,11 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
   return 0
 }
 
-const setupOf = async ({ servers, configuration, isOnly, flags }: RelaySetup): Promise<Setup> => ({
+const setupOf = async ({ servers, configuration, isOnly }: RelaySetup): Promise<Setup> => ({
   configuration, isOnly,
-  servers: await Promise.all(servers.map(
-    async one => ({
-      ...one, accepted: await acceptedAtOnce(one.server, one.lock, configuration),
-      shapes: await shapesFor(one.server, flags, configuration),
-    }),
-  )),
+  servers: await Promise.all(servers.map(async settings => ({
+    ...settings,
+    shapes: await shapesFor(settings),
+    accepted: await acceptedAtOnce(settings, configuration),
+  }))),
 })

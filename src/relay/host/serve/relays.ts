@@ -12,7 +12,7 @@ import { canStart } from '#relay/transport/process/spawn.js'
 import type { Lifetime } from '../lifetime.js'
 import { openTelemetry, patientUrgency } from '../telemetry.js'
 import type { Served, ServedParts } from '../serve.js'
-import type { ServerSetup, Setup } from '../server/setup.js'
+import type { ServerSetup, ServerSettings, Setup } from '../server/setup.js'
 import { commandLineOf, tlsOf } from '../server/upstream.js'
 import { refusalsTo } from './audits.js'
 import type { RelaySetup } from './relay-process.js'
@@ -74,7 +74,8 @@ export const openRelays = async (
     // Reads the certificates now, so that a failure changes nothing.
     if ('url' in server) tlsOf(server)
     const count = workersOf(server, from.configuration)
-    const { policy, trusted, translate, lock, refusal } = one
+    const { policy, profiles, trusted, translate, lock, refusal } = one
+    const settings: ServerSettings = { server, policy, profiles, trusted, translate, lock }
     const reason = refusal && `mcp-customs did not start the server: ${refusal.message}`
     if (reason !== undefined) tellRefused(server.name, reason)
     return {
@@ -87,10 +88,10 @@ export const openRelays = async (
         const part = { server: server.name, number, count, isOnly }
         return {
           configuration: shareOf(configuration, part),
-          servers: isOffered && refusal === undefined ? [{ server, policy, trusted, translate, lock }] : [],
+          servers: isOffered && refusal === undefined ? [settings] : [],
           isOnly: from.isOnly ?? from.servers.length === 1,
           number: count === 1 ? undefined : number,
-          flags: { logLevel: flags.logLevel, capture: fileOf(flags.capture, part), profile: flags.profile },
+          flags: { logLevel: flags.logLevel, capture: fileOf(flags.capture, part) },
         }
       },
     }
@@ -103,7 +104,7 @@ export const openRelays = async (
             ...shareOf(configuration, { server: merge.path, number, count, isOnly: false }), merge,
           },
           isMerged: true, servers: [], isOnly: false, number: count === 1 ? undefined : number,
-          flags: { logLevel: flags.logLevel, capture: undefined, profile: flags.profile },
+          flags: { logLevel: flags.logLevel, capture: undefined },
         } satisfies RelaySetup),
       }]
     : [])

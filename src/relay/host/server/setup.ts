@@ -24,16 +24,23 @@ export interface Setup {
   readonly isOnly?: boolean
 }
 
-export interface ServerSetup {
+/** What is data of a server's setup: it can be sent to another process. */
+export interface ServerSettings {
   readonly server: ServerConfiguration
   readonly policy: Policy
-  /** How clients are shown the tools; undefined: as the server declares them. */
-  readonly shapes?: Shapes | undefined
+  /** The names of profiles, by which clients are shown its tools. */
+  readonly profiles: readonly string[]
   readonly trusted: boolean
   /** Which sessions are translated between eras of MCP; undefined: none. */
-  readonly translate?: Translate | undefined
+  readonly translate: Translate | undefined
   /** The lock setting. */
-  readonly lock?: LockSetting | undefined
+  readonly lock: LockSetting | undefined
+}
+
+/** With what each process makes for itself. */
+export interface ServerSetup extends ServerSettings {
+  /** How clients are shown the tools; undefined: as the server declares them. */
+  readonly shapes: Shapes | undefined
   /** The accepted definitions; undefined without a lock. */
   readonly accepted: Accepted | undefined
   /** Why a gateway does not start the server, while it serves the others: it is not the accepted one. */
@@ -62,17 +69,21 @@ export const setUp = async (
     (purpose === 'relay' ? lockSetting(flags, lock ?? configuration.lock) : undefined)
   const servers = (hasServerFlags ? await withFlags(named, flags, environment) : named).map(relaxedBy(flags))
   const setups = await Promise.all(
-    servers.map(async (server): Promise<ServerSetup> => ({
-      server,
-      // Later layers win: file, server, flags.
-      policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: !!lockOf(server) }),
-      shapes: await shapesFor(server, flags, configuration),
-      trusted: await trusts(server),
-      translate: flags.translate ?? server.translate ?? configuration.translate,
-      lock: lockOf(server),
-      ...await acceptedAtOnce(server, lockOf(server), configuration)
-        .then(accepted => ({ accepted }), refusalIn),
-    })),
+    servers.map(async (server): Promise<ServerSetup> => {
+      const settings: ServerSettings = {
+        server,
+        // Later layers win: file, server, flags.
+        policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: !!lockOf(server) }),
+        profiles: flags.profile.length > 0 ? flags.profile : (server.profiles ?? configuration.profiles),
+        trusted: await trusts(server),
+        translate: flags.translate ?? server.translate ?? configuration.translate,
+        lock: lockOf(server),
+      }
+      return {
+        ...settings, shapes: await shapesFor(settings),
+        ...await acceptedAtOnce(settings, configuration).then(accepted => ({ accepted }), refusalIn),
+      }
+    }),
   )
   const [first] = setups.flatMap(({ refusal }) => refusal ?? [])
   if (first !== undefined && setups.every(({ refusal }) => refusal !== undefined)) throw first
@@ -86,12 +97,8 @@ const refusalIn = (error: unknown): Pick<ServerSetup, 'accepted' | 'refusal'> =>
   return { accepted: undefined, refusal: error }
 }
 
-export const shapesFor = async (
-  { name, profiles }: ServerConfiguration, { profile }: Pick<RelaySettings, 'profile'>, configuration: Configuration,
-): Promise<Shapes | undefined> => {
-  const chosen = profile.length > 0 ? profile : (profiles ?? configuration.profiles)
-  return chosen.length === 0 ? undefined : (await import('#relay/profiles/shape.js')).shapesOf(chosen, name)
-}
+export const shapesFor = async ({ server, profiles }: ServerSettings): Promise<Shapes | undefined> =>
+  (profiles.length === 0 ? undefined : (await import('#relay/profiles/shape.js')).shapesOf(profiles, server.name))
 
 const lockSetting = (
   { lock, frozen, trustAccepted }: RelaySettings, setting: LockSetting | undefined,
@@ -108,7 +115,7 @@ const lockSetting = (
 }
 
 export const acceptedAtOnce = async (
-  server: ServerConfiguration, lock: LockSetting | undefined, configuration: Configuration,
+  { server, lock }: ServerSettings, configuration: Configuration,
 ): Promise<Accepted | undefined> =>
   lock && (await import('#relay/lock/accepted.js')).acceptedOf(server, lock, configuration)
 
