@@ -55,6 +55,8 @@ export const mutations: readonly Mutation[] = [
     'if (!isKnown) ask(', 'if (!isKnown && pending !== undefined) ask(', 'one answer of clients'),
   core('undeclared requests of servers pass', 'server-requests.ts',
     'core.ask(\'onServerRequest\', asked, findings, path)', 'void asked', 'declared'),
+  core('a batch is answered in parts', 'batches.ts',
+    'if (keys.some(key => this.#stages.isAwaiting(exchange, key))) continue', '', 'whole batch'),
   gateway('an id is unique in a group', 'relay/core/pending.ts',
     'return this.#stateless ? exchange : stdioExchange', 'return stdioExchange', 'one answer'),
   {

@@ -2,14 +2,15 @@ import type { Asked, Book, Question } from '../book.js'
 import { HttpAsk, type HttpQuestion } from '../http.js'
 import type { Gateway } from '../worlds/gateway.js'
 import type { Action, Actor } from '../world.js'
-import { garbled, type Message } from './server.js'
+import { answerOf, declared, garbled, type Message } from './server.js'
 
 interface Open {
   /** Of a stream: the server sees it too. */
   readonly name: string
   readonly http: HttpAsk
   readonly asked: Asked | undefined
-  readonly kind: 'initialize' | 'request' | 'stream' | 'notification'
+  /** `resumed`: of a stream that goes on after an event id (2025-11-25, Resumability and Redelivery). */
+  readonly kind: 'initialize' | 'request' | 'stream' | 'resumed' | 'notification'
   readonly begun: number
   readonly at: number
   readonly token: string | undefined
@@ -63,6 +64,14 @@ export class ClientActor implements Actor {
     return this.open.some(({ kind }) => kind === 'stream')
   }
 
+  /** How many of its streams a server has open for it beside its requests. */
+  get streams(): number {
+    return this.open.filter(({ kind }) => kind === 'stream' || kind === 'resumed').length
+  }
+
+  /** Requests whose stream was cut, by the last event id that it has got. */
+  readonly #cut = new Map<Asked, string>()
+
   /** It knows the session that this request has begun, or nobody can know whether it does. */
   mayKnow(begun: string | undefined): boolean {
     if (this.session?.begun === begun || this.open.some(({ asked }) => asked?.marker === begun)) return true
@@ -110,7 +119,9 @@ export class ClientActor implements Actor {
         else if (isOwn || client !== this.name) add(`answers ${marker} too`, 0.05, () => this.#reply(question))
       }
     }
+    for (const asked of this.#resumable()) add(`resumes ${asked.marker}`, 2, () => this.#resume(asked))
     for (const one of this.open) {
+      if (this.#isResumable(one)) add(`loses the connection of ${one.asked?.marker}`, 0.2, () => this.#lose(one))
       const what = one.asked?.marker ?? one.kind
       add(`leaves ${what}`, isImpatient ? 0.5 : 0.05, () => this.#leave(one))
     }
@@ -121,6 +132,9 @@ export class ClientActor implements Actor {
   rest(): readonly Action[] {
     this.#tidy()
     if (this.isStopped) return []
+    const [cut] = this.#resumable()
+    if (cut !== undefined)
+      return [{ label: `${this.name} resumes ${cut.marker}`, weight: 1, act: () => this.#resume(cut) }]
     if (!this.kind.isModern && this.session !== undefined && !this.hasStream)
       return this.#hasOpenedLast ? [] : [{ label: `${this.name} opens a stream`, weight: 1, act: () => {
         this.#hasOpenedLast = true
@@ -178,7 +192,7 @@ export class ClientActor implements Actor {
     const pad = this.kind.isLong && chance > 0.6 ? 'x'.repeat(150_000) : ''
     const params = {
       ...(method === 'initialize' && {
-        protocolVersion: '2025-11-25', capabilities: this.kind.declares ? { roots: {}, elicitation: {} } : {}, clientInfo: { name: this.name, version: '1' },
+        protocolVersion: '2025-11-25', capabilities: this.kind.declares ? declared : {}, clientInfo: { name: this.name, version: '1' },
       }),
       ...(method === 'subscriptions/listen' && { notifications: { toolsListChanged: true } }),
       ...(tool !== undefined && { name: tool, arguments: { m: marker, ...(pad !== '' && { pad }) } }),
@@ -193,7 +207,7 @@ export class ClientActor implements Actor {
 
   #reply(question: Question): void {
     const { id, client } = question
-    const result = { roots: [], _meta: { m: `<<${this.name}-${id}>>` } }
+    const result = answerOf(this.name, id)
     if (client === this.name) question.given = JSON.stringify(result)
     this.#post('notification', JSON.stringify({ jsonrpc: '2.0', id, result }), undefined)
   }
@@ -236,8 +250,39 @@ export class ClientActor implements Actor {
     this.#forgetSession()
   }
 
+  /** Its connection breaks, and it will ask for the rest. */
+  #lose(one: Open): void {
+    const { asked, http } = one
+    if (asked === undefined || http.lastId === undefined) return
+    this.#cut.set(asked, http.lastId)
+    // Nothing names the stream of a log message.
+    this.book.dismissLogs(this.name)
+    http.leave()
+    this.hasLeft = true
+    this.#broken.push(http)
+    this.open.splice(this.open.indexOf(one), 1)
+  }
+
+  #isResumable({ asked, kind, http }: Open): boolean {
+    return (kind === 'request' || kind === 'resumed') && !this.kind.isModern && this.session !== undefined
+      && http.lastId !== undefined && asked?.isAnswered === false && !asked.isLoose
+  }
+
+  #resumable(): readonly Asked[] {
+    return this.session === undefined ? [] : [...this.#cut.keys()].filter(one => !one.isLoose && !one.isAnswered)
+  }
+
+  #resume(asked: Asked): void {
+    const lastEventId = this.#cut.get(asked) ?? ''
+    this.#cut.delete(asked)
+    const headers = { ...this.#headers(), accept: 'text/event-stream', 'last-event-id': lastEventId }
+    this.#send('resumed', { method: 'GET', path: this.#path, headers }, asked)
+  }
+
   #forgetSession(): void {
     this.session = undefined
+    for (const asked of this.#cut.keys()) asked.isLoose = true
+    this.#cut.clear()
     this.#isBeginning = false
     for (const { asked } of this.open) if (asked) asked.isLoose = true
     this.book.dismiss(`/${this.name}`)
@@ -316,7 +361,12 @@ export class ClientActor implements Actor {
     this.world.checkToken(token, begun, status, `${this.name} ${asked?.marker ?? ''}`)
   }
 
-  #over({ http, asked, kind }: Open): void {
+  #over(one: Open): void {
+    const { http, asked, kind } = one
+    if (asked && http.lastId !== undefined && http.status === 200 && this.#isResumable(one)) {
+      this.#cut.set(asked, http.lastId)
+      return
+    }
     if (http.isCut && asked !== undefined && !this.world.isWhole) {
       asked.isLoose = true
       this.book.dismiss(asked.marker)

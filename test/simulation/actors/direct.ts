@@ -3,8 +3,9 @@ import { stdioExchange } from '#relay/core/event.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { type Asked, type Question, Tools, type Book } from '../book.js'
 import type { SessionWorld, Side } from '../worlds/session.js'
+import type { Chance } from '../chance.js'
 import type { Action, Actor, World } from '../world.js'
-import { logLevelOf, type Manners, type Message, type Received, ServerActor } from './server.js'
+import { answerOf, declared, logLevelOf, type Manners, type Message, type Received, ServerActor } from './server.js'
 
 interface DirectReceived extends Received {
   readonly exchange: Exchange
@@ -21,7 +22,7 @@ export class DirectServer extends ServerActor {
   }
 
   hears(exchange: Exchange, frame: Frame): void {
-    this.receive(JSON.parse(frame.bytes.toString()) as Message, { exchange })
+    for (const message of messagesOf(frame.bytes.toString())) this.receive(message, { exchange })
   }
 
   shut(exchange: Exchange): void {
@@ -35,6 +36,7 @@ export class DirectServer extends ServerActor {
 
   protected answer(to: Received, message: object): void {
     const { exchange } = to as DirectReceived
+    if (this.#gathered !== undefined) return void this.#gathered.push(message)
     this.#direct.serverSide.say(exchange, message)
     if (this.#direct.isGroup) this.#direct.serverSide.tell({ type: 'stream-ended', exchange, resumable: false })
   }
@@ -53,9 +55,24 @@ export class DirectServer extends ServerActor {
       if (one.message.method === 'subscriptions/listen' && one.answers > 0) this.#changed(one.exchange, one.marker ?? '')
   }
 
+  /** Answers that wait for others of their batch. */
+  #gathered: object[] | undefined
+
+  #answersTogether(answers: readonly Action[], chance: Chance): void {
+    this.#gathered = []
+    for (const { act } of answers) act(chance)
+    this.#direct.serverSide.say(stdioExchange, this.#gathered)
+    this.#gathered = undefined
+  }
+
   /** In a group the relay is told on a subscription only. */
   override actions(): readonly Action[] {
-    const actions = super.actions()
+    const actions = [...super.actions()]
+    const answers = actions.filter(({ label }) => label.endsWith(': answers'))
+    if (this.#direct.isBatching && answers.length > 1) actions.push({
+      label: `${this.name} answers ${answers.length} in a batch`, weight: 2,
+      act: chance => this.#answersTogether(answers, chance),
+    })
     const hears = !this.#direct.isGroup || this.open.some(({ message: { method }, answers }) =>
       method === 'subscriptions/listen' && answers > 0)
     return hears ? actions : actions.filter(({ label }) => !label.endsWith('announces'))
@@ -74,17 +91,25 @@ export class DirectServer extends ServerActor {
 interface ClientWorld extends World {
   readonly book: Book
   readonly isGroup: boolean
+  /** Its clients send batches (2025-03-26, Base Protocol, Batching). */
+  readonly isBatching: boolean
   readonly server: ServerActor
   readonly clientSide: Side
 }
 
 const prefix = 'io.modelcontextprotocol/'
 
+/** A message, or the members of a batch. */
+const messagesOf = (text: string): readonly Message[] =>
+  [JSON.parse(text) as Message | readonly Message[]].flat()
+
 /** A client whose frames need no wire: over stdio, or with an exchange for each request. */
 export class DirectClient implements Actor {
   #id = 0
   readonly #open = new Map<Exchange, Asked>()
   readonly #waiting = new Map<number, Asked>()
+  /** The requests that were sent together, by the id of each. */
+  readonly #batches = new Map<number, readonly Asked[]>()
   #isReady: boolean
 
   constructor(
@@ -116,6 +141,8 @@ export class DirectClient implements Actor {
       add('lists', 0.7, () => this.#ask('tools/list', undefined))
       for (const tool of ['t0', 't1']) add(`calls ${tool}`, 1.5, chance => this.#ask('tools/call', tool, chance.next()))
     }
+    if (this.world.isBatching && this.#waiting.size < 4)
+      add('sends a batch', 2, chance => this.#sendBatch(chance))
     for (const question of this.#book.questions.values()) {
       const { id, marker, given } = question
       if (!this.#questions.has(id)) add(`answers ${marker} before it is asked`, 0.1, () => this.#reply(question, true))
@@ -137,6 +164,11 @@ export class DirectClient implements Actor {
   }
 
   #ask(method: string, tool: string | undefined, chance = 0): void {
+    const [exchange, message] = this.#request(method, tool, chance)
+    this.world.clientSide.say(exchange, message)
+  }
+
+  #request(method: string, tool: string | undefined, chance: number): [Exchange, object] {
     const id = (this.#id += 1)
     const marker = `${this.name}-${id}`
     const asked: Asked = {
@@ -148,9 +180,9 @@ export class DirectClient implements Actor {
     const exchange: Exchange = this.isModern ? { name: marker, context: 'one' } : stdioExchange
     this.#waiting.set(id, asked)
     if (this.isModern) this.#open.set(exchange, asked)
-    this.world.clientSide.say(exchange, { id, method, params: {
+    return [exchange, { id, method, params: {
       ...(method === 'initialize' && {
-        protocolVersion: '2025-11-25', capabilities: this.declares ? { roots: {}, elicitation: {} } : {}, clientInfo: { name: this.name, version: '1' },
+        protocolVersion: this.world.isBatching ? '2025-03-26' : '2025-11-25', capabilities: this.declares ? declared : {}, clientInfo: { name: this.name, version: '1' },
       }),
       ...(method === 'subscriptions/listen' && { notifications: { toolsListChanged: true } }),
       ...(tool !== undefined && { name: tool, arguments: { m: marker } }),
@@ -161,7 +193,20 @@ export class DirectClient implements Actor {
           [`${prefix}clientInfo`]: { name: this.name, version: '1' },
         }),
       },
-    } })
+    } }]
+  }
+
+  /** Sends calls, a list and the cancellation of another call together. */
+  #sendBatch(chance: Chance): void {
+    const last = this.#id
+    const [open] = [...this.#waiting.values()].filter(({ method, isCancelled }) => method === 'tools/call' && !isCancelled)
+    const tools = ['t0', 't1'].slice(chance.below(2))
+    const members = tools.map(tool => this.#request('tools/call', tool, chance.next())[1])
+    if (chance.is(0.3)) members.push(this.#request('tools/list', undefined, 0)[1])
+    if (open !== undefined && chance.is(0.3)) members.push(this.#cancellation(open))
+    const requests = [...this.#waiting.values()].filter(({ id }) => id > last)
+    for (const { id } of requests) this.#batches.set(id, requests)
+    this.world.clientSide.say(stdioExchange, members)
   }
 
   /** The requests of the server that it has got. */
@@ -169,15 +214,19 @@ export class DirectClient implements Actor {
 
   /** @param isGuess it answers something that it was not asked */
   #reply(question: Question, isGuess = false): void {
-    const result = { roots: [], _meta: { m: `<<${this.name}-${question.id}>>` } }
+    const result = answerOf(this.name, question.id)
     if (!isGuess) question.given = JSON.stringify(result)
     this.world.clientSide.say(stdioExchange, { id: isGuess ? `${question.id}x` : question.id, result })
   }
 
   #cancel(asked: Asked): void {
+    this.world.clientSide.say(stdioExchange, this.#cancellation(asked))
+  }
+
+  #cancellation(asked: Asked): object {
     asked.isCancelled = asked.isLoose = true
     this.#book.dismiss(asked.marker)
-    this.world.clientSide.say(stdioExchange, { method: 'notifications/cancelled', params: { requestId: asked.id } })
+    return { method: 'notifications/cancelled', params: { requestId: asked.id } }
   }
 
   #leave(exchange: Exchange): void {
@@ -203,7 +252,19 @@ export class DirectClient implements Actor {
   hear(exchange: Exchange, text: string): void {
     const on = this.isModern ? this.#open.get(exchange) : undefined
     if (this.isModern && on === undefined) return
-    const message = JSON.parse(text) as Message
+    const messages = messagesOf(text)
+    const isWhole = ({ isLoose, isForgotten, id }: Asked) =>
+      isLoose || isForgotten || messages.some(one => one.method === undefined && one.id === id)
+    for (const { id, method } of messages) {
+      if (method !== undefined || this.#waiting.get(Number(id))?.isLoose === true) continue
+      if (this.#batches.get(Number(id))?.every(isWhole) === false)
+        this.world.violate('whole batch', `${this.name} gets the response ${String(id)} without others of its batch`)
+    }
+    for (const message of messages) this.#hearOne(exchange, message, on)
+  }
+
+  #hearOne(exchange: Exchange, message: Message, on: Asked | undefined): void {
+    const text = JSON.stringify(message)
     this.#book.owned(text, `${this.name} ${on?.marker ?? ''}`, marker =>
       (on === undefined ? marker.startsWith(`${this.name}-`) : marker === on.marker))
     if (message.method !== undefined) {
@@ -230,6 +291,8 @@ export class DirectClient implements Actor {
   checkAnswers(): void {
     for (const asked of this.#waiting.values()) {
       if (asked.isLoose || asked.method === 'subscriptions/listen') continue
+      // The responses to a batch come together.
+      if (this.#batches.get(asked.id)?.some(one => one.isForgotten) === true) continue
       this.world.violate('one answer', `${asked.marker} (${asked.method}) has no answer`)
     }
   }

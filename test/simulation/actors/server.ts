@@ -40,6 +40,16 @@ const longestText = 400 * 1024
 /** What a line that cannot be read is filled with. */
 export const garbled = 'g'.repeat(150 * 1024)
 
+const requestedSchema = { type: 'object', properties: {} }
+const messages = [{ role: 'user', content: { type: 'text', text: 'well?' } }]
+
+/** What a client declares that servers may ask for, and its answer to all of it. */
+export const declared = { roots: {}, elicitation: {}, sampling: {} }
+export const answerOf = (name: string, id: string): object => ({
+  roots: [], action: 'decline', role: 'assistant', model: 'm', content: { type: 'text', text: '' },
+  _meta: { m: `<<${name}-${id}>>` },
+})
+
 /** How a server behaves; chosen by the seed. */
 export interface Manners {
   /** It looks at its tools when a list is asked for, and answers later. */
@@ -253,11 +263,11 @@ export abstract class ServerActor implements Actor {
     const id = `q${this.book.next()}`
     const marker = `${one.marker}.${id}`
     const _meta = { m: `<<${marker}>>` }
-    const requestedSchema = { type: 'object', properties: {} }
-    const isSent = this.tell(one, { id, ...(chance.is(0.5)
-      ? { method: 'roots/list', params: { _meta } }
-      : { method: 'elicitation/create', params: { message: 'well?', requestedSchema, _meta } }),
-    })
+    const isSent = this.tell(one, { id, ...chance.pick([
+      { method: 'roots/list', params: { _meta } },
+      { method: 'elicitation/create', params: { message: 'well?', requestedSchema, _meta } },
+      { method: 'sampling/createMessage', params: { messages, maxTokens: 9, _meta } },
+    ]) })
     if (isSent) this.book.asks(id, marker, this.name, asked)
   }
 
@@ -303,7 +313,10 @@ export abstract class ServerActor implements Actor {
     const { method } = one.message
     const modern = this.isModern(one) ? { resultType: 'complete' } : {}
     const result = method === 'initialize'
-      ? { protocolVersion: '2025-11-25', capabilities: { tools: { listChanged: true }, logging: {} }, serverInfo: { name: 's', version: '1' } }
+      ? {
+          protocolVersion: one.message.params?.['protocolVersion'],
+          capabilities: { tools: { listChanged: true }, logging: {} }, serverInfo: { name: 's', version: '1' },
+        }
       : method === 'server/discover'
         ? { supportedVersions: ['2026-07-28'], capabilities: { tools: { listChanged: true } }, ...modern }
         : method === 'tools/list'

@@ -128,7 +128,11 @@ export class HttpActor extends ServerActor {
       const { owner } = this.world.clock
       if (owner.isDead) return
       const exchange = new Exchange(ask, this.world.clock.time, owner, resolve, reject)
-      const abort = () => exchange.cut(Object.assign(new Error('aborted'), { code: 'UND_ERR_ABORTED' }))
+      const abort = () => {
+        // What it has sent with event ids it can send again.
+        if (exchange.log !== undefined && !exchange.isOver) this.#keep(exchange)
+        exchange.cut(Object.assign(new Error('aborted'), { code: 'UND_ERR_ABORTED' }))
+      }
       if (ask.signal.aborted) return abort()
       if (ask.signal instanceof AbortSignal) ask.signal.addEventListener('abort', abort)
       else ask.signal.onAbort = abort
@@ -153,9 +157,9 @@ export class HttpActor extends ServerActor {
       return this.world.violate('own requests', `${this.name} gets an empty request that no client has sent`)
     }
     const message = JSON.parse(text) as Message
-    // Whoever has begun a session knows no list of it.
-    if (message.method === 'notifications/initialized' && session !== undefined)
-      this.tools.told.set(this.only ?? session, this.book.step)
+    // A session that was begun anew knows no list once its client has said that it is initialized.
+    if (message.method === 'notifications/initialized' && this.only !== undefined)
+      this.tools.told.set(this.only, this.book.step)
     const received = this.receive(message, { exchange })
     if (received === undefined) this.#reply(exchange, 202)
   }
@@ -237,6 +241,8 @@ export class HttpActor extends ServerActor {
     this.#lastSession += 1
     const session = `${this.name}-session-${this.#lastSession}`
     this.sessions.add(session)
+    // Whoever begins a session knows no list of it. What follows may overtake `initialized`.
+    this.tools.told.set(session, this.book.step)
     const body = exchange.begin(200, { 'content-type': 'application/json', 'mcp-session-id': session })
     body.push(ownBuffer(text))
     exchange.end()
@@ -263,9 +269,13 @@ export class HttpActor extends ServerActor {
   }
 
   #interrupt(exchange: Exchange): void {
+    this.#keep(exchange)
+    exchange.cut(new Error('cut'))
+  }
+
+  #keep(exchange: Exchange): void {
     exchange.isInterrupted = true
     this.#interrupted.add(exchange)
-    exchange.cut(new Error('cut'))
   }
 
   protected tell(to: Received, message: object): boolean {
@@ -328,9 +338,9 @@ export class HttpActor extends ServerActor {
     // A call goes on in a new session once.
     if (this.forgets && !this.hasForgotten && this.sessions.size > 0)
       actions.push({ label: `${this.name} forgets its sessions`, weight: 0.5, act: () => this.#forgetSessions() })
-    const mayInterrupt = this.manners.eventIds && this.only !== undefined
-    for (const { exchange, message, name } of mayInterrupt ? this.open as HttpReceived[] : []) {
-      if (message.method !== 'tools/call' || exchange.isOver) continue
+    for (const one of this.manners.eventIds ? this.open as HttpReceived[] : []) {
+      const { exchange, message, name } = one
+      if (message.method !== 'tools/call' || exchange.isOver || this.isModern(one)) continue
       // A stream begins with an id, and no data (2025-11-25, sending messages to the server).
       if (exchange.body === undefined) actions.push({ label: `${this.name} begins the stream of ${name}`, weight: 1, act: () => {
         exchange.openStream()

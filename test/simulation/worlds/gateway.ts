@@ -295,9 +295,9 @@ export class Gateway extends World {
       if (!this.clients.some(client => client.mayKnow(process.begun)))
         this.violate('owned sessions', `${process.name} runs for ${process.client}, which does not know its session`)
     }
-    const streams = this.clients.filter(client => client.hasStream && this.settings.servers.get(client.kind.server) === 'http')
+    const streams = this.clients.filter(client => client.streams > 0 && this.settings.servers.get(client.kind.server) === 'http')
     const open = [...this.upstreams.values()].reduce((sum, one) => sum + one.count('GET'), 0)
-    const wanted = streams.filter(({ kind }) => !kind.isModern).length
+    const wanted = streams.filter(({ kind }) => !kind.isModern).reduce((sum, one) => sum + one.streams, 0)
     if (open > wanted) this.violate('owned streams', `${open} streams are open at the server for ${wanted} of clients`)
   }
 

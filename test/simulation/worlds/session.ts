@@ -48,8 +48,12 @@ export class Side implements Transport {
     this.#onEvent(event)
   }
 
-  say(exchange: Exchange, message: object): void {
-    const frame = parseFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })), frameLimits)
+  /** @param said a message, or the members of a batch */
+  say(exchange: Exchange, said: object): void {
+    const whole = Array.isArray(said)
+      ? said.map((one: object) => ({ jsonrpc: '2.0', ...one }))
+      : { jsonrpc: '2.0', ...said }
+    const frame = parseFrame(Buffer.from(JSON.stringify(whole)), frameLimits)
     this.tell({ type: 'frame', exchange, frame })
   }
 
@@ -83,6 +87,7 @@ export class Side implements Transport {
 export class SessionWorld extends World {
   readonly book = new Book(this)
   readonly isGroup: boolean
+  readonly isBatching: boolean
   readonly #manners: Manners
   readonly clients: DirectClient[] = []
   readonly server: DirectServer
@@ -101,6 +106,7 @@ export class SessionWorld extends World {
     this.#manners =
       { ...mannersBy(chance), changes: chance.is(0.85), dies: false, isLong: false, isNoisy: false }
     this.#recordsLate = chance.is(0.3)
+    this.isBatching = !this.isGroup && chance.is(0.4)
     this.book.isStrict = true
     this.server = new DirectServer('s', this, this.book, this.#manners)
     this.clientSide = new Side(
@@ -125,7 +131,7 @@ export class SessionWorld extends World {
     }
     this.session = openSession(guard, this.clientSide, () => this.serverSide, { stateless: this.isGroup })
     const count = this.isGroup ? 1 + chance.below(3) : 1
-    this.say(`${this.isGroup ? `a group of ${count}` : 'one client over stdio'}: ` +
+    this.say(`${this.isGroup ? `a group of ${count}` : `one client over stdio${this.isBatching ? ', batches' : ''}`}: ` +
       Object.entries(this.#manners).filter(([, is]) => is === true).map(([name]) => name).join(' '))
     this.actors.push(this.server)
     for (let number = 1; number <= count; number++) {
@@ -147,9 +153,9 @@ export class SessionWorld extends World {
   }
 
   #toClient(exchange: Exchange, frame: Frame): void {
-    const { message } = frame
     const text = frame.bytes.toString()
-    if (message.kind === 'result' || message.kind === 'error') {
+    for (const { message } of frame.message.kind === 'batch' ? frame.message.members : [frame]) {
+      if (message.kind !== 'result' && message.kind !== 'error') continue
       const asked = this.clients.flatMap(client => client.askedOn(exchange, message.id) ?? [])[0]
       if (asked?.method === 'tools/call' && !this.#written.has(`tools/call ${String(message.id)}`))
         this.violate('record first', `${asked.marker} is answered before its record is written`)

@@ -17,6 +17,7 @@ const engine = createSchemaChecker(usual.limits)
 export class WrapWorld extends World {
   readonly book = new Book(this)
   readonly isGroup = false
+  readonly isBatching = false
   readonly server: HttpActor
   readonly clientSide: Side
   readonly client: DirectClient
