@@ -57,6 +57,8 @@ export const mutations: readonly Mutation[] = [
     'core.ask(\'onServerRequest\', asked, findings, path)', 'void asked', 'declared'),
   core('a batch is answered in parts', 'batches.ts',
     'if (keys.some(key => this.#stages.isAwaiting(exchange, key))) continue', '', 'whole batch'),
+  gateway('a client cannot resume what it began', 'relay/transport/upstream/forward.ts',
+    'const resumable = isClientFrame && canResume(request, position)', 'const resumable = false', 'answer reaches'),
   gateway('an id is unique in a group', 'relay/core/pending.ts',
     'return this.#stateless ? exchange : stdioExchange', 'return stdioExchange', 'one answer'),
   {

@@ -133,8 +133,10 @@ export class ClientActor implements Actor {
     this.#tidy()
     if (this.isStopped) return []
     const [cut] = this.#resumable()
-    if (cut !== undefined)
-      return [{ label: `${this.name} resumes ${cut.marker}`, weight: 1, act: () => this.#resume(cut) }]
+    if (cut !== undefined) {
+      const label = `${this.name} resumes ${cut.marker}`
+      return [{ label, weight: 1, act: () => this.#resume(cut) }]
+    }
     if (!this.kind.isModern && this.session !== undefined && !this.hasStream)
       return this.#hasOpenedLast ? [] : [{ label: `${this.name} opens a stream`, weight: 1, act: () => {
         this.#hasOpenedLast = true
