@@ -271,7 +271,8 @@ export class ClientActor implements Actor {
   }
 
   #resumable(): readonly Asked[] {
-    return this.session === undefined ? [] : [...this.#cut.keys()].filter(one => !one.isLoose && !one.isAnswered)
+    if (this.session === undefined) return []
+    return [...this.#cut.keys()].filter(one => !one.isLoose && !one.isAnswered)
   }
 
   #resume(asked: Asked): void {
