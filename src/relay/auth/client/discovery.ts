@@ -129,7 +129,7 @@ export const issuerMetadata = async (
 }
 
 /** @param isNamed whether a header or document names this URL: then a fetch that fails is an error */
-const documentAt = async (
+export const documentAt = async (
   url: URL, fetch: GuardedFetch, isNamed: boolean,
 ): Promise<DataObject | undefined> => {
   try {
@@ -149,7 +149,7 @@ const textsOf = (document: DataObject, name: string): readonly string[] | undefi
 
 const endpoints = [
   'authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint',
-  'device_authorization_endpoint',
+  'device_authorization_endpoint', 'jwks_uri',
 ] as const
 const lists = [
   'scopes_supported', 'grant_types_supported', 'code_challenge_methods_supported',

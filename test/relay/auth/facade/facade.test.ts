@@ -17,7 +17,7 @@ const opened = async (t: Test, options: Parameters<typeof severalIssuers>[1] = {
   const warnings: string[] = []
   const key = randomBytes(32)
   const replica = () => new Facade({
-    name: 'tickets', origin, paths: ['/mcp'], prefix: '', key, warn: message => warnings.push(message),
+    name: 'tickets', origin, paths: ['/mcp'], prefix: '', key, revoked: new Set(), warn: message => warnings.push(message),
     behind: { url: one.url, settings: { grant: 'user', loginMs: 1000 } }, now: () => Date.now() + ahead,
   })
   const replicas = Array.from({ length: count }, replica)
