@@ -7,6 +7,7 @@ import {
 import type { SitePage, Site, Visit } from '#relay/transport/front/site.js'
 import { issuerPath } from '#relay/transport/http/well-known.js'
 import { guardedFetch } from '#relay/transport/upstream/document.js'
+import { isResourceOf } from '../client/discovery.js'
 import { RefusedGrant, type Tokens } from '../client/requests.js'
 import { fault, formIn, jsonAnswer } from './answers.js'
 import { clientIdOf, isClientId, registerClient } from './clients.js'
@@ -149,9 +150,10 @@ export class Facade implements Site {
     }
   }
 
-  /** The login is at a server that this one has replaced: its tokens are not sent to another one. */
+  /** The login is for a server, or at an issuer, that the operator has replaced: no other server gets its tokens. */
   #isOfOther({ via }: Pick<Grant, 'via'>): boolean {
-    return new URL(via.resource).origin !== this.#options.behind.url.origin
+    const { url, settings: { issuer = via.issuer } } = this.#options.behind
+    return !isResourceOf(via.resource, url) || via.issuer !== issuer
   }
 
   async #redeem(client: string, form: URLSearchParams): Promise<SitePage> {
