@@ -46,7 +46,9 @@ const never = () => Promise.resolve()
 const undisturbed: Moments = { halfway: never, loggedIn: never }
 
 /** The user logs in. @returns where the client's own page begins */
-const goBack = async (begin: string, isClients: (url: URL) => boolean, { halfway }: Moments): Promise<URL> => {
+const goBack = async (
+  begin: string, isClients: (url: URL) => boolean, { halfway }: Moments,
+): Promise<URL> => {
   const browser = new Browser()
   const { href } = await browser.open(begin, url => url.pathname === '/callback' || isClients(url))
   await halfway()
@@ -306,8 +308,8 @@ interface Three {
 }
 
 /**
- * Each client logs in, and calls, by three replicas that get requests in turn. All of them are killed, and start
- * again, in the middle of the logins and before the last calls.
+ * Each client logs in, and calls, by three replicas that get requests in turn. All of them are killed, and
+ * start again, in the middle of the logins and before the last calls.
  */
 const overThree = async (t: Test, { configOf, environment, needsLogin = true, ends = never }: Three) => {
   const [folder, balancer, store] = [scratch(t), await balance(t, []), await startEngine(t)]
@@ -377,7 +379,8 @@ void t.test('three replicas that restart log in themselves, once, and one of the
   const state = scratch(t)
   const opened = join(state, 'opened')
   await overThree(t, {
-    configOf: () => ({ servers: { one: { url: server.url, auth: { shared: true } } } }), needsLogin: false, ends,
+    configOf: () => ({ servers: { one: { url: server.url, auth: { shared: true } } } }), ends,
+    needsLogin: false,
     environment: { XDG_STATE_HOME: state, BROWSER: browser, BROWSER_LOG: opened },
   })
   t.equal(renewed(), 1)

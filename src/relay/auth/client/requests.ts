@@ -277,8 +277,8 @@ const authentication = async (
 }
 
 /**
- * RFC 6749, section 2.3.1. The library's own escapes `-`, `.` and `_` as well, which form encoding leaves as they
- * are: issuers that compare the id of a client without decoding it do not know it then.
+ * RFC 6749, section 2.3.1. The library's own escapes `-`, `.` and `_` as well, which form encoding leaves as
+ * they are: issuers that compare the id of a client without decoding it do not know it then.
  */
 const basic = (secret: string): OAuth.ClientAuth => (_server, { client_id: id }, _body, headers) => {
   const pair = [id, secret].map(text => new URLSearchParams({ '': text }).toString().slice(1)).join(':')

@@ -26,10 +26,7 @@ export interface FacadeOptions {
   readonly behind: Behind
   /** The key of 32 bytes that seals what is handed out, from `sealKeyOf` or `sealKeyIn`. */
   readonly key: Uint8Array
-  /**
-   * Logins of which a token was revoked here: the issuer, which is told, ends the others' use behind. Kept over
-   * reloads.
-   */
+  /** Logins of which a token was revoked here. The issuer is told, too. Kept over reloads. */
   readonly revoked: Set<string>
   readonly warn: (message: string) => void
   readonly now?: (() => number) | undefined
@@ -150,7 +147,7 @@ export class Facade implements Site {
     }
   }
 
-  /** The login is for a server, or at an issuer, that the operator has replaced: no other server gets its tokens. */
+  /** The operator has replaced the server of the login, or its issuer: no other server gets its tokens. */
   #isOfOther({ via }: Pick<Grant, 'via'>): boolean {
     const { url, settings: { issuer = via.issuer } } = this.#options.behind
     return !isResourceOf(via.resource, url) || via.issuer !== issuer

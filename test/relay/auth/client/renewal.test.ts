@@ -85,7 +85,8 @@ void t.test('a process that has lost its claim does not send the refresh token',
   // eslint-disable-next-line @typescript-eslint/unbound-method
   const { claimed } = LoginFile.prototype
   let isStolen = true
-  LoginFile.prototype.claimed = function (this: LoginFile, act: (held: never) => unknown, instead?: () => unknown) {
+  type Act = (held: never) => unknown
+  LoginFile.prototype.claimed = function (this: LoginFile, act: Act, instead?: () => unknown) {
     return claimed.call(this, held => {
       const [lock = ''] = readdirSync(join(state, 'logins')).filter(name => name.endsWith('.lock'))
       if (isStolen) writeFileSync(join(state, 'logins', lock), JSON.stringify({ id: 'another' }))

@@ -60,8 +60,8 @@ const opened = async (t: Test, options: Parameters<typeof severalIssuers>[1] = {
   const redeem = (code: string, more: object = { redirect_uri: redirectUri }) =>
     token({ grant_type: 'authorization_code', code, code_verifier: verifier, ...more })
   return {
-    one, facade: replica(), replica, warnings, register, authorize, loggedIn, decide, codeOf, redeem, token, visit,
-    form, clientId,
+    one, facade: replica(), replica, warnings, register, authorize, loggedIn, decide, codeOf, redeem, token,
+    visit, form, clientId,
     later: (ms: number) => (ahead += ms), flood: () => (costs = false),
     login: async (query?: object, more?: object) => redeem(await codeOf(query), more),
   }
