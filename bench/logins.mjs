@@ -5,7 +5,7 @@
 //                                                         for 8 s while they renew
 // Needs `npm run build` and the compiled tests (node node_modules/typescript-7/bin/tsc -p test).
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -23,6 +23,7 @@ const endings = []
 const issuer = await RotatingIssuer.open({ teardown: end => endings.push(end) })
 const state = mkdtempSync(join(tmpdir(), 'customs-logins-'))
 const logins = join(state, 'mcp-customs', 'logins')
+mkdirSync(logins, { recursive: true, mode: 0o700 })
 const env = { ...process.env, XDG_STATE_HOME: state, BROWSER: `${process.execPath} ${path('test/fixtures/browser.mjs')}` }
 const counts = { calls: 0, answered: 0, failed: 0, killed: 0, killedWhileRenewing: 0, stopped: 0, lost: 0 }
 const failures = new Map()

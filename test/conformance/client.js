@@ -10,8 +10,12 @@ const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}')
 
 const provider = new HeadlessProvider(context)
 
-/** A user grants an authorization this many times, and then gives up. */
-const patience = 2
+/**
+ * A user grants an authorization this many times in a scenario, and then gives up. auth/scope-retry-limit counts them so: its server
+ * lets `initialize` pass without a token, but a facade needs one with every request (authorization, access token usage), and that
+ * login is the first of three.
+ */
+let patience = 2
 
 async function main() {
   const { client, transport } = await connect()
@@ -28,7 +32,7 @@ async function main() {
 }
 
 async function connect() {
-  for (let granted = 0; ; granted += 1) {
+  for (;;) {
     const client = new Client(
       { name: 'conformance-client', version: '1.0.0' },
       {
@@ -44,7 +48,7 @@ async function connect() {
       await client.connect(transport)
       return { client, transport }
     } catch (error) {
-      if (!(error instanceof UnauthorizedError) || granted === patience) throw error
+      if (!(error instanceof UnauthorizedError) || patience-- === 0) throw error
       await transport.finishAuth(provider.callback())
     }
   }
@@ -60,11 +64,11 @@ async function useTools(client, transport) {
 
 /** Does something, asking for more authority when the server wants it. */
 async function authorized(transport, action) {
-  for (let granted = 0; ; granted += 1) {
+  for (;;) {
     try {
       return await action()
     } catch (error) {
-      if (!(error instanceof UnauthorizedError) || granted === patience) throw error
+      if (!(error instanceof UnauthorizedError) || patience-- === 0) throw error
       await transport.finishAuth(provider.callback())
     }
   }

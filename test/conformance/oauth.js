@@ -1,13 +1,13 @@
 // An OAuth client whose user grants everything at once: the authorization page is fetched, and its redirect is the answer.
 
 /**
- * Where an authorization server that knows client metadata documents would find ours. The suite's does not look there; one that does,
- * such as the relay's facade, finds nothing.
+ * The client is given the relay's URL. Then the relay is the issuer's client: its facade knows nothing of what the scenario has
+ * registered, and cannot fetch the document of a host that does not exist.
  */
-const clientMetadataUrl = process.env.CONFORMANCE_FACADE ? undefined : 'https://conformance-test.local/client-metadata.json'
+const isBeforeFacade = process.env.REROUTE_MODE === 'url'
 
 export class HeadlessProvider {
-  clientMetadataUrl = clientMetadataUrl
+  clientMetadataUrl = isBeforeFacade ? undefined : 'https://conformance-test.local/client-metadata.json'
   redirectUrl = 'http://localhost:3000/callback'
   clientMetadata = {
     client_name: 'conformance-client',
@@ -24,7 +24,7 @@ export class HeadlessProvider {
 
   /** @param registered `client_id` and `client_secret`, when the client is known beforehand */
   constructor({ client_id, client_secret }) {
-    this.registered = client_id && { client_id, ...(client_secret && { client_secret }) }
+    this.registered = isBeforeFacade || !client_id ? undefined : { client_id, ...(client_secret && { client_secret }) }
   }
 
   clientInformation(context) {

@@ -85,14 +85,14 @@ export interface Replica {
 
 /** @param config what it serves, as JSON; `listen` is added */
 export const startReplica = async (
-  t: Test, folder: string, config: object, port = 0, words: readonly string[] = [],
+  t: Test, folder: string, config: object, port = 0, words: readonly string[] = [], environment = {},
 ): Promise<Replica> => {
   mkdirSync(folder, { recursive: true })
   const [file, audit] = [join(folder, 'customs.json'), join(folder, 'audit.ndjson')]
   writeFileSync(file, JSON.stringify(config))
   const relay = start(t, process.execPath, [
     cli, 'serve', '--config', file, '--listen', `127.0.0.1:${port}`, '--audit', audit, ...words,
-  ])
+  ], environment)
   const [, url = ''] = await lineOf(relay.child.stderr ?? process.stdin, /listening on (http:\S+)/)
   return { url, relay, audit }
 }

@@ -148,14 +148,11 @@ export const logout = async ({ url: wanted, allSubjects }: LogoutFlags): Promise
   const others = known.length - found.length
   if (others > 0) tell(`Kept: ${others} of clients of serve, which --all-subjects ends as well.`)
   for (const [file, stored] of found) {
-    const held = await file.claimed<never>(() => undefined)
-    try {
+    await file.claimed(async () => {
       const failure = await revoked(file.read() ?? stored)
       file.remove()
       tell(`Logged out of ${shownUrl(stored.url)}${failure === undefined ? '' : ` (${failure})`}`)
-    } finally {
-      if ('release' in held) held.release()
-    }
+    })
   }
   return 0
 }

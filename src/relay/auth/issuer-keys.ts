@@ -1,8 +1,7 @@
 import type { createRemoteJWKSet } from 'jose'
-import { isList, isRecord, isString, field, parseData } from '#relay/protocol/unmetered.js'
-import { metadataUrls } from '#relay/transport/http/well-known.js'
-import { documentFailure, guardedFetch, isAtPrivateAddress } from '#relay/transport/upstream/document.js'
-import type { Json } from '#relay/protocol/json.js'
+import { isList, isRecord, isString, field } from '#relay/protocol/unmetered.js'
+import { guardedFetch, isAtPrivateAddress } from '#relay/transport/upstream/document.js'
+import { documentAt, issuerMetadata } from './client/discovery.js'
 
 /** Keys are fetched again after the first time; if that fails, they stay valid until the second. */
 const keysMs = 10 * 60_000
@@ -51,38 +50,18 @@ export class IssuerKeys {
     this.#triedAt = this.#now()
     const { jwks } = this.#options
     const [url, mayBePrivate] = jwks === undefined ? await this.#discovered() : [new URL(jwks), true]
-    const { status, body } = await documentAt(url, mayBePrivate)
-    const keys = isRecord(body) ? field(body, 'keys') : undefined
-    if (status !== 200 || !isList(keys)) throw new Error(`${url.href}: holds no keys (HTTP ${status})`)
+    const document = await documentAt(url, guardedFetch({ mayBePrivate }), true)
+    const keys = document && field(document, 'keys')
+    if (!isList(keys)) throw new Error(`${url.href}: holds no keys`)
     return Response.json({ keys: keys.filter(key => isRecord(key) && isString(field(key, 'kty'))) })
   }
 
-  /** The URL of the keys, by the issuer's metadata (2026-07-28, authorization server discovery). */
+  /** The URL of the keys, by the issuer's metadata. */
   async #discovered(): Promise<readonly [url: URL, mayBePrivate: boolean]> {
-    const { issuer } = this.#options
-    for (const url of metadataUrls(new URL(issuer))) {
-      const { status, body } = await documentAt(url, true)
-      if (status !== 200 || !isRecord(body)) continue
-      // A document of another issuer (RFC 8414, section 3.3).
-      if (field(body, 'issuer') !== issuer) throw new Error(`${url.href}: is of another issuer`)
-      const named = field(body, 'jwks_uri')
-      if (!isString(named) || !URL.canParse(named)) throw new Error(`${url.href}: names no jwks_uri`)
-      const keys = new URL(named)
-      return [keys, keys.host === url.host || (await isAtPrivateAddress(url))]
-    }
-    throw new Error(`${issuer}: has no metadata at its well-known paths`)
-  }
-}
-
-/** @param mayBePrivate the operator has named the URL, or its owner is there @throws Error that names it */
-const documentAt = async (
-  url: URL, mayBePrivate: boolean,
-): Promise<{ readonly status: number; readonly body: Json | undefined }> => {
-  try {
-    const fetch = guardedFetch({ mayBePrivate })
-    const response = await fetch(url.href, { method: 'GET', headers: { accept: 'application/json' } })
-    return { status: response.status, body: parseData(await response.text()) }
-  } catch (error) {
-    throw new Error(documentFailure(url, error), { cause: error })
+    const url = new URL(this.#options.issuer)
+    const server = await issuerMetadata(this.#options.issuer, guardedFetch({ mayBePrivate: true }))
+    if (server?.jwks_uri === undefined) throw new Error(`${url.href}: has no metadata that names a jwks_uri`)
+    const keys = new URL(server.jwks_uri)
+    return [keys, keys.host === url.host || (await isAtPrivateAddress(url))]
   }
 }

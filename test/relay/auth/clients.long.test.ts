@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as ai from '@ai-sdk/mcp'
+import type { Configuration } from 'oidc-provider'
 import t, { type Test } from 'tap'
 import * as v2 from '@modelcontextprotocol/client'
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
@@ -14,8 +16,9 @@ import {
 import * as beta from 'mcp-client-beta'
 import { auditOf, scratch } from '../../e2e/bridge.js'
 import { lineOf, start, type Started } from '../../e2e/harness.js'
+import { balance, engine, startEngine, startReplica, type Replica } from '../../e2e/replicas.js'
 import { Browser, freePort, serveAt } from './facade-parts.js'
-import { openProtected } from './protected.js'
+import { answerAsServer, bodyOf, listen, openProtected, type Protected } from './protected.js'
 
 const browser = `${process.execPath} ${fileURLToPath(new URL('../../../test/fixtures/browser.mjs', import.meta.url))}`
 
@@ -31,8 +34,31 @@ const toolServer = `require('node:readline').createInterface({ input: process.st
   console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
 })`
 
+/** What happens to the relay meanwhile. */
+interface Moments {
+  /** The user has logged in at the issuer, and is not back yet. */
+  readonly halfway: () => Promise<void>
+  /** The client has used its tokens, and will call once more. */
+  readonly loggedIn: () => Promise<void>
+}
+
+const never = () => Promise.resolve()
+const undisturbed: Moments = { halfway: never, loggedIn: never }
+
+/** The user logs in. @returns where the client's own page begins */
+const goBack = async (
+  begin: string, isClients: (url: URL) => boolean, { halfway }: Moments,
+): Promise<URL> => {
+  const browser = new Browser()
+  const { href } = await browser.open(begin, url => url.pathname === '/callback' || isClients(url))
+  await halfway()
+  return browser.open(href, isClients)
+}
+
 /** What a client of the SDKs keeps of its login, and its user's browser. */
 class Provider {
+  constructor(readonly moments: Moments) {}
+
   readonly redirectUrl = 'http://127.0.0.1:33418/callback'
   // Older SDKs ask for these scopes, whatever a challenge says.
   readonly clientMetadata = {
@@ -54,12 +80,12 @@ class Provider {
   readonly saveState = () => undefined
   readonly storedState = () => 'a-state-of-the-client'
   readonly redirectToAuthorization = async (url: URL) => {
-    this.answer = (await new Browser().open(url.href, ({ port }) => port === '33418')).searchParams
+    this.answer = (await goBack(url.href, ({ port }) => port === '33418', this.moments)).searchParams
   }
 }
 
 interface Sdk {
-  /** @returns the names of the tools, and the text of a call, after a login */
+  /** @returns the names of the tools, and what a call and a later one return, after a login */
   login(url: URL, provider: Provider): Promise<readonly unknown[]>
 }
 
@@ -71,11 +97,14 @@ interface AnyClient {
   close(): Promise<void>
 }
 
-const used = async (client: AnyClient): Promise<readonly unknown[]> => {
+const used = async (client: AnyClient, { loggedIn }: Moments): Promise<readonly unknown[]> => {
+  const call = async () => (await client.callTool({ name: 'honest', arguments: {} }) as { content: unknown }).content
   const { tools } = await client.listTools()
-  const { content } = await client.callTool({ name: 'honest', arguments: {} }) as { content: readonly unknown[] }
+  const first = await call()
+  await loggedIn()
+  const second = await call()
   await client.close()
-  return [...tools.map(({ name }) => name), content]
+  return [...tools.map(({ name }) => name), first, second]
 }
 
 /** Connects, which ends in a login, and connects again. */
@@ -92,11 +121,11 @@ const sdk = (connect: (url: URL, provider: Provider) => Connection): Sdk => ({
       if (!/unauthorized/i.test(String(error))) throw error
       return false
     })
-    if (isIn) return used(first.client)
+    if (isIn) return used(first.client, provider.moments)
     await first.finish()
     const { client, connected } = connect(url, provider)
     await connected
-    return used(client)
+    return used(client, provider.moments)
   },
 })
 
@@ -127,11 +156,11 @@ const aiSdk: Sdk = {
       await ai.auth(provider, { serverUrl: url, ...answered })
       return ai.createMCPClient(config)
     })
-    const { tools } = await connected.listTools()
     const { honest } = await connected.tools()
-    const { content } = await honest?.execute({}, { toolCallId: '1', messages: [] }) as { content: unknown }
-    await connected.close()
-    return [...tools.map(({ name }) => name), content]
+    return used({
+      listTools: () => connected.listTools(), close: () => connected.close(),
+      callTool: async () => honest?.execute({}, { toolCallId: '1', messages: [] }),
+    }, provider.moments)
   },
 }
 
@@ -142,13 +171,13 @@ interface Result {
 
 /** @param needsLogin false: the relay asks it for none */
 const mcpRemote = (t: Test, proxy: string, needsLogin: boolean): Sdk => ({
-  async login(url) {
+  async login(url, { moments }) {
     const port = await freePort()
     const remote = start(t, process.execPath, [proxy, url.href, String(port)], { HOME: scratch(t), PATH: '/nowhere' })
     if (remote.child.stderr === null) throw new Error('no stderr')
     if (needsLogin) {
       const [shown] = await lineOf(remote.child.stderr, /https?:\/\/\S+\/auth\S+/)
-      const back = await new Browser().open(shown, found => found.port === String(port))
+      const back = await goBack(shown, found => found.port === String(port), moments)
       await (await fetch(back)).text()
     }
     remote.send(JSON.stringify({
@@ -157,14 +186,14 @@ const mcpRemote = (t: Test, proxy: string, needsLogin: boolean): Sdk => ({
     }))
     await remote.responseTo('1')
     remote.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
-    const resultOf = async (id: string, method: string, params: object) => {
-      remote.send(JSON.stringify({ jsonrpc: '2.0', id: Number(id), method, params }))
-      const { result } = JSON.parse(await remote.responseTo(id)) as { result: Result }
-      return result
+    let id = 1
+    const resultOf = async (method: string, params: object) => {
+      remote.send(JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }))
+      return (JSON.parse(await remote.responseTo(String(id))) as { result: Result }).result
     }
-    const { tools } = await resultOf('2', 'tools/list', {})
-    const { content } = await resultOf('3', 'tools/call', { name: 'honest', arguments: {} })
-    return [...tools.map(({ name }) => name), content]
+    return used({
+      listTools: () => resultOf('tools/list', {}), callTool: call => resultOf('tools/call', call), close: never,
+    }, moments)
   },
 })
 
@@ -178,10 +207,12 @@ const more = ((): string | undefined => {
   return status === 0 ? folder : undefined
 })()
 
-const done = ['honest', 'admin', [{ type: 'text', text: 'done' }]]
+const answer = [{ type: 'text', text: 'done' }]
 
-/** Each client logs in, and calls a tool. @returns their number */
-const logIn = async (t: Test, url: URL, needsLogin = true): Promise<number> => {
+/** Each client logs in, and calls a tool twice, all at the same time. @returns their number */
+const logIn = async (
+  t: Test, url: URL, needsLogin = true, momentsOf: (clients: number) => Moments = () => undisturbed,
+): Promise<number> => {
   const clients: [name: string, client: Sdk][] = [
     ['@modelcontextprotocol/sdk', sdk1(Client1, Transport1)], ['@modelcontextprotocol/client', sdk2(v2)],
     ['its beta', sdk2(beta as unknown as typeof v2)], ['@ai-sdk/mcp', aiSdk],
@@ -197,20 +228,26 @@ const logIn = async (t: Test, url: URL, needsLogin = true): Promise<number> => {
     clients.push(['SDK 1.20', sdk1(Client, StreamableHTTPClientTransport)])
     clients.push(['mcp-remote', mcpRemote(t, proxy, needsLogin)])
   }
-  for (const [name, client] of clients) t.match(await client.login(url, new Provider()), done, name)
+  const moments = momentsOf(clients.length)
+  await Promise.all(clients.map(async ([name, client]) =>
+    t.same(await client.login(url, new Provider(moments)), ['honest', 'admin', answer, answer], name)))
   return clients.length
 }
 
-/** Each client logs in and calls; the log has a call of alice for each. */
+const areOfAlice = (t: Test, audits: readonly string[], count: number, issuer: string): void => {
+  const calls = audits.flatMap(auditOf).filter(({ event }) => event === 'tools/call')
+  t.equal(calls.length, count)
+  for (const record of calls) t.match(record, { subject: { iss: issuer, sub: 'alice' } })
+}
+
+/** Each client logs in and calls. */
 const callsAsAlice = async (t: Test, { relay, origin, audit, issuer }: {
   readonly relay: Started; readonly origin: string; readonly audit: string; readonly issuer: string
 }): Promise<void> => {
   const clients = await logIn(t, new URL(`${origin}/mcp`))
   relay.child.kill('SIGTERM')
   await relay.exit
-  const calls = auditOf(audit).filter(({ event }) => event === 'tools/call')
-  t.equal(calls.length, clients)
-  for (const record of calls) t.match(record, { subject: { iss: issuer, sub: 'alice' } })
+  areOfAlice(t, [audit], 2 * clients, issuer)
 }
 
 void t.test('clients log in by the URL of the relay, in front of a server that checks the audience', async t => {
@@ -220,13 +257,14 @@ void t.test('clients log in by the URL of the relay, in front of a server that c
   await callsAsAlice(t, { relay, origin, audit, issuer: server.issuer })
 })
 
+/** The issuer gives tokens for any resource that a client names. */
+const named: Configuration = { features: { resourceIndicators: {
+  enabled: true, defaultResource: () => '', useGrantedResource: () => true,
+  getResourceServerInfo: (_, audience) => ({ audience, scope: 'mcp', accessTokenFormat: 'jwt' }),
+} } }
+
 void t.test('clients log in at the issuer that the relay names, and it accepts their tokens', async t => {
-  const server = await openProtected(t, {
-    configuration: { features: { resourceIndicators: {
-      enabled: true, defaultResource: () => '', useGrantedResource: () => true,
-      getResourceServerInfo: (_, audience) => ({ audience, scope: 'mcp', accessTokenFormat: 'jwt' }),
-    } } },
-  })
+  const server = await openProtected(t, { configuration: named })
   const [config, audit, port] = [join(scratch(t), 'customs.json'), join(scratch(t), 'audit.ndjson'), await freePort()]
   writeFileSync(config, JSON.stringify({
     version: 1, auth: { issuer: server.issuer, audience: `http://127.0.0.1:${port}`, scopes: ['mcp'] },
@@ -247,5 +285,104 @@ void t.test('the relay logs in itself, once, for clients that know nothing of it
     XDG_STATE_HOME: state, BROWSER: browser, BROWSER_LOG: opened,
   })
   await logIn(t, new URL(`${origin}/mcp`), false)
+  t.equal(readFileSync(opened, 'utf8').trim().split('\n').length, 1)
+})
+
+/** All clients come here; then it happens, and they go on. */
+const meeting = (count: number, happens: () => Promise<void>): (() => Promise<void>) => {
+  let [here, go] = [0, (): void => undefined]
+  const all = new Promise<void>(resolve => (go = resolve))
+  return async () => {
+    if (++here === count) await happens().then(go)
+    await all
+  }
+}
+
+interface Three {
+  readonly configOf: (origin: string) => object
+  /** Undefined: each replica has a state folder of its own. */
+  readonly environment?: Readonly<Record<string, string>>
+  readonly needsLogin?: boolean
+  /** What happens to the logins while the replicas restart. */
+  readonly ends?: () => Promise<void>
+}
+
+/**
+ * Each client logs in, and calls, by three replicas that get requests in turn. All of them are killed, and
+ * start again, in the middle of the logins and before the last calls.
+ */
+const overThree = async (t: Test, { configOf, environment, needsLogin = true, ends = never }: Three) => {
+  const [folder, balancer, store] = [scratch(t), await balance(t, []), await startEngine(t)]
+  const config = { version: 1, state: { url: store.url, key: 'known-to-all-replicas' }, ...configOf(balancer.url) }
+  const ports = await Promise.all([freePort(), freePort(), freePort()])
+  let replicas: readonly Replica[] = []
+  const begin = async () => {
+    replicas = await Promise.all(ports.map(port => {
+      const own = join(folder, String(port))
+      return startReplica(t, own, config, port, [], { XDG_STATE_HOME: own, ...environment })
+    }))
+  }
+  const end = (signal: 'SIGKILL' | 'SIGTERM') => Promise.all(replicas.map(({ relay }) => {
+    relay.child.kill(signal)
+    return relay.exit
+  }))
+  const restart = () => end('SIGKILL').then(begin)
+  await begin()
+  balancer.to.push(...replicas.map(({ url }) => url))
+  const clients = await logIn(t, new URL(`${balancer.url}/mcp`), needsLogin, count => ({
+    halfway: meeting(count, restart), loggedIn: meeting(count, () => restart().then(ends)),
+  }))
+  await end('SIGTERM')
+  t.equal([...balancer.counts.values()].filter(count => count > clients).length, 3, 'every replica was asked')
+  return { clients, audits: replicas.map(({ audit }) => audit) }
+}
+
+/** Ends the access tokens at the issuer. @returns how often tokens were renewed since */
+const ending = ({ provider, secrets }: Protected) => {
+  let renewed = 0
+  provider.on('grant.success', ({ oidc: { params } }) => (renewed += params?.['grant_type'] === 'refresh_token' ? 1 : 0))
+  return {
+    renewed: () => renewed,
+    ends: async () => {
+      for (const token of secrets) await (await provider.AccessToken.find(token))?.destroy()
+    },
+  }
+}
+
+const skip = engine === undefined && 'neither valkey-server nor redis-server is installed'
+
+void t.test('over three replicas that restart, clients log in by the facade, and renew what the issuer ends', { skip }, async t => {
+  const server = await openProtected(t)
+  const { ends, renewed } = ending(server)
+  const { clients, audits } = await overThree(t, {
+    configOf: audience => ({ auth: { facade: true, audience }, servers: { one: { url: server.url } } }), ends,
+  })
+  t.equal(renewed(), clients)
+  // The one of these that the server refused, before the client renewed its token, is recorded, too.
+  areOfAlice(t, audits, 3 * clients, server.issuer)
+})
+
+void t.test('over three replicas that restart, clients log in at the issuer that the relay names', { skip }, async t => {
+  const server = await openProtected(t, { configuration: named })
+  const plain = createServer((request, response) => void bodyOf(request).then(body =>
+    (request.method === 'POST' ? answerAsServer(body, response) : response.writeHead(405).end())))
+  const url = `${await listen(t, plain)}/mcp`
+  const { clients, audits } = await overThree(t, {
+    configOf: audience => ({ auth: { issuer: server.issuer, audience, scopes: ['mcp'] }, servers: { one: { url } } }),
+  })
+  areOfAlice(t, audits, 2 * clients, server.issuer)
+})
+
+void t.test('three replicas that restart log in themselves, once, and one of them renews what the issuer ends', { skip }, async t => {
+  const server = await openProtected(t)
+  const { ends, renewed } = ending(server)
+  const state = scratch(t)
+  const opened = join(state, 'opened')
+  await overThree(t, {
+    configOf: () => ({ servers: { one: { url: server.url, auth: { shared: true } } } }), ends,
+    needsLogin: false,
+    environment: { XDG_STATE_HOME: state, BROWSER: browser, BROWSER_LOG: opened },
+  })
+  t.equal(renewed(), 1)
   t.equal(readFileSync(opened, 'utf8').trim().split('\n').length, 1)
 })

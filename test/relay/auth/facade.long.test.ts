@@ -308,6 +308,33 @@ void t.test('what a client revokes ends its whole login, and the streams of it',
   t.equal(isOver, false, 'another login goes on')
 })
 
+void t.test('a revoked login does not count again after a reload that changes its server', async t => {
+  // The issuer is not told, and the server goes on to accept the token.
+  const configuration = { features: { revocation: { enabled: false } } }
+  const seen: unknown[] = []
+  const server = await openProtected(t, { configuration, answer: (body, response) => {
+    seen.push(response.req.headers['x-new'])
+    answerAsServer(body, response)
+  } })
+  const config = join(scratch(t), 'customs.json')
+  const write = (headers: object) => writeFileSync(config, JSON.stringify({
+    version: 1, auth: 'facade', audit: { file: 'none' }, servers: { one: { url: server.url, headers } },
+  }))
+  write({})
+  const { relay, origin } = await serveAt(t, await freePort(), ['--config', config])
+  const login = await Login.open(origin)
+  const [revoked, other] = [await login.tokens(), await login.tokens()]
+  const revoke = () => fetch(`${origin}/revoke`, {
+    method: 'POST', body: new URLSearchParams({ token: revoked['refresh_token'] ?? '', client_id: login.clientId }),
+  })
+  t.equal((await revoke()).status, 200)
+  t.equal((await login.post(revoked['access_token'], initialize)).status, 401)
+  write({ 'x-new': 'a' })
+  relay.child.kill('SIGHUP')
+  while (!seen.includes('a')) t.equal((await login.post(other['access_token'], initialize)).status, 200)
+  t.equal((await login.post(revoked['access_token'], initialize)).status, 401)
+})
+
 void t.test('a login of one replica counts at the others, also while each restarts', async t => {
   const server = await openProtected(t)
   const key = randomBytes(32).toString('hex')

@@ -82,7 +82,8 @@ const resourceOf = async (
     if (document === undefined) continue
     const resource = field(document, 'resource')
     const issuers = textsOf(document, 'authorization_servers')
-    if (!isString(resource) || !isOf(resource, url, place)) {
+    const isHosts = place.origin === url.origin && place.pathname === resourcePath
+    if (!isString(resource) || !isResourceOf(resource, url, isHosts)) {
       throw new HttpFailure(`${place.host} has metadata of another resource` +
         (isString(resource) ? `: ${quote(resource)}` : ''))
     }
@@ -95,15 +96,14 @@ const resourceOf = async (
 }
 
 /**
- * Whether the document is of this server (RFC 9728, section 3.3): its resource is the server's URL. The one
- * at the root, which is the host's own, may name the host.
+ * Whether a resource is that of this server (RFC 9728, section 3.3): the server's URL.
+ * @param mayBeHosts the document at the root, which is the host's own, may name the host
  */
-const isOf = (resource: string, url: URL, place: URL): boolean => {
+export const isResourceOf = (resource: string, url: URL, mayBeHosts = true): boolean => {
   if (!URL.canParse(resource)) return false
   const named = new URL(resource)
-  const isHosts = place.origin === url.origin && place.pathname === resourcePath
   return (canonicalUrl(named) === canonicalUrl(url) && ['', url.search].includes(named.search))
-    || (isHosts && canonicalUrl(named) === url.origin && named.search === '')
+    || (mayBeHosts && canonicalUrl(named) === url.origin && named.search === '')
 }
 
 /** @throws HttpFailure where the metadata is that of another issuer */
@@ -129,7 +129,7 @@ export const issuerMetadata = async (
 }
 
 /** @param isNamed whether a header or document names this URL: then a fetch that fails is an error */
-const documentAt = async (
+export const documentAt = async (
   url: URL, fetch: GuardedFetch, isNamed: boolean,
 ): Promise<DataObject | undefined> => {
   try {
@@ -149,7 +149,7 @@ const textsOf = (document: DataObject, name: string): readonly string[] | undefi
 
 const endpoints = [
   'authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint',
-  'device_authorization_endpoint',
+  'device_authorization_endpoint', 'jwks_uri',
 ] as const
 const lists = [
   'scopes_supported', 'grant_types_supported', 'code_challenge_methods_supported',

@@ -237,21 +237,17 @@ export class Login implements Authorizer {
   }
 
   /** One process at a time: the others take its token. */
-  async #asClient(options: UserLoginOptions, purpose: Purpose): Promise<Stored | undefined> {
-    const held = await this.#file.claimed(() => {
+  #asClient(options: UserLoginOptions, purpose: Purpose): Promise<Stored | undefined> {
+    return this.#file.claimed(async () => {
+      const stored = await clientLogin(options, purpose)
+      if (stored !== undefined) await this.#renewal.keep(stored)
+      return stored
+    }, () => {
       const stored = this.#file.read()
       const tokens = stored?.tokens
       const isNew = tokens !== undefined && tokens.access !== purpose.refused && isFresh(tokens, this.#now())
       return isNew && purpose.scopes.length === 0 ? stored : undefined
     })
-    if ('instead' in held) return held.instead
-    try {
-      const stored = await clientLogin(options, purpose)
-      if (stored !== undefined) await this.#renewal.keep(stored)
-      return stored
-    } finally {
-      held.release()
-    }
   }
 
   #timedOut(user: UserLogin | undefined): HttpFailure {

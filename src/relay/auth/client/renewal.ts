@@ -123,7 +123,7 @@ export class Renewal {
     return tokens?.refresh !== undefined && sentAt === undefined
   }
 
-  async #renew(refused: string | undefined): Promise<Tokens | undefined> {
+  #renew(refused: string | undefined): Promise<Tokens | undefined> {
     const { file } = this.#options
     const fresh = (): Tokens | undefined => {
       this.#stored = file.read()
@@ -131,7 +131,7 @@ export class Renewal {
       return tokens !== undefined && isFresh(tokens, this.#options.now()) ? tokens : undefined
     }
     let isFirst = true
-    const held = await file.claimed(() => {
+    return file.claimed(held => fresh() ?? this.#renewUnderClaim(held, refused), () => {
       const found = fresh()
       // `claimed` calls this before each try for the claim. From the second call on, another process has the
       // claim and renews: a token that is still valid is used meanwhile.
@@ -139,12 +139,6 @@ export class Renewal {
       isFirst = false
       return found ?? valid
     })
-    if ('instead' in held) return held.instead
-    try {
-      return fresh() ?? (await this.#renewUnderClaim(held, refused))
-    } finally {
-      held.release()
-    }
   }
 
   /** Called by the one process that has the claim. */

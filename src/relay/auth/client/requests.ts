@@ -269,11 +269,20 @@ const authentication = async (
 ): Promise<OAuth.ClientAuth> => {
   switch (method) {
     case 'none': return module.None()
-    case 'client_secret_basic': return module.ClientSecretBasic(secret)
+    case 'client_secret_basic': return basic(secret)
     case 'client_secret_post': return module.ClientSecretPost(secret)
     case 'private_key_jwt': return module.PrivateKeyJwt(await importKey(privateKey ?? ''))
     default: return method satisfies never
   }
+}
+
+/**
+ * RFC 6749, section 2.3.1. The library's own escapes `-`, `.` and `_` as well, which form encoding leaves as
+ * they are: issuers that compare the id of a client without decoding it do not know it then.
+ */
+const basic = (secret: string): OAuth.ClientAuth => (_server, { client_id: id }, _body, headers) => {
+  const pair = [id, secret].map(text => new URLSearchParams({ '': text }).toString().slice(1)).join(':')
+  headers.set('authorization', `Basic ${Buffer.from(pair).toString('base64')}`)
 }
 
 const curves: ReadonlyMap<string, readonly [algorithm: string, curve: string]> = new Map([

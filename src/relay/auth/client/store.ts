@@ -107,33 +107,29 @@ export class LoginFile {
   }
 
   /**
-   * Waits for the claim on the tokens.
-   * @returns the claim, or a value as soon as `instead` returns one
-   * @throws HttpFailure when another process does not give it back
+   * Acts under the claim on the tokens.
+   * @returns what `act` returns, or a value as soon as `instead` returns one
+   * @throws HttpFailure when another process does not give the claim back
    */
-  claimed<Value>(instead: () => Value | undefined): Promise<Claim | { readonly instead: Value }> {
-    return waitFor(this.#path, instead, claimMs)
+  claimed<Value>(act: Act<Value>, instead?: () => Value | undefined): Promise<Value> {
+    return underClaim(this.#path, claimMs, act, instead)
   }
 
   /**
    * As `claimed`, for the right to ask the user to log in. It is a claim of its own, because a login takes
    * minutes, and tokens must be refreshed meanwhile. The requests that wait for it have an end of their own.
    */
-  claimedForLogin<Value>(instead: () => Value | undefined): Promise<Claim | { readonly instead: Value }> {
-    return waitFor(`${this.#path}.login`, instead, Infinity)
+  claimedForLogin<Value>(act: Act<Value>, instead: () => Value | undefined): Promise<Value> {
+    return underClaim(`${this.#path}.login`, Infinity, act, instead)
   }
 
   /** Changes the file under a claim. @param changed makes the new state from the current one */
-  async change(changed: (stored: Stored | undefined) => Stored): Promise<Stored> {
-    const held = await this.claimed<never>(() => undefined)
-    if ('instead' in held) return held.instead
-    try {
+  change(changed: (stored: Stored | undefined) => Stored): Promise<Stored> {
+    return this.claimed(async () => {
       const stored = changed(this.read())
       await this.write(stored)
       return stored
-    } finally {
-      held.release()
-    }
+    })
   }
 
   remove(): void {
@@ -155,18 +151,27 @@ export class LoginFile {
 export const withoutRegistration = (stored: Stored): Stored =>
   ({ ...stored, client: { ...stored.client, redirectUri: undefined } })
 
-const waitFor = async <Value>(
-  file: string, instead: () => Value | undefined, longestMs: number,
-): Promise<Claim | { readonly instead: Value }> => {
+type Act<Value> = (held: Claim) => Value | Promise<Value>
+
+const underClaim = async <Value>(
+  file: string, longestMs: number, act: Act<Value>, instead?: () => Value | undefined,
+): Promise<Value> => {
   // Made here, because most relays never log in.
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const contest = new Contest(file)
   for (let waited = 0; waited < longestMs; waited += attemptMs) {
-    const found = instead()
-    if (found !== undefined) return { instead: found }
-    const owned = contest.attempt()
-    if (owned !== undefined) return owned
-    await pause(attemptMs)
+    const found = instead?.()
+    if (found !== undefined) return found
+    const held = contest.attempt()
+    if (held === undefined) {
+      await pause(attemptMs)
+      continue
+    }
+    try {
+      return await act(held)
+    } finally {
+      held.release()
+    }
   }
   throw new HttpFailure(`${contest.rival ?? 'another relay'} uses the login at this server, and does not end`)
 }

@@ -90,20 +90,14 @@ export class UserLogin {
   }
 
   /** Of all processes of the user, one asks. */
-  async #askOnce(purpose: Purpose): Promise<Stored | undefined> {
+  #askOnce(purpose: Purpose): Promise<Stored | undefined> {
     let isFirst = true
-    const held = await this.#options.file.claimedForLogin(() => {
+    return this.#options.file.claimedForLogin(() => this.#usable(purpose) ?? this.#ask(purpose), () => {
       if (!isFirst) this.#tellShown()
       isFirst = false
       this.#throwIfOver()
       return this.#usable(purpose)
     })
-    if ('instead' in held) return held.instead
-    try {
-      return this.#usable(purpose) ?? (await this.#ask(purpose))
-    } finally {
-      held.release()
-    }
   }
 
   /**

@@ -7,6 +7,7 @@ import {
 import type { SitePage, Site, Visit } from '#relay/transport/front/site.js'
 import { issuerPath } from '#relay/transport/http/well-known.js'
 import { guardedFetch } from '#relay/transport/upstream/document.js'
+import { isResourceOf } from '../client/discovery.js'
 import { RefusedGrant, type Tokens } from '../client/requests.js'
 import { fault, formIn, jsonAnswer } from './answers.js'
 import { clientIdOf, isClientId, registerClient } from './clients.js'
@@ -25,6 +26,8 @@ export interface FacadeOptions {
   readonly behind: Behind
   /** The key of 32 bytes that seals what is handed out, from `sealKeyOf` or `sealKeyIn`. */
   readonly key: Uint8Array
+  /** Logins of which a token was revoked here. The issuer is told, too. Kept over reloads. */
+  readonly revoked: Set<string>
   readonly warn: (message: string) => void
   readonly now?: (() => number) | undefined
 }
@@ -50,8 +53,6 @@ export class Facade implements Site {
   readonly #seals: Seals
   readonly #login: UpstreamLogin
   readonly #resources: readonly string[]
-  /** Logins of which a token was revoked here: the issuer, which is told, ends the others' use behind. */
-  readonly #revoked = new Set<string>()
   readonly #routes: ReadonlyMap<string, Route>
 
   constructor(options: FacadeOptions) {
@@ -98,7 +99,7 @@ export class Facade implements Site {
   /** @returns the user of an access token of ours, and the issuer's token for the server */
   async check(token: string): Promise<Claims | Unverified> {
     const grant = await this.#seals.open('access', token)
-    return grant === undefined || this.#isOfOther(grant) || this.#revoked.has(grant.login) ? 'invalid' : {
+    return grant === undefined || this.#isOfOther(grant) || this.#options.revoked.has(grant.login) ? 'invalid' : {
       subject: { ...grant.subject, client: grant.client, scopes: grant.scopes },
       audience: [grant.resource, ...this.#resources], upstream: { header: `Bearer ${grant.token}` },
     }
@@ -146,9 +147,10 @@ export class Facade implements Site {
     }
   }
 
-  /** The login is at a server that this one has replaced: its tokens are not sent to another one. */
+  /** The operator has replaced the server of the login, or its issuer: no other server gets its tokens. */
   #isOfOther({ via }: Pick<Grant, 'via'>): boolean {
-    return new URL(via.resource).origin !== this.#options.behind.url.origin
+    const { url, settings: { issuer = via.issuer } } = this.#options.behind
+    return !isResourceOf(via.resource, url) || via.issuer !== issuer
   }
 
   async #redeem(client: string, form: URLSearchParams): Promise<SitePage> {
@@ -174,7 +176,7 @@ export class Facade implements Site {
     { access, refresh, type, expiresAt, lifetimeMs, scopes = [] }: Tokens,
     { client, resource, via, subject, login }: Omit<Grant, 'scopes' | 'token'>,
   ): Promise<SitePage> {
-    if (this.#revoked.has(login)) return fault('invalid_grant')
+    if (this.#options.revoked.has(login)) return fault('invalid_grant')
     if (type !== 'bearer') throw new Error('the issuer has bound its token to a key')
     const sealed = (kind: 'access' | 'refresh', token: string, until?: number): Promise<string> =>
       this.#seals.seal(kind, { client, resource, via, subject, login, scopes, token }, until)
@@ -194,9 +196,10 @@ export class Facade implements Site {
     const token = form.get('token') ?? ''
     const grant = await this.#seals.open('refresh', token) ?? await this.#seals.open('access', token)
     if (grant?.client === clientIdOf(form.get('client_id') ?? '')) {
-      const [oldest = ''] = this.#revoked
-      if (this.#revoked.size >= maxRevoked) this.#revoked.delete(oldest)
-      this.#revoked.add(grant.login)
+      const { revoked } = this.#options
+      const [oldest = ''] = revoked
+      if (revoked.size >= maxRevoked) revoked.delete(oldest)
+      revoked.add(grant.login)
       await this.#login.revoke(grant).catch((error: unknown) => this.#warn(error))
     }
     return jsonAnswer(200, {})

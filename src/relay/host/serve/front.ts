@@ -73,6 +73,7 @@ const issuerFor = (issuer: NonNullable<Configuration['issuer']>, log: Log): Issu
 const facadesFor = (log: Log) => {
   let sealKey: Promise<Uint8Array> | undefined
   let known = new Map<string, { readonly settings: string; readonly facade: Facade }>()
+  const revoked = new Set<string>()
   return async (
     { configuration, servers, isOnly = servers.length === 1 }: Setup, origin: string,
   ): Promise<Facades> => {
@@ -95,7 +96,7 @@ const facadesFor = (log: Log) => {
       const settings = JSON.stringify([origin, paths, url, login, server.tls, [...headers], secret])
       const before = known.get(name)
       const facade = before?.settings === settings ? before.facade : new Facade({
-        name, origin, paths, prefix: isOnly ? '' : `/${name}`, key, warn: message => log.warn(message),
+        name, origin, paths, prefix: isOnly ? '' : `/${name}`, key, revoked, warn: message => log.warn(message),
         behind: { url: new URL(url), settings: login, tls: tlsOf(server), headers },
       })
       kept.set(name, { settings, facade })

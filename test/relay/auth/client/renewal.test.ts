@@ -85,12 +85,13 @@ void t.test('a process that has lost its claim does not send the refresh token',
   // eslint-disable-next-line @typescript-eslint/unbound-method
   const { claimed } = LoginFile.prototype
   let isStolen = true
-  LoginFile.prototype.claimed = async function (this: LoginFile, instead: () => never) {
-    const held = await claimed.call(this, instead)
-    const [lock = ''] = readdirSync(join(state, 'logins')).filter(name => name.endsWith('.lock'))
-    const file = join(state, 'logins', lock)
-    if (isStolen && lock !== '') writeFileSync(file, JSON.stringify({ id: 'another' }))
-    return held as never
+  type Act = (held: never) => unknown
+  LoginFile.prototype.claimed = function (this: LoginFile, act: Act, instead?: () => unknown) {
+    return claimed.call(this, held => {
+      const [lock = ''] = readdirSync(join(state, 'logins')).filter(name => name.endsWith('.lock'))
+      if (isStolen) writeFileSync(join(state, 'logins', lock), JSON.stringify({ id: 'another' }))
+      return act(held as never)
+    }, instead) as never
   }
   t.teardown(() => (LoginFile.prototype.claimed = claimed))
   t.equal(await given(), 'Bearer access', 'the token is still valid')

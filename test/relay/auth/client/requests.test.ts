@@ -94,6 +94,23 @@ void t.test('a client gets a token of its own, with a secret or with a key', asy
   await t.rejects(wrong.credentials(resource, []), /invalid_client/)
 })
 
+void t.test('a secret is sent form-encoded, and what form encoding leaves is left', async t => {
+  const [id, secret] = ['ro-bot_1.0', 'a+b/c=: %*']
+  const one = await openProtected(t, { configuration: { clients: [{
+    client_id: id, client_secret: secret, grant_types: ['client_credentials'], redirect_uris: [], response_types: [],
+  }] } })
+  const { server, resource } = await found(one)
+  const sent: string[] = []
+  const noted: typeof fetch = Object.assign(((url, request) => {
+    sent.push(new Headers(request.headers).get('authorization') ?? '')
+    return fetch(url, request)
+  }) as typeof fetch, { faultOf: fetch.faultOf })
+  const issuer = new IssuerClient({ server, client: { issuer: server.issuer, id, secret }, fetch: noted })
+  t.match(await issuer.credentials(resource, ['mcp']), { type: 'bearer' }, 'a real issuer knows it')
+  const pair = Buffer.from(sent.join().replace('Basic ', ''), 'base64').toString()
+  t.equal(pair, 'ro-bot_1.0:a%2Bb%2Fc%3D%3A+%25*', 'issuers that do not decode know the usual ids')
+})
+
 void t.test('a client, with or without a secret, is sent to no other issuer than its own', async t => {
   const { server } = await found(await openProtected(t))
   for (const issuer of ['https://company.example', `${server.issuer}/`]) {

@@ -16,11 +16,11 @@ const opened = async (t: Test, options: Parameters<typeof severalIssuers>[1] = {
   let [ahead, costs] = [0, true]
   const warnings: string[] = []
   const key = randomBytes(32)
-  const replica = () => new Facade({
-    name: 'tickets', origin, paths: ['/mcp'], prefix: '', key, warn: message => warnings.push(message),
-    behind: { url: one.url, settings: { grant: 'user', loginMs: 1000 } }, now: () => Date.now() + ahead,
+  const replica = (url = one.url, issuer?: string) => new Facade({
+    name: 'tickets', origin, paths: ['/mcp'], prefix: '', key, revoked: new Set(), warn: message => warnings.push(message),
+    behind: { url, settings: { grant: 'user', loginMs: 1000, issuer } }, now: () => Date.now() + ahead,
   })
-  const replicas = Array.from({ length: count }, replica)
+  const replicas = Array.from({ length: count }, () => replica())
   let turn = 0
   interface More { query?: object; body?: string; headers?: object }
   const visit = (method: string, path: string, more: More = {}) =>
@@ -60,8 +60,8 @@ const opened = async (t: Test, options: Parameters<typeof severalIssuers>[1] = {
   const redeem = (code: string, more: object = { redirect_uri: redirectUri }) =>
     token({ grant_type: 'authorization_code', code, code_verifier: verifier, ...more })
   return {
-    one, facade: replica(), warnings, register, authorize, loggedIn, decide, codeOf, redeem, token, visit,
-    form, clientId,
+    one, facade: replica(), replica, warnings, register, authorize, loggedIn, decide, codeOf, redeem, token,
+    visit, form, clientId,
     later: (ms: number) => (ahead += ms), flood: () => (costs = false),
     login: async (query?: object, more?: object) => redeem(await codeOf(query), more),
   }
@@ -115,6 +115,17 @@ void t.test('a code is for its client, redirect URI and verifier, or the issuer 
   t.match(await redeem(code), { error: 'invalid_grant' }, 'too late')
   t.same(one.tokens('a'), [])
   t.match(await redeem(await codeOf(), {}), { status: 200 }, 'a client of OAuth 2.1 does not send its redirect URI again')
+})
+
+void t.test('a token is not sent to another server that takes the place of its own, also not of the same host', async t => {
+  const { one, login, replica } = await opened(t)
+  const token = String((await login())['access_token'])
+  const at = (path: string) => replica(new URL(path, one.url)).check(token)
+  t.match(await at(one.url.pathname), { upstream: { header: /^Bearer / } })
+  for (const other of ['/other', `${one.url.pathname}/below`, 'http://127.0.0.1:1/mcp']) t.equal(await at(other), 'invalid', other)
+  const of = (issuer: string) => replica(one.url, one.url.origin + issuer).check(token)
+  t.match(await of('/a'), { upstream: { header: /^Bearer / } })
+  t.equal(await of('/b'), 'invalid', 'the operator names another issuer now')
 })
 
 void t.test('the consent is asked of whoever has logged in, and nobody is sent away before', async t => {

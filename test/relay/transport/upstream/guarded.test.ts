@@ -10,6 +10,7 @@ const told = {
   'www-authenticate': 'Bearer resource_metadata="https://evil.example/prm", error="insufficient_scope"',
   'proxy-authenticate': 'Basic realm="evil"', 'authentication-info': 'nextnonce="evil"',
   'proxy-authentication-info': 'nextnonce="evil"', 'dpop-nonce': 'evil',
+  'optional-www-authenticate': 'Basic realm="evil"', 'authentication-control': 'Basic realm="evil"',
 }
 const refusals = [401, 403, 407]
 const headersOf = (all: object) =>
