@@ -1,7 +1,7 @@
 import type { Frame } from '#relay/protocol/frame.js'
 import { isString, member } from '#relay/protocol/json.js'
 import { isModernRequest, metadataOf, only, type InputSchemaOf } from '../../http/headers.js'
-import { bodyKind, type Received, type MaybeStop } from '../messages.js'
+import { bodyKind, type MaybeStop } from '../messages.js'
 import type { Patience } from './patience.js'
 import { discard, HttpFailure, type HttpAsk, type HttpReply, type HttpRequests } from '../pool.js'
 
@@ -144,7 +144,7 @@ interface Renewal {
   /** Aborted when nobody waits for the new session any more. */
   readonly signal: AbortSignal
   readonly patience: (frame: Frame, signal: AbortSignal) => Patience
-  readonly read: (reply: HttpReply, onMessage: (received: Received) => MaybeStop) => Promise<void>
+  readonly read: (reply: HttpReply, onMessage: (received: Frame) => MaybeStop) => Promise<unknown>
   /** Gets the notifications and requests that come with the answer. */
   readonly onMessage: (frame: Frame) => void
 }
@@ -170,7 +170,6 @@ export const renew = async (
   }
   const agreed = agreedBy(initialize, reply)
   await read(reply, received => {
-    if (!('bytes' in received)) return undefined
     agreed.version = versionBy(agreed, received)
     if (agreed.version !== undefined) return 'enough'
     if (received.message.kind === 'notification' || received.message.kind === 'request') onMessage(received)
