@@ -206,8 +206,7 @@ const callsAsAlice = async (t: Test, { relay, origin, audit, issuer }: {
   readonly relay: Started; readonly origin: string; readonly audit: string; readonly issuer: string
 }): Promise<void> => {
   const clients = await logIn(t, new URL(`${origin}/mcp`))
-  relay.child.kill('SIGTERM')
-  await relay.exit
+  await relay.stop()
   const calls = auditOf(audit).filter(({ event }) => event === 'tools/call')
   t.equal(calls.length, clients)
   for (const record of calls) t.match(record, { subject: { iss: issuer, sub: 'alice' } })
