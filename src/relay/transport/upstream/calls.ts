@@ -173,7 +173,6 @@ export class UpstreamCalls {
 /** What both transports to HTTP servers do, wherever the heads of their requests come from. */
 export abstract class HttpSide implements Transport {
   protected readonly calls = new UpstreamCalls()
-  readonly #limits: FrameLimits
   /** How long `close` waits for pending answers, in milliseconds. */
   protected readonly stopMs: number
   #onEvent: (event: TransportEvent) => void = () => {}
@@ -181,8 +180,7 @@ export abstract class HttpSide implements Transport {
   #hasEnded = false
   #closed: Promise<void> | undefined
 
-  constructor(limits: FrameLimits, stopMs = 1500) {
-    this.#limits = limits
+  constructor(private readonly limits: FrameLimits, stopMs = 1500) {
     this.stopMs = stopMs
   }
 
@@ -222,7 +220,7 @@ export abstract class HttpSide implements Transport {
   }
 
   protected limitsFor(exchange: Exchange): FrameLimits {
-    return { ...this.#limits, expected: (key, length) => this.#expected?.(exchange, key, length) }
+    return { ...this.limits, expected: (key, length) => this.#expected?.(exchange, key, length) }
   }
 
   protected report(event: TransportEvent): void {

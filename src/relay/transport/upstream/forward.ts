@@ -51,12 +51,10 @@ const alwaysOpen = new Latch()
 const afterClientLeftMs = 30_000
 
 class HttpServer extends HttpSide {
-  readonly #options: HttpServerOptions
   readonly #opened = new ChurnMap<Exchange, OpenRequest>()
 
-  constructor(options: HttpServerOptions) {
+  constructor(private readonly options: HttpServerOptions) {
     super(options.limits, options.stopMs)
-    this.#options = options
   }
 
   open(exchange: Exchange, request: HttpRequest): void {
@@ -109,7 +107,7 @@ class HttpServer extends HttpSide {
     // Relay-made requests borrow the client's credentials; the status and headers of their responses are
     // dropped.
     const isClientFrame = request !== undefined && frame.relayMade !== true
-    const { upstream } = this.#options
+    const { upstream } = this.options
     const headers = this.#headersFor(frame, request)
     const position = cursor()
     const expectsResponse = !call.isAnswered
@@ -168,7 +166,7 @@ class HttpServer extends HttpSide {
   }
 
   #headersFor(frame: Frame, request: HttpRequest | undefined): ReadonlyMap<string, string> {
-    const { headers: operatorHeaders, inputSchemaOf } = this.#options
+    const { headers: operatorHeaders, inputSchemaOf } = this.options
     if (request === undefined || frame.relayMade === true)
       return borrowedHeaders(request?.headers ?? new Map(), frame, inputSchemaOf, operatorHeaders)
     return request.body === frame.bytes && frame.envelope?.translatedFrom === undefined
@@ -214,7 +212,7 @@ class HttpServer extends HttpSide {
       return endedEarly
     }
     const { bytes, message, faults, facts, otherKeys } = received
-    const envelope = { response: forwardedHead(reply, this.#options) }
+    const envelope = { response: forwardedHead(reply, this.options) }
     // No spread: V8 gives each object made by one a shape of its own, which makes its readers slow.
     const frame = { bytes, message, faults, facts, otherKeys, envelope }
     this.report({ type: 'frame', exchange, whole: true, frame: owning(frame) })
@@ -226,8 +224,8 @@ class HttpServer extends HttpSide {
     const position = cursor()
     const { signal } = (opened.controller = new AbortController())
     try {
-      const headers = forwardedHeaders(opened.request.headers, undefined, this.#options.headers)
-      const reply = await this.#options.upstream.request({ method, headers, signal })
+      const headers = forwardedHeaders(opened.request.headers, undefined, this.options.headers)
+      const reply = await this.options.upstream.request({ method, headers, signal })
       if (method === 'GET' && bodyKind(reply) !== 'sse' && reply.status < 400) {
         discard(reply)
         this.#reportFailure(exchange)
@@ -253,7 +251,7 @@ class HttpServer extends HttpSide {
   }
 
   #reportHead(exchange: Exchange, reply: HttpReply): void {
-    const { status, headers: all } = forwardedHead(reply, this.#options)
+    const { status, headers: all } = forwardedHead(reply, this.options)
     const headers = bodyKind(reply) === 'other' ? bodiless(all) : all
     this.report({ type: 'head', exchange, status, headers })
   }

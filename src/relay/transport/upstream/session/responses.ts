@@ -37,11 +37,7 @@ export const exchangeFor = (call: UpstreamCall | undefined, { message }: Frame):
 
 /** Reads responses to the end, and resumes their streams when a connection is cut. */
 export class HttpResponses {
-  readonly #options: ResponseOptions
-
-  constructor(options: ResponseOptions) {
-    this.#options = options
-  }
+  constructor(private readonly options: ResponseOptions) {}
 
   /**
    * Reads the response to a POST.
@@ -59,7 +55,7 @@ export class HttpResponses {
     try {
       reason = await this.read(reply, position, call, received => {
         if (isLost(received)) lost = received
-        else this.#options.onMessage(exchangeFor(call, received), received)
+        else this.options.onMessage(exchangeFor(call, received), received)
         return lost && 'enough'
       })
     } catch (error) {
@@ -68,7 +64,7 @@ export class HttpResponses {
     }
     if (lost !== undefined) return lost
     const resumable = kind === 'sse' && position.lastEventId !== undefined && !isModernRequest(call.frame)
-    if (!resumable || call.isAnswered) return mayBeElsewhere ? this.#options.elsewhere(call, reason) : reason
+    if (!resumable || call.isAnswered) return mayBeElsewhere ? this.options.elsewhere(call, reason) : reason
     const outcome = await this.#resume(position, call.signal, call)
     if (outcome === undefined || isString(outcome)) return outcome ?? ''
     discard(outcome)
@@ -77,7 +73,7 @@ export class HttpResponses {
 
   /** The body of an HTTP error. A stdio client cannot get a page. */
   async refusal(reply: HttpReply, call?: UpstreamCall): Promise<Refused> {
-    const { limits, latch } = this.#options
+    const { limits, latch } = this.options
     const body = await errorBody(reply, { limits, latch, asked: () => [...(call?.unanswered ?? [])] })
     const frame = body === undefined || body.message.kind === 'page' ? undefined : withId(body)
     return { ...reply, frame, ...saidBy(body) }
@@ -87,12 +83,12 @@ export class HttpResponses {
   read(
     reply: HttpReply, position: StreamCursor, call?: UpstreamCall, onMessage?: (frame: Frame) => MaybeStop,
   ): Promise<string> {
-    const { limits, latch } = this.#options
+    const { limits, latch } = this.options
     const asked = () => [...(call?.unanswered ?? [])]
     return readAnswer(reply, { limits, latch, asked, cursor: position }, received => {
       if (!('bytes' in received)) return undefined
       if (onMessage) return onMessage(received)
-      this.#options.onMessage(exchangeFor(call, received), received)
+      this.options.onMessage(exchangeFor(call, received), received)
       return undefined
     })
   }
@@ -125,7 +121,7 @@ export class HttpResponses {
   async #resume(
     position: StreamCursor, signal: AbortSignal, call?: UpstreamCall,
   ): Promise<HttpReply | string | undefined> {
-    const { backoff, get } = this.#options
+    const { backoff, get } = this.options
     const isUnsolicited = call === undefined
     let reason = ''
     let isFirst = isUnsolicited

@@ -47,7 +47,6 @@ export interface HttpSessionOptions {
 export const httpSession = (options: HttpSessionOptions): Transport => new UpstreamSession(options)
 
 class UpstreamSession extends HttpSide {
-  readonly #options: HttpSessionOptions
   readonly #upstream: HttpRequests
   readonly #handshake: HttpHandshake
   readonly #responses: HttpResponses
@@ -65,9 +64,8 @@ class UpstreamSession extends HttpSide {
   #waits = 0
   readonly #limits: FrameLimits
 
-  constructor(options: HttpSessionOptions) {
+  constructor(private readonly options: HttpSessionOptions) {
     super(options.limits, options.stopMs)
-    this.#options = options
     this.#limits = this.limitsFor(stdioExchange)
     const { authorizer } = options
     this.#upstream = options.upstream ?? ownUpstream(options)
@@ -105,7 +103,7 @@ class UpstreamSession extends HttpSide {
     const limit = limited(this.stopMs)
     await this.#handshake.leave(limit.signal)
     limit.stop()
-    if (this.#options.upstream === undefined) await this.#upstream.close()
+    if (this.options.upstream === undefined) await this.#upstream.close()
   }
 
   protected override end(reason: string): void {
@@ -137,12 +135,12 @@ class UpstreamSession extends HttpSide {
       if (!isString(progressToken) && typeof progressToken !== 'number') continue
       const params = { progressToken, progress: this.#waits, message }
       const told = notificationBytes('notifications/progress', params)
-      this.report({ type: 'frame', exchange, frame: parseFrame(told, this.#options.limits) })
+      this.report({ type: 'frame', exchange, frame: parseFrame(told, this.options.limits) })
     }
   }
 
   async #deliver(call: UpstreamCall): Promise<void> {
-    call.linger(this.#options.lingerMs ?? 5000)
+    call.linger(this.options.lingerMs ?? 5000)
     let reason: string
     try {
       if (call.aborted) reason = failureOf(undefined)
@@ -195,7 +193,7 @@ class UpstreamSession extends HttpSide {
   }
 
   #patience(frame: Frame, signal: AbortSignal): Patience {
-    return new Patience({ frame, signal, ms: this.#options.patienceMs ?? patienceMs })
+    return new Patience({ frame, signal, ms: this.options.patienceMs ?? patienceMs })
   }
 
   /** The server has accepted a frame: opens the stream of unsolicited messages after the handshake. */
@@ -261,7 +259,7 @@ class UpstreamSession extends HttpSide {
   /** The server has refused `initialize`: it may support HTTP+SSE only. */
   async #refused(call: UpstreamCall, reply: HttpReply, error: Frame | undefined): Promise<string> {
     if (mayBeLegacy(reply.status, error)) {
-      const { headers } = this.#options
+      const { headers } = this.options
       const legacy = new LegacySse({
         upstream: this.#upstream, headers, limits: this.#limits, latch: this.#latch,
         onMessage: frame => this.#onMessage(stdioExchange, frame),
