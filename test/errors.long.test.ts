@@ -1,18 +1,13 @@
-import { once } from 'node:events'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { cannotListen, reasonOf } from '#relay/base/errors.js'
+import { portOf } from '#test/kit/http.js'
 import { cli, demo, run } from './desk/inspect/start.js'
 import { lineOf, start } from './e2e/harness.js'
 
 const plain = { FORCE_COLOR: undefined, NO_COLOR: undefined }
-
-const portOf = (server: ReturnType<typeof createServer>): number => {
-  const address = server.address()
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
 
 t.test('an error of the system is said in words, whatever command meets it, with what to do', async t => {
   const folder = t.testdir()
@@ -23,10 +18,7 @@ t.test('an error of the system is said in words, whatever command meets it, with
   writeFileSync(at('capture.ndjson'), '{"kind":"capture"}\n')
   symlinkSync('circle', at('circle'))
   mkdirSync(at('folder'))
-  const busy = createServer().listen(0, '127.0.0.1')
-  await once(busy, 'listening')
-  t.teardown(() => busy.close())
-  const port = portOf(busy)
+  const port = await portOf(t, createServer())
   const beginning = 'servers: \\{ NAME: \\{ command: \\[npx, -y, PACKAGE\\] \\} \\}'
   const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
     [

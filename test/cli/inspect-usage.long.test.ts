@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
+import { listen } from '#test/kit/http.js'
 import { harmful } from '../desk/inspect/run.js'
 import { demo, inspect, script } from '../desk/inspect/start.js'
 
@@ -75,11 +75,7 @@ t.test('a URL without an MCP server, or that refuses us, is reported in one line
     ) => response.writeHead(404).end(), /^mcp-customs: http:\/\/127\.0\.0\.1:\d+\/mcp: the server answered HTTP 404\n$/],
   ]
   for (const [name, answer, line] of cases) {
-    const server = createServer(answer)
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-    t.teardown(() => server.close())
-    const { code, stderr } =
-      await inspect(t, [`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`])
+    const { code, stderr } = await inspect(t, [`${await listen(t, createServer(answer))}/mcp`])
     t.equal(code, 2, name)
     t.match(stderr, line, name)
   }

@@ -1,11 +1,10 @@
-import { createServer, type ServerResponse } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t, { type Test } from 'tap'
+import { answerJson, serveBodies } from '#test/kit/http.js'
 import { auditOf, cli, scratch } from './bridge.js'
 import { serve } from './http-bridges.js'
 
@@ -18,49 +17,38 @@ interface Message {
 }
 
 /** Accepts each request and answers on the GET stream of the session, as @ivotoby/openapi-mcp-server does. */
-const answersOnGet = async (t: Test): Promise<string> => {
+const answersOnGet = (t: Test): Promise<string> => {
   let get: ServerResponse | undefined
   const pending: string[] = []
   const push = (): void => {
     for (const event of get === undefined ? [] : pending.splice(0)) get?.write(`data: ${event}\n\n`)
   }
-  const server = createServer((request, response) => {
-    let body = ''
-    request.on('data', chunk => (body += String(chunk))).on('end', () => {
-      const stream = { 'content-type': 'text/event-stream', 'mcp-session-id': 's' }
-      if (request.method === 'GET') {
-        get = response.writeHead(200, stream)
-        get.flushHeaders()
-        return push()
-      }
-      if (request.method === 'DELETE') return void response.writeHead(204).end()
-      const { id, method, params } = JSON.parse(body) as Message
-      if (method === 'initialize') {
-        const result =
-          { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
-        return void response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 's' })
-          .end(JSON.stringify({ jsonrpc: '2.0', id, result }))
-      }
-      if (params?.name === 'empty') response.writeHead(200, stream).end()
-      else response.writeHead(202).end()
-      if (id === undefined) return
-      const tools = ['accepted', 'empty'].map(name => ({ name, inputSchema: { type: 'object' } }))
+  return serveBodies(t, (body, response, request) => {
+    const stream = { 'content-type': 'text/event-stream', 'mcp-session-id': 's' }
+    if (request.method === 'GET') {
+      get = response.writeHead(200, stream)
+      get.flushHeaders()
+      return push()
+    }
+    if (request.method === 'DELETE') return response.writeHead(204).end()
+    const { id, method, params } = JSON.parse(body) as Message
+    if (method === 'initialize') {
       const result =
-        method === 'tools/list' ? { tools } : { content: [{ type: 'text', text: `${params?.name} done` }] }
-      // After the response to the POST has left, as a slow tool answers.
-      response.on('finish', () => setImmediate(() => {
-        pending.push(JSON.stringify({ jsonrpc: '2.0', id, result }))
-        push()
-      }))
-    })
+        { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
+      return answerJson(response, { jsonrpc: '2.0', id, result }, { 'mcp-session-id': 's' })
+    }
+    if (params?.name === 'empty') response.writeHead(200, stream).end()
+    else response.writeHead(202).end()
+    if (id === undefined) return
+    const tools = ['accepted', 'empty'].map(name => ({ name, inputSchema: { type: 'object' } }))
+    const result =
+      method === 'tools/list' ? { tools } : { content: [{ type: 'text', text: `${params?.name} done` }] }
+    // After the response to the POST has left, as a slow tool answers.
+    response.on('finish', () => setImmediate(() => {
+      pending.push(JSON.stringify({ jsonrpc: '2.0', id, result }))
+      push()
+    }))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
 }
 
 for (const command of ['wrap', 'serve'] as const) {

@@ -148,8 +148,7 @@ export const stdioToStdio: Bridge = {
       next: () => relay.next(),
       traces: () => ({ received: received(), audit: audit(), stderr: relay.stderr() }),
       async close() {
-        relay.closeInput()
-        await relay.exit
+        await relay.end()
       },
     }
   },
@@ -174,10 +173,8 @@ export const stdioToHttp: Bridge = {
       next: () => relay.next(),
       traces: () => ({ received: received(), audit: auditOf(audit), stderr: relay.stderr() }),
       async close() {
-        relay.closeInput()
-        await relay.exit
-        server.closeInput()
-        await server.exit
+        await relay.end()
+        await server.end()
       },
     }
   },

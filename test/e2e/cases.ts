@@ -92,6 +92,11 @@ export const request = (
   return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{${all}}}`
 }
 
+export const initializeOf = (id = '1', revision: Revision = legacy, capabilities = '{}'): string => request(
+  revision, id, 'initialize',
+  `"protocolVersion":"${revision}","capabilities":${capabilities},"clientInfo":{"name":"test","version":"1"}`,
+)
+
 export const call =
   (revision: Revision, id: string, name: string, args = '{}', capabilities = '{}'): string =>
     request(revision, id, 'tools/call', `"name":"${name}","arguments":${args}`, capabilities)

@@ -1,9 +1,7 @@
-import { createServer } from 'node:http'
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { postHeaders, serveBodies } from '#test/kit/http.js'
 import { scratch } from './bridge.js'
 import { serve } from './http-bridges.js'
 import { initialize } from './stubborn.js'
@@ -11,16 +9,13 @@ import { initialize } from './stubborn.js'
 const challenge = 'Bearer resource_metadata="https://evil.example/prm"'
 
 /** A server that answers each request with the status of `x-status`, and a challenge of its own. */
-const evil = async (t: Test) => {
-  const server = createServer((request, response) => {
+const evil = (t: Test) => {
+  return serveBodies(t, (_, response, request) => {
     response.writeHead(Number(request.headers['x-status']), {
       'content-type': 'application/json', 'www-authenticate': challenge, 'mcp-session-id': 'theirs',
       'proxy-authenticate': 'Basic realm="evil"', 'authentication-info': 'nextnonce="evil"',
     }).end('{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"log in at evil.example"}}')
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+  })
 }
 
 t.test('a server behind a relay with tokens sends no client to an issuer', async t => {
@@ -41,8 +36,7 @@ t.test('a server behind a relay with tokens sends no client to an issuer', async
       const got = await fetch(`${relay}/evil/mcp`, {
         method: body === undefined ? method : 'POST', ...(body !== undefined && { body }),
         headers: {
-          authorization: 'Bearer of-the-clients-of-us', 'content-type': 'application/json',
-          accept: 'application/json, text/event-stream', 'x-status': String(status),
+          ...postHeaders, authorization: 'Bearer of-the-clients-of-us', 'x-status': String(status),
         },
       })
       const text = await got.text()

@@ -5,18 +5,16 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { postHeaders } from '#test/kit/http.js'
 import { scratch } from './bridge.js'
-import { legacy, request } from './cases.js'
+import { initializeOf, legacy, request } from './cases.js'
 import type { Started } from './harness.js'
 import { serve } from './http-bridges.js'
 
 export const fixture = (name: string) =>
   fileURLToPath(new URL(`../../test/fixtures/process/${name}`, import.meta.url))
 
-export const initializeWith = (revision: typeof legacy | '2025-03-26') => request(
-  revision, '0', 'initialize',
-  `"protocolVersion":"${revision}","capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"1"}`,
-)
+export const initializeWith = (revision: typeof legacy) => initializeOf('0', revision, '{"elicitation":{}}')
 export const initialize = initializeWith(legacy)
 export const call = (id: number, name: string, given: object = {}, revision = legacy) =>
   request(revision, String(id), 'tools/call', `"name":"${name}","arguments":${JSON.stringify(given)}`)
@@ -30,9 +28,7 @@ interface Reply {
 export const begin = async (
   url: string, method: string, headers: Record<string, string>, body: string,
 ): Promise<IncomingMessage> => {
-  const sent = httpRequest(url, { method, agent: false, headers: {
-    accept: 'application/json, text/event-stream', 'content-type': 'application/json', ...headers,
-  } })
+  const sent = httpRequest(url, { method, agent: false, headers: { ...postHeaders, ...headers } })
   sent.end(body)
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
   return response

@@ -23,6 +23,10 @@ export interface Started {
   closeInput(): void
   /** Resolves when it has ended and all of its output was read. */
   readonly exit: Promise<Exit>
+  /** Closes its input, and waits for the exit. */
+  end(): Promise<Exit>
+  /** Sends a signal, by default SIGTERM, and waits for the exit. */
+  stop(signal?: NodeJS.Signals): Promise<Exit>
   stderr(): string
 }
 
@@ -130,6 +134,14 @@ export const start = (
     },
     closeInput: () => void child.stdin.end(),
     exit,
+    end: () => {
+      child.stdin.end()
+      return exit
+    },
+    stop: signal => {
+      child.kill(signal)
+      return exit
+    },
     stderr: () => errors,
   }
 }
@@ -145,6 +157,10 @@ export const isAnswerTo = (line: string, key: string): boolean => {
   return typeof message === 'object' && message !== null && 'id' in message && !('method' in message)
     && JSON.stringify(message.id) === key
 }
+
+/** The URL at which a relay listens. */
+export const urlOf = async ({ child }: Started): Promise<string> =>
+  (await lineOf(child.stderr ?? process.stdin, /listening on (\S+)/))[1] ?? ''
 
 /** Resolves with the first line of a stream that fits. */
 export const lineOf = (stream: NodeJS.ReadableStream, fits: RegExp): Promise<RegExpExecArray> =>

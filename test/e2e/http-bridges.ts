@@ -3,7 +3,8 @@ import {
   scratch, scripted, auditOf, cli, configured, type Bridge, type Open, type Setup, type Test,
 } from './bridge.js'
 import { isModern, type Act, type Case, type Reaction } from './cases.js'
-import { lineOf, start, type Started } from './harness.js'
+import { start, urlOf, type Started } from './harness.js'
+import { postTo } from '#test/kit/http.js'
 
 /**
  * The cases for a client that speaks HTTP: of each rule, verdict, revision and side the first that shares its
@@ -67,10 +68,7 @@ export class HttpClient {
 
   /** What HTTP says to a message that is not waited for. */
   async status(line: string): Promise<number> {
-    const headers = {
-      ...this.#headers(), 'content-type': 'application/json', accept: 'application/json, text/event-stream',
-    }
-    const response = await fetch(this.#url, { method: 'POST', headers, body: line })
+    const response = await postTo(this.#url, line, this.#headers())
     await response.body?.cancel()
     return response.status
   }
@@ -87,11 +85,7 @@ export class HttpClient {
   }
 
   async #exchange(line: string): Promise<void> {
-    const headers = {
-      ...this.#headers(), ...metadata(line), 'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-    }
-    const response = await fetch(this.#url, { method: 'POST', headers, body: line })
+    const response = await postTo(this.#url, line, { ...this.#headers(), ...metadata(line) })
     this.#session ??= response.headers.get('mcp-session-id') ?? undefined
     if (line.includes('"method":"initialize"')) {
       this.#revision ??= /"protocolVersion":"([^"]+)"/.exec(line)?.[1]
@@ -148,10 +142,7 @@ export const serve = async (
   t: Test, args: readonly string[], node: readonly string[] = [], env: NodeJS.ProcessEnv = {},
 ): Promise<{ relay: Started; url: string }> => {
   const relay = start(t, process.execPath, [...node, cli, 'serve', '--listen', '127.0.0.1:0', ...args], env)
-  const stderr = relay.child.stderr
-  if (stderr === null) throw new Error('the relay has no stderr')
-  const [, url = ''] = await lineOf(stderr, /listening on (\S+)/)
-  return { relay, url }
+  return { relay, url: await urlOf(relay) }
 }
 
 const opened = async (
@@ -171,8 +162,7 @@ const opened = async (
     }),
     async close() {
       await client.close()
-      relay.child.kill('SIGTERM')
-      await relay.exit
+      await relay.stop()
     },
   }
 }
@@ -205,8 +195,7 @@ export const httpToHttp: Bridge = {
       ...open,
       async close() {
         await open.close()
-        server.closeInput()
-        await server.exit
+        await server.end()
       },
     }
   },

@@ -1,9 +1,8 @@
-import { createServer } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
+import { EventEmitter, once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { start, type Started } from './harness.js'
+import { serveBodies } from '#test/kit/http.js'
+import { start, urlOf } from './harness.js'
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 
@@ -59,22 +58,14 @@ const requests = [
  */
 const refusing = async (t: Test) => {
   const chosen: { answer: (typeof answers)[number] | undefined } = { answer: undefined }
-  const server = createServer((request, response) => {
-    let body = ''
-    request.on('data', chunk => (body += String(chunk))).on('end', () => {
-      const [, status = 500, headers = {}, said = ''] = chosen.answer ?? []
-      const id = /"id":([^,]*)/.exec(body)?.[1] ?? 'null'
-      if (id === 'null') server.emit('notification')
-      response.writeHead(status, headers).end(said === 'asked' ? error(`"id":${id},`) : said)
-    })
+  const heard = new EventEmitter()
+  const url = await serveBodies(t, (body, response) => {
+    const [, status = 500, headers = {}, said = ''] = chosen.answer ?? []
+    const id = /"id":([^,]*)/.exec(body)?.[1] ?? 'null'
+    if (id === 'null') heard.emit('notification')
+    response.writeHead(status, headers).end(said === 'asked' ? error(`"id":${id},`) : said)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { chosen, server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp` }
+  return { chosen, heard, url }
 }
 
 const seen = async (url: string, method: string, body: string | undefined) => {
@@ -88,18 +79,10 @@ const seen = async (url: string, method: string, body: string | undefined) => {
   return { status: response.status, told, body: await response.text() }
 }
 
-const listening = async (relay: Started): Promise<string> => {
-  for (;;) {
-    const url = /listening on (http:\S+)/.exec(relay.stderr())?.[1]
-    if (url !== undefined) return `${url}/mcp`
-    await once(relay.child.stderr ?? relay.child, 'data')
-  }
-}
-
 t.test('what a server refuses a request with reaches an HTTP client as it is', async t => {
   const { chosen, url } = await refusing(t)
   const relay = start(t, process.execPath, [cli, 'serve', '--audit', 'none', '--listen', '127.0.0.1:0', url])
-  const through = await listening(relay)
+  const through = `${await urlOf(relay)}/mcp`
   for (const answer of answers) {
     chosen.answer = answer
     const [name, status, , said] = answer
@@ -125,12 +108,12 @@ t.test('what a server refuses a request with reaches an HTTP client as it is', a
 })
 
 t.test('and a client with a pipe as the error that it is, or as the status', async t => {
-  const { chosen, server, url } = await refusing(t)
+  const { chosen, heard, url } = await refusing(t)
   const relay = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', url])
   for (const answer of answers) {
     chosen.answer = answer
     const [name, status, , , says] = answer
-    const notified = once(server, 'notification')
+    const notified = once(heard, 'notification')
     for (const [asked, method, body] of requests) {
       if (method !== 'POST') continue
       relay.send(body)
@@ -145,8 +128,7 @@ t.test('and a client with a pipe as the error that it is, or as the status', asy
     }
     t.strictSame(relay.untaken, [], `${name}: a notification has no answer`)
   }
-  relay.closeInput()
-  await relay.exit
+  await relay.end()
   t.strictSame(relay.untaken, [], 'nor later')
   t.notMatch(relay.stderr(), /blocked/)
 })

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { postTo } from '#test/kit/http.js'
 import { scratch } from './bridge.js'
 import { serve } from './http-bridges.js'
 import { start } from './harness.js'
@@ -26,13 +27,8 @@ t.test('a server of a gateway sees nothing of its neighbours: neither their vari
   const secrets = { CLIENT_TOKEN: 'of-the-clients', TICKETS_TOKEN: 'of-tickets', LANG: 'C' }
   const { url } = await serve(t, ['--audit', 'none', '--config', config], [], secrets)
   const environments = await Promise.all(['tickets', 'curious'].map(async name => {
-    await fetch(`${url}/${name}/mcp`, {
-      method: 'POST', body: initialize,
-      headers: {
-        authorization: 'Bearer of-the-clients', 'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-      },
-    }).then(response => response.text())
+    await postTo(`${url}/${name}/mcp`, initialize, { authorization: 'Bearer of-the-clients' })
+      .then(response => response.text())
     return JSON.parse(readFileSync(seen + name, 'utf8')) as Record<string, string>
   }))
   const known = (environment: Record<string, string> | undefined) => Object.entries(environment ?? {})
@@ -51,10 +47,7 @@ t.test('a cookie of one server of a gateway is for no other; that of the only on
       version: 1, servers: Object.fromEntries(names.map(name => [name, { url: upstream }])),
     }))
     const { url } = await serve(t, ['--audit', 'none', '--config', config])
-    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-    t.equal((await fetch(
-      `${url}/one/mcp`, { method: 'POST', headers, body: initialize },
-    )).headers.get('set-cookie'), expected)
+    t.equal((await postTo(`${url}/one/mcp`, initialize)).headers.get('set-cookie'), expected)
   }
 })
 
@@ -74,14 +67,11 @@ t.test('a message that names the requests of two clients reaches both whole, how
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {},
   }
-  const call = () => fetch(`${url}/mcp`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json', accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'a',
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'a', _meta } }),
-  })
+  const call = () => postTo(
+    `${url}/mcp`,
+    JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'a', _meta } }),
+    { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'a' },
+  )
   const [slow, fast] = await Promise.all([call(), call()])
   const bodyOf = async (response: Response) => Buffer.from(await response.arrayBuffer()).toString('latin1')
   const text = await bodyOf(fast)

@@ -39,8 +39,7 @@ const killed = async (
   }
   const answers: string[] = []
   while (answers.length <= (round * 37) % (calls / 2)) answers.push(await relay.next())
-  relay.child.kill('SIGKILL')
-  t.match(await relay.exit, { signal: 'SIGKILL' })
+  t.match(await relay.stop('SIGKILL'), { signal: 'SIGKILL' })
   // What was cut in the middle has not left.
   return [...answers, ...relay.untaken].filter(line => line.endsWith('}')).map(line =>
     (JSON.parse(line) as { id: string }).id)

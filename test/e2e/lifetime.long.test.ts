@@ -99,8 +99,7 @@ t.test('sessions of before a reload end as the others do, their servers and reco
   const before = await connected(relay, url)
   await reload()
   const after = await connected(relay, url)
-  relay.child.kill('SIGTERM')
-  t.strictSame(await relay.exit, { code: 0, signal: null })
+  t.strictSame(await relay.stop(), { code: 0, signal: null })
   await nothingLeft(t, audit, before, after)
 })
 
@@ -130,8 +129,7 @@ t.test('an error that nobody caught ends all the same in order, and is told', { 
     t, ['--audit', audit, '--', ...stubborn(scratch(t))], ['--import', `data:text/javascript,${broken}`],
   )
   const server = await connected(relay, url)
-  relay.child.kill('SIGUSR1')
-  t.strictSame(await relay.exit, { code: 70, signal: null })
+  t.strictSame(await relay.stop('SIGUSR1'), { code: 70, signal: null })
   t.match(relay.stderr(), /internal error: nobody caught this/)
   await nothingLeft(t, audit, server)
 })
@@ -146,16 +144,14 @@ t.test('so it is with wrap', { skip }, async t => {
   relay.send(initialize)
   await relay.next()
   const [, server] = await started
-  relay.child.kill('SIGUSR1')
-  t.strictSame(await relay.exit, { code: 70, signal: null })
+  t.strictSame(await relay.stop('SIGUSR1'), { code: 70, signal: null })
   await nothingLeft(t, audit, Number(server))
 })
 
 t.test('a signal for which nobody listens takes the server with it all the same', { skip }, async t => {
   const relay = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', '--', ...stubborn(scratch(t))])
   const [, server] = await lineOf(errorsOf(relay), /started (\d+)/)
-  relay.child.kill('SIGQUIT')
-  t.strictSame(await relay.exit, { code: null, signal: 'SIGQUIT' })
+  t.strictSame(await relay.stop('SIGQUIT'), { code: null, signal: 'SIGQUIT' })
   await gone(Number(server))
 })
 

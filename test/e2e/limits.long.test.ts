@@ -113,8 +113,7 @@ for (const profile of [[], ['--profile', 'openai-strict']]) void t.test(
       relay.send(call(index + 2, name))
       t.match(JSON.parse(await relay.next()), answer, name)
     }
-    relay.closeInput()
-    await relay.exit
+    await relay.end()
     t.match(relay.stderr(), 'cancelled 3', 'the server was told')
     const records = auditOf(audit)
     t.strictSame(records.filter(({ event }) => event === 'tools/call').map(({ verdict }) => verdict), verdicts)
@@ -125,8 +124,7 @@ for (const profile of [[], ['--profile', 'openai-strict']]) void t.test(
     const changed = await began('other')
     t.strictSame(parsed(changed.listed).result.tools.map(({ name }) => name), ['slow', 'long', 'often', 'file_delete'],
       'the server\'s own definition has drifted, and the entry for te* is for another client')
-    changed.relay.closeInput()
-    await changed.relay.exit
+    await changed.relay.end()
     // The log goes on with a checkpoint, which has no findings.
     const decisions = auditOf(audit).filter(({ event }) => event !== 'audit/checkpoint')
     t.ok(decisions.some(({ findings }) => findings.some(({ rule }) => rule === 'tool/drift')))
@@ -167,8 +165,7 @@ t.test('the operator\'s word on tools, on HTTP: by the token\'s name, and counte
   const old = withToken(`${url}/mcp`, 'secret-dev')
   old.send(initialize('2025-03-26'))
   t.match(JSON.parse(await old.next()), { error: { code: -32602, message: /^Unsupported protocol version: wire\/revision/ } })
-  relay.child.kill('SIGTERM')
-  await relay.exit
+  await relay.stop()
   const records = auditOf(audit)
   t.strictSame(records.filter(({ event }) => event === 'tools/call').map(({ verdict }) => verdict), [
     ...verdicts, 'block', 'pass', 'block',
@@ -187,6 +184,5 @@ t.test('a server that speaks an older revision than minRevision is refused', asy
   t.match(JSON.parse(await relay.next()), {
     id: 0, error: { code: -31000, message: /wire\/revision at \/result\/protocolVersion: the server speaks revision 2024-11-05; the oldest that is allowed is 2025-03-26/ },
   })
-  relay.closeInput()
-  await relay.exit
+  await relay.end()
 })

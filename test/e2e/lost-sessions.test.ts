@@ -1,8 +1,7 @@
-import { createServer, type ServerResponse } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { answerJson, serveBodies } from '#test/kit/http.js'
 import { auditOf, cli, scratch } from './bridge.js'
 import { start } from './harness.js'
 
@@ -63,37 +62,27 @@ const restarting = async (t: Test) => {
   let [begun, runs] = [0, 0]
   let refuse: Refuse | undefined
   let always: Refuse | undefined
-  const server = createServer((request, response) => {
-    let body = ''
-    request.on('data', chunk => (body += String(chunk))).on('end', () => {
-      if (request.method !== 'POST') return void response.writeHead(405).end()
-      const { id, method } = JSON.parse(body) as Message
-      const json = { 'content-type': 'application/json', 'mcp-session-id': `s${begun + 1}` }
-      if (method === 'initialize') {
-        begun += 1
-        const serverInfo = { name: 's', version: '1' }
-        const result = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo }
-        return void response.writeHead(200, json).end(JSON.stringify({ jsonrpc: '2.0', id, result }))
-      }
-      if (id !== undefined && always !== undefined) return always(response, id)
-      if (request.headers['mcp-session-id'] !== `s${begun}`) return refuse?.(response, id)
-      if (id === undefined) return void response.writeHead(202).end()
-      const tools = [{ name: 'a', inputSchema: { type: 'object' } }]
-      if (method === 'tools/call') runs += 1
-      const content = [{ type: 'text', text: String(runs) }]
-      const result = method === 'tools/list' ? { tools } : { content }
-      response.writeHead(200, { 'content-type': 'application/json' })
-      response.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
+  const url = await serveBodies(t, (body, response, request) => {
+    if (request.method !== 'POST') return response.writeHead(405).end()
+    const { id, method } = JSON.parse(body) as Message
+    const json = { 'mcp-session-id': `s${begun + 1}` }
+    if (method === 'initialize') {
+      begun += 1
+      const serverInfo = { name: 's', version: '1' }
+      const result = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo }
+      return answerJson(response, { jsonrpc: '2.0', id, result }, json)
+    }
+    if (id !== undefined && always !== undefined) return always(response, id)
+    if (request.headers['mcp-session-id'] !== `s${begun}`) return refuse?.(response, id)
+    if (id === undefined) return response.writeHead(202).end()
+    const tools = [{ name: 'a', inputSchema: { type: 'object' } }]
+    if (method === 'tools/call') runs += 1
+    const content = [{ type: 'text', text: String(runs) }]
+    const result = method === 'tools/list' ? { tools } : { content }
+    return answerJson(response, { jsonrpc: '2.0', id, result })
   })
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
+    url,
     counts: () => ({ begun, runs }),
     restart(how: Refuse) {
       begun += 1
@@ -140,8 +129,7 @@ for (const policy of ['observe', 'standard', 'compat'])
     }
     server.refuseAlways(undefined)
     t.equal(server.counts().begun, begun, 'no session began')
-    relay.closeInput()
-    await relay.exit
+    await relay.end()
     t.strictSame(relay.untaken, [], 'the client saw nothing else')
     t.ok(auditOf(audit).every(({ verdict }) => verdict !== 'block'))
   })

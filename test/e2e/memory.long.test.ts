@@ -30,8 +30,7 @@ t.test('a line that does not end is not held', { skip }, async t => {
   relay.send(ask)
   t.match(await relay.responseTo('1'), '"result":{}', 'what follows it is heard')
   t.ok(peakOf(relay.pid) < most, `at most ${peakOf(relay.pid) >> 20} MB`)
-  relay.closeInput()
-  await relay.exit
+  await relay.end()
 })
 
 t.test('half a gigabyte for a client that does not read it is not held', {

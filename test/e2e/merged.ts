@@ -6,7 +6,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Test } from 'tap'
 import { cli, scratch } from './bridge.js'
 import { fixture, until } from './gateways.js'
-import { start, type Started } from './harness.js'
+import { start, urlOf, type Started } from './harness.js'
 
 const several = fixture('several.mjs')
 export const info = { name: 'test', version: '1' }
@@ -34,9 +34,7 @@ export const serve = async (
 ): Promise<{ readonly origin: string; readonly started: Started; readonly file: string }> => {
   const file = written(t, configuration)
   const started = start(t, process.execPath, [cli, 'serve', '--config', file])
-  const origin = () => /listening on (\S+)/.exec(started.stderr())?.[1]
-  await until(() => origin() !== undefined)
-  return { origin: origin() ?? '', started, file }
+  return { origin: await urlOf(started), started, file }
 }
 
 export const connect = async (

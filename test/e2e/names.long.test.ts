@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { auditOf, scratch, scripted } from './bridge.js'
-import { answer, honest, legacy, listResult, on, request } from './cases.js'
+import { answer, honest, initializeOf, legacy, listResult, on, request } from './cases.js'
 import { HttpClient, serve } from './http-bridges.js'
 
 const named = (name: string) => honest.replace('"honest"', JSON.stringify(name))
@@ -13,10 +13,7 @@ const reactions = [
   on('tools/list', answer('$ID', listResult(legacy, names.map(named)))),
   on('tools/call', answer('$ID', '{"content":[]}')),
 ]
-const initialize = request(
-  legacy, '0', 'initialize',
-  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
-)
+const initialize = initializeOf('0')
 
 interface Listed {
   readonly result: { readonly tools: readonly { name: string }[] }
@@ -47,8 +44,7 @@ const connected = async (t: Test, server: object) => {
     },
     async end() {
       await client.close()
-      relay.child.kill('SIGTERM')
-      await relay.exit
+      await relay.stop()
       return auditOf(audit)
     },
   }

@@ -1,14 +1,11 @@
 import t from 'tap'
 import { join } from 'node:path'
 import { auditOf, cli, scratch } from './bridge.js'
-import { call, legacy, on, request } from './cases.js'
+import { call, initializeOf, legacy, on, request } from './cases.js'
 import { start } from './harness.js'
 import { ended, okay, warm } from './sessions.js'
 
-const hello = request(
-  legacy, '1', 'initialize',
-  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
-)
+const hello = initializeOf()
 
 t.test('a server that frames by Content-Length works, and one line says what it does', async t => {
   const result =
@@ -28,8 +25,7 @@ t.test('a server that frames by Content-Length works, and one line says what it 
   t.equal(await relay.responseTo('1'), `{"jsonrpc":"2.0","id":1,"result":${result}}`)
   relay.send(request(legacy, '2', 'ping'))
   t.equal(await relay.responseTo('2'), '{"jsonrpc":"2.0","id":2,"result":{}}')
-  relay.closeInput()
-  await relay.exit
+  await relay.end()
   t.equal(relay.stderr().match(/Content-Length/g)?.length, 1, relay.stderr())
   const found = auditOf(audit).flatMap(({ findings }) => findings)
   t.match(found, [{ rule: 'wire/json', message: /Content-Length/ }])

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { postTo } from '#test/kit/http.js'
 import { auditOf, scratch } from './bridge.js'
 import { serve } from './http-bridges.js'
 
@@ -37,13 +38,9 @@ t.test('clients of a shared process that subscribe get each list_changed, and lo
       'io.modelcontextprotocol/clientCapabilities': {}, ...more,
     }
     const name = method === 'tools/call' ? { 'mcp-name': 'a' } : {}
-    return fetch(`${url}/mcp`, {
-      method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta: meta } }),
-      headers: {
-        'content-type': 'application/json', accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': '2026-07-28', 'mcp-method': method, ...name,
-      },
-    })
+    const body = JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta: meta } })
+    const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, ...name }
+    return postTo(`${url}/mcp`, body, headers)
   }
   /** The first text of a stream with these words in it. */
   const first = async (response: Promise<Response>, words: string) => {
@@ -63,7 +60,6 @@ t.test('clients of a shared process that subscribe get each list_changed, and lo
   const called = (await ask(2, 'tools/call', { name: 'a' }, { 'io.modelcontextprotocol/logLevel': 'debug' })).text()
   for (const change of await Promise.all(changes)) t.match(change, /list_changed.*subscriptionId":1/)
   t.match(await called, /working[^]*"id":2/)
-  relay.child.kill('SIGTERM')
-  await relay.exit
+  await relay.stop()
   t.ok(auditOf(audit).some(({ event }) => event === 'tools/call'))
 })

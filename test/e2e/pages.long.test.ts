@@ -1,6 +1,6 @@
 import t from 'tap'
 import { stdioToHttp, stdioToStdio, type Open } from './bridge.js'
-import { answer, call, legacy, on, request, type Reaction } from './cases.js'
+import { answer, call, initializeOf, legacy, on, request, type Reaction } from './cases.js'
 import { httpToHttp, httpToStdio } from './http-bridges.js'
 import { okay } from './sessions.js'
 
@@ -15,10 +15,7 @@ const page = (names: readonly string[], next?: string) => {
 }
 const asked = (cursor: string, say: string): Reaction => ({ when: `"cursor":"${cursor}"`, say: [say] })
 
-const hello = request(
-  legacy, '"hello"', 'initialize',
-  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
-)
+const hello = initializeOf('"hello"')
 const welcome = answer(
   '"hello"',
   `{"protocolVersion":"${legacy}","capabilities":{"tools":{}},"serverInfo":{"name":"pages","version":"1"}}`,

@@ -34,8 +34,7 @@ t.test('a strict client gets a bad tool as it accepts it, and the server gets it
   const name = JSON.stringify(shown?.name)
   relay.send(request(legacy, '2', 'tools/call', `"name":${name},"arguments":{"path":"a:b","lines":null,"limit":null}`))
   t.match(JSON.parse(await relay.responseTo('2')), { result: { content: [] } })
-  relay.closeInput()
-  await relay.exit
+  await relay.end()
   const call = received().find(line => line.includes('tools/call')) ?? ''
   t.match(call, /"params":\{"name":"files\.read","arguments":\{"path":"a:b"\}/)
   t.match(audit().filter(({ event }) => event === 'tools/list' || event === 'tools/call'), [

@@ -66,8 +66,7 @@ t.test('a server that reads nothing while it writes is no deadlock: a hundred la
   const ids = Array.from({ length: 100 }, (_, index) => String(index + 1))
   for (const id of ids) relay.send(call(legacy, id, 'echo', `{"text":"${'x'.repeat(20_000)}"}`))
   for (const id of ids) t.ok((await relay.responseTo(id)).length > 200_000, id)
-  relay.closeInput()
-  await relay.exit
+  await relay.end()
 })
 
 t.test('a carriage return inside a message is no second message to anybody', async t => {
@@ -235,8 +234,7 @@ t.test('a lie within a batch is a lie (2025-03-26)', async t => {
 t.test('a client that leaves ends the relay and the server', async t => {
   const { relay } = await warm(t, [], { options: ['--grace', '1'] })
   relay.send(call(legacy, '1', 'honest'))
-  relay.closeInput()
-  await relay.exit
+  await relay.end()
   t.ok(relay.untaken.length <= 1, 'at most the answer that the call is owed')
 })
 

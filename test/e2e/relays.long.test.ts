@@ -94,8 +94,7 @@ for (const [fault, reason] of faults) {
       auditOf(join(directory, 'audit._front.ndjson')).filter(({ event }) => event === 'server/health'),
       [{ server: 'victim', reason }],
     )
-    relay.child.kill('SIGTERM')
-    t.same(await relay.exit, { code: 0, signal: null })
+    t.same(await relay.stop(), { code: 0, signal: null })
     t.same(pids().filter(lives), [], 'no server is left')
     await verified(t, directory)
   })
@@ -249,8 +248,7 @@ t.test('when the front is killed, relay processes end by themselves, in order', 
   const { url, relay, relays, directory, pids } = await gateway(t, ['one'])
   await open(url('one'))
   const [pid = 0] = relays()
-  relay.child.kill('SIGKILL')
-  await relay.exit
+  await relay.stop('SIGKILL')
   await until(() => !lives(pid))
   t.match(
     auditOf(join(directory, 'audit.ndjson')).map(({ event }) => event), ['session/start', 'session/end'],

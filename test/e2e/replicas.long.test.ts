@@ -6,6 +6,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { createClient } from '@redis/client'
 import t, { type Test } from 'tap'
+import { postTo } from '#test/kit/http.js'
 import { auditOf } from './bridge.js'
 import {
   engine, freePort, hasNginx, startEngine, startEverything, startNginx, startReplicas,
@@ -39,17 +40,16 @@ const findingsIn = (audits: readonly string[]) =>
   audits.flatMap(auditOf).flatMap(({ event, findings }) => findings.map(({ rule }) => `${event} ${rule}`))
     .filter(each => !/tool\/(?:annotations|dialect)|wire\/http/.test(each))
 
+const post = (url = '', body: object, session?: string, headers: Record<string, string> = {}) => postTo(
+  `${url}/mcp`, JSON.stringify({ jsonrpc: '2.0', ...body }), {
+    ...(session !== undefined && { 'mcp-session-id': session, 'mcp-protocol-version': '2025-06-18' }), ...headers,
+  },
+)
+
 t.test('replicas without a state serve a session that another began, as far as it can be judged', async t => {
   const everything = await startEverything(t)
   const servers = { everything: { url: everything } }
   const { replicas: [first, second] } = await startReplicas(t, 2, { servers })
-  const post = (url = '', body: object, session?: string) => fetch(`${url}/mcp`, {
-    method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', ...body }),
-    headers: {
-      'content-type': 'application/json', accept: 'application/json, text/event-stream',
-      ...(session !== undefined && { 'mcp-session-id': session, 'mcp-protocol-version': '2025-06-18' }),
-    },
-  })
   const begun = await post(first?.url, {
     id: 0, method: 'initialize', params: {
       protocolVersion: '2025-06-18', capabilities: { sampling: {} }, clientInfo: { name: 'a', version: '1' },
@@ -190,15 +190,9 @@ t.test('a client cannot answer at a replica that the request did not go through 
     servers: { everything: { url: everything } }, state: { url: store.url, key },
   })
   const session = (await connect(t, first?.url ?? '')).transport.sessionId ?? ''
-  const post = (url = '', body: object) => fetch(`${url}/mcp`, {
-    method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', ...body }), headers: {
-      'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-session-id': session,
-      'mcp-protocol-version': '2025-06-18',
-    },
-  })
   const called = await post(second?.url, {
     id: 1, method: 'tools/call', params: { name: 'trigger-sampling-request', arguments: { prompt: 'x' } },
-  })
+  }, session)
   const reader = called.body?.getReader()
   let text = ''
   while (!/"sampling\/createMessage"/.test(text)) {
@@ -208,8 +202,8 @@ t.test('a client cannot answer at a replica that the request did not go through 
   const id = Number(/"id":(\d+)/.exec(text)?.[1])
   const result = { role: 'assistant', model: 'none', content: { type: 'text', text: 'sampled' } }
   store.pause(true)
-  t.equal((await post(first?.url, { id, result })).status, 502)
-  t.equal((await post(second?.url, { id, result })).status, 202, 'the replica that asked knows')
+  t.equal((await post(first?.url, { id, result }, session)).status, 502)
+  t.equal((await post(second?.url, { id, result }, session)).status, 202, 'the replica that asked knows')
   store.pause(false)
 })
 
@@ -304,12 +298,8 @@ t.test('nothing that others write into the engine is believed', { skip }, async 
       all.set(name, value)
       await put(name, change(value, name))
     }
-    const strange = async (id: string, who: string) => (await fetch(`${watched?.url}/mcp`, {
-      method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"ping"}', headers: {
-        'content-type': 'application/json', accept: 'application/json, text/event-stream',
-        'mcp-session-id': id, 'mcp-protocol-version': '2025-06-18', ...as(who),
-      },
-    })).status
+    const strange = async (id: string, who: string) =>
+      (await post(watched?.url, { id: 1, method: 'ping' }, id, as(who))).status
     t.equal(await strange(sessionId, 'bob-123456'), 404, `${what}: a session is its owner's`)
     t.equal(await strange(sessionId, 'alice-1234'), 200)
     t.ok(await metric() > before, `${what}: it is counted`)
@@ -333,12 +323,8 @@ t.test('without the state sessions cannot begin, others go on, and all works aga
   const headers = { authorization: 'Bearer token-of-alice-1234' }
   const begin = (replica = first, path = '/everything/mcp') => connect(t, replica?.url ?? '', headers, path)
   /** Of a session that this replica did not see begin. */
-  const statusOf = async (session = '') => (await fetch(`${first?.url}/everything/mcp`, {
-    method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"ping"}', headers: {
-      'content-type': 'application/json', accept: 'application/json, text/event-stream',
-      'mcp-session-id': session, 'mcp-protocol-version': '2025-06-18', ...headers,
-    },
-  })).status
+  const statusOf = async (session = '') =>
+    (await post(`${first?.url}/everything`, { id: 1, method: 'ping' }, session, headers)).status
   const readyz = async () => {
     const response = await fetch(`http://127.0.0.1:${admin}/readyz`)
     return { status: response.status, ...(await response.json() as object) }

@@ -4,8 +4,9 @@ import { createServer, request, type IncomingMessage, type ServerResponse } from
 import { createRequire } from 'node:module'
 import { connect, createServer as createSocketServer } from 'node:net'
 import { join } from 'node:path'
+import { listen } from '#test/kit/http.js'
 import { cli, scratch, type Test } from './bridge.js'
-import { lineOf, start, type Started } from './harness.js'
+import { start, urlOf, type Started } from './harness.js'
 
 const has = (program: string): boolean => {
   try {
@@ -93,7 +94,7 @@ export const startReplica = async (
   const relay = start(t, process.execPath, [
     cli, 'serve', '--config', file, '--listen', `127.0.0.1:${port}`, '--audit', audit, ...words,
   ], environment)
-  const [, url = ''] = await lineOf(relay.child.stderr ?? process.stdin, /listening on (http:\S+)/)
+  const url = await urlOf(relay)
   return { url, relay, audit }
 }
 
@@ -124,15 +125,7 @@ export const balance = async (t: Test, to: string[]): Promise<Balancer> => {
     answer.on('close', () => onward.destroy())
     asked.pipe(onward)
   }
-  const server = createServer(pass)
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
-  return { url: `http://127.0.0.1:${port}`, to, counts }
+  return { url: await listen(t, createServer(pass)), to, counts }
 }
 
 /** Whether nginx is installed. */

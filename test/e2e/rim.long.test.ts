@@ -1,18 +1,14 @@
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { start, type Started } from './harness.js'
+import { postHeaders, postTo, serveBodies } from '#test/kit/http.js'
+import { start, urlOf, type Started } from './harness.js'
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 
-const post = {
-  'content-type': 'application/json', accept: 'application/json, text/event-stream',
-  'mcp-protocol-version': '2025-11-25',
-}
+const revision = { 'mcp-protocol-version': '2025-11-25' }
 const request = (id: number, method: string, params: object = {}): string =>
   JSON.stringify({ jsonrpc: '2.0', id, method, params })
 const answer = (id: number, result: object): string => JSON.stringify({ jsonrpc: '2.0', id, result })
@@ -23,32 +19,17 @@ const weather = {
 const wrong = (id: number): string =>
   answer(id, { content: [{ type: 'text', text: 'EVIL' }], structuredContent: { degrees: 'EVIL' } })
 
-/** An HTTP server at whose every byte we are. */
-const serverOf = async (t: Test, answers: RequestListener): Promise<string> => {
-  const server = createServer(answers)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
-}
-
 /** An HTTP server that lists one tool; `call` answers its calls. */
 const weatherServer =
-  (t: Test, call: (id: number, response: Parameters<RequestListener>[1]) => void): Promise<string> =>
-    serverOf(t, (incoming, response) => {
-      let body = ''
-      incoming.on('data', chunk => (body += String(chunk))).on('end', () => {
-        const { id, method } = JSON.parse(body || '{}') as { id?: number; method?: string }
-        if (id === undefined) return void response.writeHead(incoming.method === 'POST' ? 202 : 405).end()
-        if (method === 'tools/call') return call(id, response)
-        response.setHeader('content-type', 'application/json')
-        response.end(answer(id, method === 'tools/list' ? { tools: [weather] } : {
-          protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' },
-        }))
-      })
+  (t: Test, call: (id: number, response: ServerResponse) => void): Promise<string> =>
+    serveBodies(t, (body, response, incoming) => {
+      const { id, method } = JSON.parse(body || '{}') as { id?: number; method?: string }
+      if (id === undefined) return response.writeHead(incoming.method === 'POST' ? 202 : 405).end()
+      if (method === 'tools/call') return call(id, response)
+      response.setHeader('content-type', 'application/json')
+      return response.end(answer(id, method === 'tools/list' ? { tools: [weather] } : {
+        protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' },
+      }))
     })
 
 const relayTo = async (t: Test, ...target: readonly string[]): Promise<{ relay: Started; url: string }> => {
@@ -57,15 +38,11 @@ const relayTo = async (t: Test, ...target: readonly string[]): Promise<{ relay: 
     t, process.execPath,
     [cli, 'serve', ...audit, '--log-level', 'silent', '--listen', '127.0.0.1:0', ...target],
   )
-  for (;;) {
-    const url = /listening on (http:\S+)/.exec(relay.stderr())?.[1]
-    if (url !== undefined) return { relay, url: `${url}/mcp` }
-    await once(relay.child.stderr ?? relay.child, 'data')
-  }
+  return { relay, url: `${await urlOf(relay)}/mcp` }
 }
 
 const ask = async (url: string, body: string, headers: Readonly<Record<string, string>> = {}) => {
-  const response = await fetch(url, { method: 'POST', headers: { ...post, ...headers }, body })
+  const response = await postTo(url, body, { ...revision, ...headers })
   return { status: response.status, headers: response.headers, body: await response.text() }
 }
 
@@ -89,8 +66,7 @@ t.test('whatever marks and fields a stream begins with, a result that breaks its
 })
 
 t.test('a session is found by whose token began it, and by nobody else', async t => {
-  const server = await serverOf(t, (incoming, response) => {
-    incoming.resume()
+  const server = await serveBodies(t, (_, response) => {
     response.setHeader('mcp-session-id', 'theirs')
     response.setHeader('content-type', 'application/json')
     response.end(answer(
@@ -100,7 +76,7 @@ t.test('a session is found by whose token began it, and by nobody else', async t
   const file = join(t.testdir({ tokens: 'a\nb\n' }), 'tokens')
   const { url } = await relayTo(t, '--token-file', file, server)
   const begun = await fetch(url, { method: 'POST', headers: {
-    ...post, authorization: 'Bearer a',
+    ...postHeaders, ...revision, authorization: 'Bearer a',
   }, body: request(
     1, 'initialize',
     { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
@@ -162,7 +138,7 @@ t.test('whatever an HTTP error calls its body, a result in it that breaks its sc
   for (answered of cases) {
     const got = await fetch(
       url,
-      { method: 'POST', headers: post, body: request(2, 'tools/call', { name: 'weather', arguments: {} }) },
+      { method: 'POST', headers: { ...postHeaders, ...revision }, body: request(2, 'tools/call', { name: 'weather', arguments: {} }) },
     )
     const body = Buffer.from(await got.arrayBuffer())
     for (const encoding of ['utf8', 'utf16le'] as const) {
@@ -204,8 +180,7 @@ t.test('a call whose answer is cut off is answered by us', async t => {
 })
 
 t.test('where a server asks for credentials, its user is told how to give them', async t => {
-  const server = await serverOf(t, (incoming, response) => {
-    incoming.resume()
+  const server = await serveBodies(t, (_, response) => {
     response.writeHead(401, { 'www-authenticate': 'Bearer resource_metadata="https://x.example/"' }).end()
   })
   const relay = start(t, process.execPath, [cli, 'wrap', '--audit', 'none', server])
@@ -223,8 +198,7 @@ t.test('headers that act on what stands in front of the relay pass where the ope
     'clear-site-data': '"*"', 'strict-transport-security': 'max-age=1',
     link: '<https://evil.example/>; rel=preload', nel: '{}', 'report-to': '{}',
   }
-  const server = await serverOf(t, (incoming, response) => {
-    incoming.resume()
+  const server = await serveBodies(t, (_, response) => {
     response.writeHead(200, { ...acting, 'x-own': 'a', 'content-type': 'application/json' })
       .end(answer(1, {}))
   })
@@ -245,32 +219,29 @@ t.test('headers that act on what stands in front of the relay pass where the ope
 t.test('in a session that began at another relay, calls are judged, and what the client declared is not known', async t => {
   let told: string | undefined
   let degrees: unknown = 20
-  const server = await serverOf(t, (incoming, response) => {
-    let body = ''
-    incoming.on('data', chunk => (body += String(chunk))).on('end', () => {
-      const { id, method } = JSON.parse(body || '{}') as { id?: number; method?: string }
-      if (method === undefined) told = body
-      if (id === undefined || method === undefined) {
-        return void response.writeHead(incoming.method === 'POST' ? 202 : 405).end()
-      }
-      if (method !== 'tools/call') {
-        response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'theirs' })
-        return void response.end(answer(id, method === 'tools/list' ? { tools: [weather] } : {
-          protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' },
-        }))
-      }
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      const asked = `asked-${id}`
-      response.write(`data: {"jsonrpc":"2.0","id":"${asked}","method":"roots/list"}\n\n`)
-      const timer = setInterval(() => {
-        if (told?.includes(asked) !== true) return
-        clearInterval(timer)
-        response.end(
-          `data: ${answer(id, { content: [{ type: 'text', text: JSON.stringify({ degrees }) }], structuredContent: { degrees } })}\n\n`,
-        )
-      }, 5)
-      response.on('close', () => clearInterval(timer))
-    })
+  const server = await serveBodies(t, (body, response, incoming) => {
+    const { id, method } = JSON.parse(body || '{}') as { id?: number; method?: string }
+    if (method === undefined) told = body
+    if (id === undefined || method === undefined) {
+      return response.writeHead(incoming.method === 'POST' ? 202 : 405).end()
+    }
+    if (method !== 'tools/call') {
+      response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'theirs' })
+      return response.end(answer(id, method === 'tools/list' ? { tools: [weather] } : {
+        protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' },
+      }))
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const asked = `asked-${id}`
+    response.write(`data: {"jsonrpc":"2.0","id":"${asked}","method":"roots/list"}\n\n`)
+    const timer = setInterval(() => {
+      if (told?.includes(asked) !== true) return
+      clearInterval(timer)
+      response.end(
+        `data: ${answer(id, { content: [{ type: 'text', text: JSON.stringify({ degrees }) }], structuredContent: { degrees } })}\n\n`,
+      )
+    }, 5)
+    response.on('close', () => clearInterval(timer))
   })
   const log = join(t.testdir({}), 'audit.ndjson')
   const first = await relayTo(t, server)
@@ -305,27 +276,24 @@ t.test('in a session that began at another relay, calls are judged, and what the
 
 t.test('a batch gets the body of an HTTP error as it is, and its answers in a stream keep their place there', async t => {
   const page = '{"error":"invalid_token"}'
-  const server = await serverOf(t, (incoming, response) => {
-    let body = ''
-    incoming.on('data', chunk => (body += String(chunk))).on('end', () => {
-      const message = JSON.parse(body || '{}') as { id?: number } | { id: number }[]
-      if (!Array.isArray(message)) {
-        response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'theirs' })
-        return void response.end(answer(
-          message.id ?? 0,
-          { protocolVersion: '2025-03-26', capabilities: {}, serverInfo: { name: 's', version: '1' } },
-        ))
-      }
-      if (message[0]?.id === 2) {
-        return void response.writeHead(
-          401, { 'www-authenticate': 'Bearer', 'content-type': 'application/json' },
-        ).end(page)
-      }
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      response.end(
-        message.map(({ id }) => `event: message\nid: event-${id}\ndata: ${answer(id, {})}\n\n`).join(''),
-      )
-    })
+  const server = await serveBodies(t, (body, response) => {
+    const message = JSON.parse(body || '{}') as { id?: number } | { id: number }[]
+    if (!Array.isArray(message)) {
+      response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'theirs' })
+      return response.end(answer(
+        message.id ?? 0,
+        { protocolVersion: '2025-03-26', capabilities: {}, serverInfo: { name: 's', version: '1' } },
+      ))
+    }
+    if (message[0]?.id === 2) {
+      return response.writeHead(
+        401, { 'www-authenticate': 'Bearer', 'content-type': 'application/json' },
+      ).end(page)
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.end(
+      message.map(({ id }) => `event: message\nid: event-${id}\ndata: ${answer(id, {})}\n\n`).join(''),
+    )
   })
   const { url } = await relayTo(t, server)
   const headers = { 'mcp-session-id': 'theirs', 'mcp-protocol-version': '2025-03-26' }

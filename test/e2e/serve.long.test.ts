@@ -3,8 +3,9 @@ import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { postHeaders, postTo } from '#test/kit/http.js'
 import { auditOf, scratch, scripted } from './bridge.js'
-import { answer, honest, legacy, listResult, on, request, type Reaction } from './cases.js'
+import { answer, honest, initializeOf, legacy, listResult, on, request, type Reaction } from './cases.js'
 import { cli } from '../desk/inspect/start.js'
 import { HttpClient, serve } from './http-bridges.js'
 import { lineOf, start } from './harness.js'
@@ -12,10 +13,7 @@ import { lineOf, start } from './harness.js'
 // Each waits for processes most of the time.
 t.jobs = 3
 
-const initialize = request(
-  legacy, '0', 'initialize',
-  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
-)
+const initialize = initializeOf('0')
 const named = (name: string) =>
   `{"protocolVersion":"${legacy}","capabilities":{"tools":{}},"serverInfo":{"name":"${name}","version":"1"}}`
 const manners = (name = 'scripted'): readonly Reaction[] => [
@@ -186,25 +184,14 @@ t.test('a changed file holds for sessions that run: tokens, tools, payloads; wha
   write(['leaked', 'kept'])
   const { relay, url } = await serve(t, ['--log-level', 'info', '--config', file])
   const status = async (token: string) => {
-    const response = await fetch(`${url}/mcp`, {
-      method: 'POST', body: initialize,
-      headers: {
-        authorization: `Bearer ${token}`, 'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-      },
-    })
+    const response = await postTo(`${url}/mcp`, initialize, { authorization: `Bearer ${token}` })
     await response.text()
     return { status: response.status, session: response.headers.get('mcp-session-id') ?? '' }
   }
   const { session } = await status('kept')
   const calls = async (id: number) => {
-    const response = await fetch(`${url}/mcp`, {
-      method: 'POST', body: call(id),
-      headers: {
-        authorization: 'Bearer kept', 'mcp-session-id': session, 'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-      },
-    })
+    const response =
+      await postTo(`${url}/mcp`, call(id), { authorization: 'Bearer kept', 'mcp-session-id': session })
     return { status: response.status, text: await response.text() }
   }
   t.match(await calls(1), { text: okay('1') })
@@ -256,8 +243,7 @@ t.test('a stop does not wait for a stream in which everything was said', async t
   const client = new HttpClient(`${url}/mcp`)
   client.send(request(legacy, '1', 'ping'))
   t.equal(await client.next(), answer('1', '{}'))
-  relay.child.kill('SIGTERM')
-  t.match(await relay.exit, { code: 0 })
+  t.match(await relay.stop(), { code: 0 })
 })
 
 t.test('who waits when the grace is over is told, though the server does not end', { skip }, async t => {
@@ -323,8 +309,7 @@ t.test('a server that cannot be reached is an error, and no crash', async t => {
   const remote = await overHttp(t, manners())
   const { relay, url } = await serve(t, ['--audit', 'none', remote.url])
   const { client } = await connected(url)
-  remote.server.closeInput()
-  await remote.server.exit
+  await remote.server.end()
   client.send(call(1))
   t.equal(codeOf(await client.next()), -31001)
   t.equal(relay.child.exitCode, null)
@@ -336,10 +321,7 @@ t.test('a client that goes away is let go of at the server', async t => {
   const { url } = await serve(t, ['--audit', 'none', upstream])
   const { hostname, port } = new URL(url)
   const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
-  const post = httpRequest({
-    hostname, port, path: '/mcp', method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-  })
+  const post = httpRequest({ hostname, port, path: '/mcp', method: 'POST', headers: postHeaders })
   post.on('error', () => undefined)
   post.end(body)
   t.equal(await server.next(), `asked ${body}`)

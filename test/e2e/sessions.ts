@@ -63,8 +63,7 @@ export const nothingMore = async (t: Test, { relay }: Wrapped): Promise<void> =>
 }
 
 export const ended = async (t: Test, { relay }: Wrapped): Promise<void> => {
-  relay.closeInput()
-  await relay.exit
+  await relay.end()
   t.strictSame(relay.untaken, [], 'nothing else reached the client')
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Client, StreamableHTTPClientTransport, type ProtocolError } from '@modelcontextprotocol/client'
 import t, { type Test } from 'tap'
+import { postTo } from '#test/kit/http.js'
 import { auditOf, scratch, scripted } from './bridge.js'
 import type { Started } from './harness.js'
 import { serve } from './http-bridges.js'
@@ -123,18 +124,10 @@ t.test('what a process logs goes to the one call that asked for it, though anoth
     'io.modelcontextprotocol/logLevel': 'debug',
   }
   const log = async () => {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json', accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'log',
-      },
-      body: JSON.stringify({
-        jsonrpc: '2.0', id: 1, method: 'tools/call',
-        params: { name: 'log', arguments: { words: 'for one' }, _meta: meta },
-      }),
-    })
-    return response.text()
+    const params = { name: 'log', arguments: { words: 'for one' }, _meta: meta }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'log' }
+    return (await postTo(url, body, headers)).text()
   }
   t.match(await log(), /for one/)
   await call(other, 'release', { of: 'one' })
@@ -166,22 +159,18 @@ t.test('fifty clients at once are one process', async t => {
   }))
   t.same(answers, clients.map((_, index) => `7 {"given":{"index":${index}}`))
   t.equal(starts(relay), 1)
-  relay.child.kill('SIGTERM')
-  t.match(await relay.exit, { code: 0 })
+  t.match(await relay.stop(), { code: 0 })
   t.equal(relay.stderr().match(/^ended /gm)?.length, 1, 'and it ends with the relay')
 })
 
 t.test('clients of both kinds have what they need: a probe spoils nobody\'s process', async t => {
   const { relay, connect, url } = await open(t, sharedServer)
-  const headers = {
-    'content-type': 'application/json', accept: 'application/json, text/event-stream',
-    'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list',
-  }
+  const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' }
   for (const body of [
     '{"jsonrpc":"2.0","method":"notifications/initialized"}',
     '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
   ]) {
-    const { status } = await fetch(url, { method: 'POST', headers, body })
+    const { status } = await postTo(url, body, headers)
     t.equal(status, body.includes('id') ? 400 : 202)
   }
   const [legacy, modern, another] = [await connect('legacy'), await connect(), await connect('legacy')]
@@ -218,17 +207,14 @@ t.test('to the byte, only ids change; and an answer to nothing is on record, and
     },
   ])
   const { url } = await serve(t, ['--audit', audit, '--', ...command])
-  const headers = {
-    'content-type': 'application/json', accept: 'application/json, text/event-stream',
-    'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'a',
-  }
+  const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'a' }
   const meta =
     '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
   const ids = ['1', '1', '"1"', '"\\u0061"', '12345678901234567890', '0', '""']
   const bodyOf = (id: string) =>
     `{"id" : ${id} , "params":{"name":"a","arguments":{"n":1.0}, ${meta}},"jsonrpc":"2.0","method":"tools/call"}`
   const answers = await Promise.all(
-    ids.map(async id => (await fetch(`${url}/mcp`, { method: 'POST', headers, body: bodyOf(id) })).text()),
+    ids.map(async id => (await postTo(`${url}/mcp`, bodyOf(id), headers)).text()),
   )
   t.same(answers, ids.map(id => `{"result":${result}\t, "id" : ${id} ,"jsonrpc":"2.0"}`))
   const calls = received().filter(line => line.includes('tools/call'))

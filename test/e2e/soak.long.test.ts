@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, type Dispatcher } from 'undici'
 import t from 'tap'
 import { auditOf, scratch } from './bridge.js'
-import { legacy, request } from './cases.js'
+import { initializeOf, legacy, request } from './cases.js'
 import { lineOf, type Started } from './harness.js'
 import { serve } from './http-bridges.js'
 
@@ -20,10 +20,7 @@ const server = fixture('lying/mortal-server.mjs')
 const collector = fixture('collect.mjs')
 
 const accept = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-const initialize = request(
-  legacy, '0', 'initialize',
-  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"soak","version":"1"}`,
-)
+const initialize = initializeOf('0')
 
 /** What became of the calls; every one of them must be counted, once. */
 const counts = { answered: 0, gone: 0, begunAnew: 0 }
@@ -152,8 +149,7 @@ t.test(`${sessions} sessions, ${sessions * callsEach} calls, servers that die: e
   t.ok(after < before + 50, `${Math.round(before)} MB of memory before, ${Math.round(after)} MB after`)
 
   await agent.close()
-  relay.child.kill('SIGTERM')
-  t.strictSame(await relay.exit, { code: 0, signal: null })
+  t.strictSame(await relay.stop(), { code: 0, signal: null })
   const records = auditOf(audit)
   const called = records.filter(({ event }) => event === 'tools/call').length
   t.equal(called, counts.answered + counts.gone, 'every call that reached a session is on record, once')

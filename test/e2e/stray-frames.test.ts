@@ -1,10 +1,8 @@
-import { createServer } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { serveBodies } from '#test/kit/http.js'
 import { auditOf, cli, scratch, wrap, type Open } from './bridge.js'
-import { answer, call, honest, legacy, listResult, on, request, type Reaction } from './cases.js'
+import { answer, call, honest, initializeOf, legacy, listResult, on, request, type Reaction } from './cases.js'
 import { start } from './harness.js'
 import { httpToStdio } from './http-bridges.js'
 import { errorOf, okay, warm } from './sessions.js'
@@ -13,10 +11,7 @@ import { errorOf, okay, warm } from './sessions.js'
 
 t.jobs = 3
 
-const hello = request(
-  legacy, '"hello"', 'initialize',
-  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
-)
+const hello = initializeOf('"hello"')
 const welcome = answer(
   '"hello"',
   `{"protocolVersion":"${legacy}","capabilities":{"tools":{}},"serverInfo":{"name":"stray","version":"1"}}`,
@@ -54,8 +49,7 @@ for (const policy of ['observe', 'standard', 'compat']) {
       relay.send(initialized)
       relay.send(request(legacy, '1', 'tools/list'))
       t.equal(await relay.responseTo('1'), answer('1', list), stray)
-      relay.closeInput()
-      await relay.exit
+      await relay.end()
       t.strictSame(relay.untaken, policy === 'observe' ? [stray] : [], 'the stray frame')
       t.match(audit().filter(({ event }) => event === 'wire'), [{ findings: [{ rule: 'wire/json-rpc' }] }])
     }
@@ -67,8 +61,7 @@ for (const policy of ['observe', 'standard', 'compat']) {
       while (seen.at(-1) !== okay(id)) seen.push(await wrapped.relay.next())
       t.strictSame(seen, [...(policy === 'observe' ? [line.replace('$ID', id)] : []), okay(id)])
     }
-    wrapped.relay.closeInput()
-    await wrapped.relay.exit
+    await wrapped.relay.end()
   })
 }
 
@@ -97,8 +90,7 @@ t.test('a call gets an error when only a frame follows that may be its answer', 
     const { relay } = await warm(t, [on('tools/call', frame)])
     relay.send(call(legacy, '7', 'honest'))
     t.equal(errorOf(await relay.responseTo('7')), -31000, frame)
-    relay.closeInput()
-    await relay.exit
+    await relay.end()
   }))
   const open = await served(t, [on('tools/call', toNotification[1] ?? '')])
   open.send(call(legacy, '7', 'honest'))
@@ -108,37 +100,25 @@ t.test('a call gets an error when only a frame follows that may be its answer', 
 
 t.test('wrap URL: a stray body in the response to a notification concerns no request', async t => {
   let cut = (): void => {}
-  const server = createServer((request, response) => {
-    let body = ''
-    request.on('data', chunk => (body += String(chunk))).on('end', () => {
-      const say = (text: string) => void response.writeHead(200, { 'content-type': 'application/json' }).end(text)
-      if (request.method !== 'POST') return void response.writeHead(405).end()
-      if (body.includes('"initialize"')) return say(welcome)
-      if (body.includes('"tools/list"')) return void (cut = () => { response.destroy() })
-      if (body.includes('roots/list_changed')) {
-        response.on('close', () => { setImmediate(cut) })
-        return void response.writeHead(400, { 'content-type': 'application/json' }).end(toNotification[0])
-      }
-      say(toNotification[3] ?? '')
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
+  const url = await serveBodies(t, (body, response, request) => {
+    const say = (text: string, status = 200) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(text)
+    if (request.method !== 'POST') return response.writeHead(405).end()
+    if (body.includes('"initialize"')) return say(welcome)
+    if (body.includes('"tools/list"')) return (cut = () => { response.destroy() })
+    if (!body.includes('roots/list_changed')) return say(toNotification[3] ?? '')
+    response.on('close', () => { setImmediate(cut) })
+    return say(toNotification[0] ?? '', 400)
   })
   const audit = join(scratch(t), 'audit.ndjson')
-  const { port } = server.address() as AddressInfo
-  const relay = start(t, process.execPath, [cli, 'wrap', '--audit', audit, `http://127.0.0.1:${port}/mcp`])
+  const relay = start(t, process.execPath, [cli, 'wrap', '--audit', audit, url])
   relay.send(hello)
   t.equal(await relay.responseTo('"hello"'), welcome)
   relay.send(initialized)
   relay.send(request(legacy, '1', 'tools/list'))
   relay.send(rootsChanged)
   t.equal(errorOf(await relay.responseTo('1')), -31001, 'it is lost, and not answered by the stray body')
-  relay.closeInput()
-  await relay.exit
+  await relay.end()
   t.strictSame(relay.untaken, [])
   t.ok(auditOf(audit).some(({ event, verdict }) => event === 'wire' && verdict === 'block'), 'it is on record')
 })
@@ -148,8 +128,7 @@ t.test('a request of the server that is malformed gets an error, and the client 
   const { relay, received } = await warm(t, [on('tools/call', ...pings, okay('7'))])
   relay.send(call(legacy, '7', 'honest'))
   t.equal(await relay.responseTo('7'), okay('7'))
-  relay.closeInput()
-  await relay.exit
+  await relay.end()
   t.match(received().filter(line => line.includes('-32600')).map(line => JSON.parse(line) as unknown), [
     { id: 'p2', error: { code: -32600 } }, { id: 'p4', error: { code: -32600 } },
   ])

@@ -1,11 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { honest, legacy, request } from './cases.js'
+import { honest, initializeOf, legacy } from './cases.js'
 
-export const initialize = request(
-  legacy, '0', 'initialize',
-  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
-)
+export const initialize = initializeOf('0')
 
 const script = `
 import { createInterface } from 'node:readline'

@@ -1,12 +1,11 @@
-import { once } from 'node:events'
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { answerJson, postTo, serveBodies } from '#test/kit/http.js'
 import { receiver, type ReceivedSpan } from '../relay/telemetry/receiver.js'
 import { cli, scratch } from './bridge.js'
-import { start } from './harness.js'
+import { start, urlOf } from './harness.js'
 
 // Each waits for processes most of the time.
 t.jobs = 4
@@ -214,8 +213,7 @@ t.test('where OpenTelemetry is not installed, what configures it is told the com
       relay.send(initialize)
       await relay.responseTo('0')
     }
-    relay.closeInput()
-    return { exit: (await relay.exit).code, stderr: relay.stderr() }
+    return { exit: (await relay.end()).code, stderr: relay.stderr() }
   }
   const command =
     /OpenTelemetry is not installed: npm install @opentelemetry\/api@\S+ (?:@opentelemetry\/\S+@\^\d\S* ?){9}/
@@ -260,39 +258,20 @@ for (const [what, answer] of [['refuses', 400], ['never answers', 'never']] as c
 t.test('serve: the parent of the header, and our context in the header to the server, never in its message', async t => {
   const { url, spans } = await receiver(t)
   const asked: { traceparent: string; tracestate: string | undefined; body: string }[] = []
-  const server = createServer((request, response) => {
-    let body = ''
-    request.setEncoding('utf8').on('data', (text: string) => (body += text))
-    request.on('end', () => {
-      const { traceparent, tracestate } = request.headers
-      asked.push({
-        traceparent: String(traceparent),
-        tracestate: tracestate === undefined ? undefined : String(tracestate), body,
-      })
-      const { id } = JSON.parse(body) as { id: number }
-      response.writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ jsonrpc: '2.0', id, result: {} }))
+  const far = await serveBodies(t, (body, response, { headers: { traceparent, tracestate } }) => {
+    asked.push({
+      traceparent: String(traceparent),
+      tracestate: tracestate === undefined ? undefined : String(tracestate), body,
     })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const address = server.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
+    const { id } = JSON.parse(body) as { id: number }
+    answerJson(response, { jsonrpc: '2.0', id, result: {} })
+  })
   const relay = start(t, process.execPath, [
-    cli, 'serve', '--server', 'far', '--audit', 'none', '--listen', '127.0.0.1:0',
-    `http://127.0.0.1:${port}/mcp`,
+    cli, 'serve', '--server', 'far', '--audit', 'none', '--listen', '127.0.0.1:0', far,
   ], { ...quiet, OTEL_EXPORTER_OTLP_ENDPOINT: url })
-  let front: string | undefined
-  while (front === undefined) {
-    await once(relay.child.stderr ?? process, 'data')
-    front = /listening on (\S+)/.exec(relay.stderr())?.[1]
-  }
-  const post = async (body: string, headers: Record<string, string>) => {
-    await (await fetch(`${front}/mcp`, { method: 'POST', headers: {
-      'content-type': 'application/json', accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': '2025-06-18', ...headers,
-    }, body })).text()
-  }
+  const front = await urlOf(relay)
+  const post = async (body: string, headers: Record<string, string>) =>
+    (await postTo(`${front}/mcp`, body, { 'mcp-protocol-version': '2025-06-18', ...headers })).text()
   const other = `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`
   const bodies = [
     rpc(1, 'ping', {}), rpc(2, 'ping', { _meta: { traceparent, tracestate: 'b=2' } }), rpc(3, 'ping', {}),
@@ -312,7 +291,7 @@ t.test('serve: the parent of the header, and our context in the header to the se
       'network.transport': 'tcp', 'network.protocol.name': 'http', 'client.address': undefined,
       'mcp.session.id': undefined,
     }, 'who has no session shares ours with others')
-    t.match(below.attributes, { 'server.address': '127.0.0.1', 'server.port': String(port) })
+    t.match(below.attributes, { 'server.address': '127.0.0.1', 'server.port': new URL(far).port })
   }
   t.strictSame(asked.map(({ tracestate }) => tracestate), ['a=1', 'b=2', undefined])
   t.equal(spanOf(spans, 'SERVER', 1).parentSpanId, parent.spanId)

@@ -1,5 +1,3 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
@@ -15,7 +13,8 @@ import {
   createRelay, createSchemaChecker, CustomsError, guard, type Entry, type GuardOptions, type SchemaChecker,
   type SdkTransport, type Subject,
 } from '#index.js'
-import { lineOf, start } from '../e2e/harness.js'
+import { serveBodies } from '#test/kit/http.js'
+import { start, urlOf } from '../e2e/harness.js'
 import { ScriptedServer, tick } from './scripted.js'
 
 const lying = fileURLToPath(new URL('../../docker/demo/lying-server.mjs', import.meta.url))
@@ -79,7 +78,7 @@ t.test('a modern client of v2 gets the same checks', async t => {
 
 t.test('the checks are the same over HTTP and stdio', async t => {
   const server = start(t, process.execPath, [lying, '--http', '0'])
-  const [, url = ''] = await lineOf(server.child.stderr ?? process.stdin, /listening on (\S+)/)
+  const url = await urlOf(server)
   const v1 = new ClientV1(info)
   await v1.connect(guard(new HttpV1(new URL(url))))
   const v2 = new ClientV2(info, { versionNegotiation: { mode: 'auto' } })
@@ -100,13 +99,9 @@ t.test('the checks are the same over HTTP and stdio', async t => {
 })
 
 t.test('an authorization error of the server reaches the client unchanged', async t => {
-  const server = createServer((_request, response) =>
-    response.writeHead(401, { 'www-authenticate': 'Bearer' }).end(),
-  )
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
-  const open = () => new HttpV1(new URL(`http://127.0.0.1:${port}/mcp`))
+  const url = await serveBodies(t, (_, response) =>
+    response.writeHead(401, { 'www-authenticate': 'Bearer' }).end())
+  const open = () => new HttpV1(new URL(url))
   const failureOf = (transport: SdkTransport): Promise<unknown> =>
     new ClientV1(info).connect(transport as Transport).then(() => undefined, (error: unknown) => error)
   const bare = await failureOf(open())

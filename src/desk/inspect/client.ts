@@ -24,18 +24,13 @@ interface Waiting {
  * relay like any other. It declares no capabilities.
  */
 export class InspectClient implements Transport {
-  readonly #limits: FrameLimits
-  readonly #exact: boolean
   readonly #waiting = new Map<Id, Waiting>()
   #onEvent: (event: TransportEvent) => void = () => {}
   #lastId = 0
   #closed = false
 
   /** @param exact numbers that a double does not hold are marked strings in results, with all their digits */
-  constructor(limits: FrameLimits, exact = false) {
-    this.#limits = limits
-    this.#exact = exact
-  }
+  constructor(private readonly limits: FrameLimits, private readonly exact = false) {}
 
   start(onEvent: (event: TransportEvent) => void): void {
     this.#onEvent = onEvent
@@ -75,7 +70,7 @@ export class InspectClient implements Transport {
       case 'result':
       case 'error':
         this.#waiting.get(message.id)?.settle({
-          ...unmeteredIn(this.#exact ? exactly(message, bytes) : message), size: bytes.length,
+          ...unmeteredIn(this.exact ? exactly(message, bytes) : message), size: bytes.length,
         })
         break
       case 'request':
@@ -109,7 +104,7 @@ export class InspectClient implements Transport {
   }
 
   #say(message: DataObject): void {
-    const frame = parseFrame(Buffer.from(JSON.stringify(message)), this.#limits)
+    const frame = parseFrame(Buffer.from(JSON.stringify(message)), this.limits)
     this.#onEvent({ type: 'frame', exchange: stdioExchange, frame })
   }
 }

@@ -45,16 +45,13 @@ const maxOfUnion = 6
 const forms = [['allOf', true], ['anyOf', false], ['oneOf', false]] as const
 
 class Reader {
-  readonly #root: Data | undefined
   readonly #found = new Map<string, Argument>()
   #left = maxSchemas
 
-  constructor(root: Data | undefined) {
-    this.#root = root
-  }
+  constructor(private readonly root: Data | undefined) {}
 
   arguments(): readonly Argument[] {
-    this.#collect(this.#root, true, 0)
+    this.#collect(this.root, true, 0)
     return [...this.#found.values()]
   }
 
@@ -108,8 +105,8 @@ class Reader {
   /** Resolves a `$ref` within the schema; undefined for any other. */
   #referred(schema: DataObject): Data | undefined {
     const reference = field(schema, '$ref')
-    if (!isString(reference) || !reference.startsWith('#/') || !isRecord(this.#root)) return undefined
-    return unmetered(referenceTarget(this.#root, reference))
+    if (!isString(reference) || !reference.startsWith('#/') || !isRecord(this.root)) return undefined
+    return unmetered(referenceTarget(this.root, reference))
   }
 }
 

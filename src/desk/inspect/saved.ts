@@ -192,16 +192,11 @@ const elements = (object: DataObject, key: string): readonly Data[] => {
 
 /** A server that replays saved responses byte for byte. */
 export class SavedServer implements Transport {
-  readonly #saved: Saved
-  readonly #limits: FrameLimits
   /** Number of responses sent, by method. */
   readonly #given = new Map<string, number>()
   #onEvent: (event: TransportEvent) => void = () => {}
 
-  constructor(saved: Saved, limits: FrameLimits) {
-    this.#saved = saved
-    this.#limits = limits
-  }
+  constructor(private readonly saved: Saved, private readonly limits: FrameLimits) {}
 
   start(onEvent: (event: TransportEvent) => void): void {
     this.#onEvent = onEvent
@@ -228,7 +223,7 @@ export class SavedServer implements Transport {
 
   #answer(request: Request): Frame {
     const { method, key } = request
-    const pages = this.#saved.responses.get(method)
+    const pages = this.saved.responses.get(method)
     if (pages === undefined) {
       const isList = listMethods.has(method)
       return isList
@@ -240,6 +235,6 @@ export class SavedServer implements Transport {
     const page = pages[given]
     return page === undefined
       ? errorFrame(request, errorCode.gone, 'the file ends before the last page')
-      : parseFrame(edit(page.bytes, [{ path: ['id'], replace: key }]), this.#limits)
+      : parseFrame(edit(page.bytes, [{ path: ['id'], replace: key }]), this.limits)
   }
 }

@@ -68,7 +68,6 @@ export const replayed =
  */
 class Replay {
   readonly #relay: Relay
-  readonly #judgement: ReplaySettings
   readonly #redaction
   readonly #exchanges = new NamedExchanges()
   readonly #messages: ReplayMessage[] = []
@@ -96,9 +95,10 @@ class Replay {
   constructor(
     {
       server, session, nonce, stateless, joined = false, shared, sharedCounts, payloads, settings,
-    }: Opening, was: Course, judgement: ReplaySettings,
+    }: Opening,
+    was: Course,
+    private readonly judgement: ReplaySettings,
   ) {
-    this.#judgement = judgement
     this.#redaction = redactionOf(payloads)
     this.#stateless = stateless
     const {
@@ -124,7 +124,7 @@ class Replay {
   async run(events: readonly Captured[]): Promise<Course> {
     for (const one of events) {
       this.#now = one
-      if (one.ruling !== undefined) this.#ruling = this.#judgement.ruling(one.ruling)
+      if (one.ruling !== undefined) this.#ruling = this.judgement.ruling(one.ruling)
       this.#questions = 0
       this.#checks = 0
       const event = await this.#eventOf(one)
@@ -137,7 +137,7 @@ class Replay {
   async #eventOf({ event }: Captured): Promise<Event | undefined> {
     switch (event.type) {
       case 'frame-received': {
-        const frame = restoredFrame(event.frame, this.#judgement.limits)
+        const frame = restoredFrame(event.frame, this.judgement.limits)
         this.#received.add(frame.bytes)
         this.#redaction.seen(frame)
         if (this.#isUnasked(event.from, event.exchange, frame)) return undefined
@@ -230,7 +230,7 @@ class Replay {
 
   #checkNow(subject: Subject): Checked | undefined {
     const isLate = this.#now?.late?.includes(this.#questions++) === true
-    const checked = this.#judgement.checker.check(subject)
+    const checked = this.judgement.checker.check(subject)
     if (!isLate && !(checked instanceof Promise)) return checked
     this.#promised.set(subject, checked)
     return undefined
@@ -238,7 +238,7 @@ class Replay {
 
   async #results(subjects: readonly Subject[]): Promise<readonly Checked[]> {
     const results = await Promise.all(
-      subjects.map(async subject => this.#promised.get(subject) ?? this.#judgement.checker.check(subject)),
+      subjects.map(async subject => this.#promised.get(subject) ?? this.judgement.checker.check(subject)),
     )
     for (const subject of subjects) this.#promised.delete(subject)
     return results

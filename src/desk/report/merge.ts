@@ -45,21 +45,18 @@ export function* merge(
 
 class Reader {
   head: MergedRecord | undefined
-  readonly #records: Generator<MergedRecord, void>
 
-  constructor(records: Generator<MergedRecord, void>) {
-    this.#records = records
-  }
+  constructor(private readonly records: Generator<MergedRecord, void>) {}
 
   /** @returns false at the end */
   advance(): boolean {
-    const next = this.#records.next()
+    const next = this.records.next()
     this.head = next.done === true ? undefined : next.value
     return this.head !== undefined
   }
 
   close(): void {
-    this.#records.return()
+    this.records.return()
   }
 }
 

@@ -25,19 +25,16 @@ const widestVerdict = 7
 
 /** Formats records: when, the verdict, of which server and tool, and the finding, whole. */
 export class Show {
-  readonly #options: ShowOptions
   /** The day of the record before, on a terminal. */
   #day = ''
   /** Sessions whose noise was told. */
   readonly #noisy = new Set<string>()
 
-  constructor(options: ShowOptions) {
-    this.#options = options
-  }
+  constructor(private readonly options: ShowOptions) {}
 
   /** @returns a line, or several, without the last line end; undefined for noise that was told before */
   text({ file, number, record }: Shown): string | undefined {
-    const { style, width, long } = this.#options
+    const { style, width, long } = this.options
     if (isNoise(record) && !long) {
       const of = `${record.server} ${record.session}`
       if (this.#noisy.has(of)) return undefined

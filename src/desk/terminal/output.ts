@@ -12,13 +12,11 @@ const most = 64 * 1024
 
 /** Writes lines to a stream that may be a pipe whose reader has gone. */
 export class TerminalOutput {
-  readonly #stream: NodeJS.WritableStream
   #pending: string[] = []
   #length = 0
   #failure: Error | undefined
 
-  constructor(stream: NodeJS.WritableStream) {
-    this.#stream = stream
+  constructor(private readonly stream: NodeJS.WritableStream) {
     stream.on('error', (error: Error) => void (this.#failure ??= error))
   }
 
@@ -38,7 +36,7 @@ export class TerminalOutput {
     const text = `${this.#pending.join('\n')}\n`
     this.#pending = []
     this.#length = 0
-    await new Promise<void>(resolve => this.#stream.write(text, () => resolve()))
+    await new Promise<void>(resolve => this.stream.write(text, () => resolve()))
     if (this.#failure === undefined) return true
     if (codeOf(this.#failure) === 'EPIPE') return false
     throw this.#failure

@@ -18,13 +18,10 @@ const maxPending = 10_000
 
 /** Pairs the responses of one session with its calls. */
 export class CapturedCalls {
-  readonly #stateless: boolean
   /** The tool of each pending call by the request's id; without a session, also by its exchange. */
   readonly #pending = new Map<string, string>()
 
-  constructor(stateless: boolean) {
-    this.#stateless = stateless
-  }
+  constructor(private readonly stateless: boolean) {}
 
   onFrame(from: Side, exchange: string, frame: Frame): readonly Heard[] {
     return membersOf(frame).flatMap(one => this.#read(from, exchange, one))
@@ -32,7 +29,7 @@ export class CapturedCalls {
 
   #read(from: Side, exchange: string, { message }: Frame): readonly Heard[] {
     if (!('id' in message)) return []
-    const key = this.#stateless ? `${exchange} ${message.key}` : message.key
+    const key = this.stateless ? `${exchange} ${message.key}` : message.key
     if (from === 'client') {
       const isCall = message.kind === 'request' && message.method === 'tools/call'
       const name = isCall ? field(message.params && unmetered(message.params), 'name') : undefined

@@ -18,7 +18,6 @@ export interface RecorderOptions {
 
 /** Captures one session: the events that the core received, and their effects. */
 export class CaptureRecorder {
-  readonly #options: RelayOptions
   readonly #write: (line: CaptureLine) => void
   readonly #now: () => Date
   readonly #redaction: Redaction
@@ -29,10 +28,9 @@ export class CaptureRecorder {
   #asked = 0
   #late: number[] = []
 
-  constructor(options: RelayOptions, { payloads, limits, write, now }: RecorderOptions) {
+  constructor(private readonly options: RelayOptions, { payloads, limits, write, now }: RecorderOptions) {
     const { server, session, nonce, stateless, joined, shared, sharedCounts } = options
     const { trusted, accepted, intent, maxFindings, minRevision } = options
-    this.#options = options
     this.#parts = partsOf(options)
     this.#write = write
     this.#now = now
@@ -63,7 +61,7 @@ export class CaptureRecorder {
     const decisions =
       effects.flatMap(effect => (effect.type === 'audit' ? [decisionOf(effect.entry, this.#redaction)] : []))
     const line: Captured = {
-      session: this.#options.session, time: this.#now().toISOString(), number, at: now,
+      session: this.options.session, time: this.#now().toISOString(), number, at: now,
       ruling: this.#changed(), event: this.#happened(event),
       late: listed(this.#late),
       checks: listed(checks), sent: listed(sent), decisions: listed(decisions),
@@ -74,10 +72,10 @@ export class CaptureRecorder {
   }
 
   #changed(): CapturedRuling | undefined {
-    const parts = partsOf(this.#options)
+    const parts = partsOf(this.options)
     if (parts.every((part, index) => part === this.#parts[index])) return undefined
     this.#parts = parts
-    return rulingOf(this.#options)
+    return rulingOf(this.options)
   }
 
   #happened(event: DecidedEvent): CapturedEvent {

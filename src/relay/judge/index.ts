@@ -66,7 +66,6 @@ export interface ResultParts {
  * gives no answer; then the caller parses and evaluates the text. Answers depend on the arguments alone.
  */
 export class ByteValidator {
-  readonly #hidden: readonly Range[]
   #module: Module | undefined
   #memory = Buffer.alloc(0)
   /** The schema's table that is in the memory. */
@@ -80,8 +79,7 @@ export class ByteValidator {
    * @param hidden characters that may hide text
    * @param steps at least 1
    */
-  constructor(hidden: readonly Range[], steps = maxSteps) {
-    this.#hidden = hidden
+  constructor(private readonly hidden: readonly Range[], steps = maxSteps) {
     // To the module, 0 steps are no schema.
     this.#maxSteps = steps >= 1 && steps <= maxSteps ? Math.floor(steps) : maxSteps
   }
@@ -162,7 +160,7 @@ export class ByteValidator {
     if (this.#module !== undefined && isKept) return this.#module
     const module = instantiate()
     module.setSeed(randomBytes(8).readBigUInt64LE())
-    this.#view(module).set(bitsOf(this.#hidden), layout.HIDDEN)
+    this.#view(module).set(bitsOf(this.hidden), layout.HIDDEN)
     this.#table = undefined
     return (this.#module = module)
   }

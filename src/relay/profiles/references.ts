@@ -11,19 +11,17 @@ const maxCopiedBytes = 256 * 1024
 export class References {
   /** True if each reference names an entry of `$defs` or `definitions` that is kept. */
   readonly areKept: boolean
-  readonly #root: JsonObject
-  readonly #knows: (keyword: string) => boolean
-  readonly #meter: Meter
   /** True if a part of the schema has an id (`$id`, `id`): references in that part are relative to it. */
   #hasResources = false
   #copied = 0
   #copiedBytes = 0
 
   /** @param knows true for keywords of the profile */
-  constructor(root: JsonObject, knows: (keyword: string) => boolean, meter: Meter) {
-    this.#root = root
-    this.#knows = knows
-    this.#meter = meter
+  constructor(
+    private readonly root: JsonObject,
+    private readonly knows: (keyword: string) => boolean,
+    private readonly meter: Meter,
+  ) {
     this.areKept = this.#survey(root) && knows('$ref')
   }
 
@@ -40,8 +38,8 @@ export class References {
     keyword: string, reference: Json, within: readonly Json[],
   ): { readonly target: Json } | { readonly note: string } {
     const isLocal = keyword === '$ref' && isString(reference) && !this.#hasResources
-    if (isLocal) this.#meter.pay(reference.length)
-    const target = isLocal ? referenceTarget(this.#root, reference) : undefined
+    if (isLocal) this.meter.pay(reference.length)
+    const target = isLocal ? referenceTarget(this.root, reference) : undefined
     if (target === undefined) return { note: 'accepts any type' }
     if (within.includes(target)) return { note: 'has the same structure again' }
     return this.#hasRoomFor(target) ? { target } : { note: 'accepts any type' }
@@ -50,27 +48,27 @@ export class References {
   #hasRoomFor(target: Json): boolean {
     if (this.#copied > maxCopied || this.#copiedBytes > maxCopiedBytes) return false
     const weight = weigh(target, maxCopiedBytes)
-    this.#meter.pay(weight >>> 6)
+    this.meter.pay(weight >>> 6)
     this.#copiedBytes += weight
     return this.#copiedBytes <= maxCopiedBytes
   }
 
   /** @returns true if each reference names an entry of `$defs` or `definitions` that is kept */
   #survey(value: Json): boolean {
-    this.#meter.pay(1)
+    this.meter.pay(1)
     let isPlain = true
-    if (isArray(value)) for (const [, one] of each(value, this.#meter)) isPlain = this.#survey(one) && isPlain
+    if (isArray(value)) for (const [, one] of each(value, this.meter)) isPlain = this.#survey(one) && isPlain
     if (!isObject(value)) return isPlain
-    for (const [keyword, child] of each(value, this.#meter)) {
+    for (const [keyword, child] of each(value, this.meter)) {
       if (literals.has(keyword)) continue
       if (isString(child) && /^\$?id$/.test(keyword)) {
-        if (value !== this.#root) this.#hasResources = true
+        if (value !== this.root) this.#hasResources = true
         isPlain = false
       } else if (isString(child) && /^\$(?:ref|dynamicRef|recursiveRef|anchor|dynamicAnchor)$/.test(keyword))
         isPlain = this.#isPlain(child) && isPlain
       // The names in a map of schemas are no keywords.
       const isMap = schemasIn(keyword) === 'members' && isObject(child)
-      const parts = isMap ? [...each(child, this.#meter)].map(([, one]) => one) : [child]
+      const parts = isMap ? [...each(child, this.meter)].map(([, one]) => one) : [child]
       for (const one of parts) isPlain = this.#survey(one) && isPlain
     }
     return isPlain
@@ -78,7 +76,7 @@ export class References {
 
   #isPlain(reference: string): boolean {
     const [, keyword] = /^#\/(\$defs|definitions)\/[^/%~]+$/.exec(reference) ?? []
-    return keyword !== undefined && this.#knows(keyword)
+    return keyword !== undefined && this.knows(keyword)
   }
 }
 

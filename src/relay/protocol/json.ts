@@ -134,17 +134,15 @@ export class Turn {
 
 /** Counts the work on one frame. Every loop over data of a client or server pays here. */
 export class Meter {
-  readonly #turn: Turn
   #left: number
 
-  constructor(turn = new Turn(), share = frameShare) {
-    this.#turn = turn
+  constructor(private readonly turn = new Turn(), share = frameShare) {
     this.#left = share
   }
 
   /** @throws OverBudget when the frame's share is spent */
   pay(steps: number): void {
-    this.#turn.spent += steps
+    this.turn.spent += steps
     if ((this.#left -= steps) < 0) throw new OverBudget()
   }
 
@@ -154,7 +152,7 @@ export class Meter {
 
   /** A meter for work that has a share of its own, in the same turns of the event loop. */
   part(share: number): Meter {
-    return new Meter(this.#turn, share)
+    return new Meter(this.turn, share)
   }
 
   payText(text: string): void {
@@ -163,12 +161,12 @@ export class Meter {
 
   /** True when the event loop should be handed back before more is done. */
   get isTurnSpent(): boolean {
-    return this.#turn.spent >= turnShare
+    return this.turn.spent >= turnShare
   }
 
   /** To be called after the event loop was handed back. */
   newTurn(): void {
-    this.#turn.spent = 0
+    this.turn.spent = 0
   }
 }
 

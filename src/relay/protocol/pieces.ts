@@ -90,9 +90,7 @@ const ambiguous: Fault = {
 const doubtfulEscape = /\\[ubfr]/
 
 class Pieces {
-  readonly #bytes: Buffer
   readonly #encoding: 'latin1' | 'utf8'
-  readonly #runBytes: number
   readonly #stack: Open[] = []
   #lastString: readonly [from: number, to: number] = [0, 0]
   /** An array counts as one, an object as two. */
@@ -103,9 +101,7 @@ class Pieces {
   /** Of any character (`\\u`), or of a control character other than TAB and LF. */
   hasEscapes = false
 
-  constructor(bytes: Buffer, ascii: boolean, runBytes: number) {
-    this.#bytes = bytes
-    this.#runBytes = runBytes
+  constructor(private readonly bytes: Buffer, ascii: boolean, private readonly runBytes: number) {
     this.#encoding = ascii ? 'latin1' : 'utf8'
   }
 
@@ -119,7 +115,7 @@ class Pieces {
 
   /** @returns where the string ends */
   string(at: number): number {
-    const to = afterString(this.#bytes, at)
+    const to = afterString(this.bytes, at)
     this.#top.strings++
     this.#lastString = [at, to]
     return to
@@ -132,7 +128,7 @@ class Pieces {
   /** @returns true when a piece was read */
   comma(at: number): boolean {
     const top = this.#top
-    if (at - top.from < this.#runBytes) return false
+    if (at - top.from < this.runBytes) return false
     for (const [depth, outer] of this.#stack.entries()) {
       const inner = this.#stack[depth + 1]
       if (inner !== undefined && inner.value === undefined) this.#readBefore(outer, inner)
@@ -172,15 +168,15 @@ class Pieces {
     let to = opening
     if (outer.named) {
       const [from, end] = outer.key
-      const colon = afterSpace(this.#bytes, end)
-      const isMember = this.#bytes[colon] === byte.colon && afterSpace(this.#bytes, colon + 1) === opening
+      const colon = afterSpace(this.bytes, end)
+      const isMember = this.bytes[colon] === byte.colon && afterSpace(this.bytes, colon + 1) === opening
       if (from < outer.from || !isMember) throw new NotJson()
       outer.strings--
       to = from
     }
-    while (to > outer.from && isSpace(this.#bytes[to - 1])) to--
+    while (to > outer.from && isSpace(this.bytes[to - 1])) to--
     const isFirst = to === outer.from && outer.after !== 'member'
-    if (!isFirst && this.#bytes[to - 1] !== byte.comma) throw new NotJson()
+    if (!isFirst && this.bytes[to - 1] !== byte.comma) throw new NotJson()
     if (!isFirst) this.#read(outer, to - 1, outer.after === 'member')
     this.#valueOf(outer)
     this.#valueOf(inner)
@@ -188,15 +184,15 @@ class Pieces {
 
   /** Parses the members between `from` and `end`. @returns the object or array with all members so far */
   #read(open: Open, end: number, mayBeNone: boolean): Json {
-    let from = afterSpace(this.#bytes, open.from)
+    let from = afterSpace(this.bytes, open.from)
     const value = this.#valueOf(open)
     if (from >= end && mayBeNone) return value
     if (open.after === 'member') {
-      if (this.#bytes[from] !== byte.comma) throw new NotJson()
-      from = afterSpace(this.#bytes, from + 1)
+      if (this.bytes[from] !== byte.comma) throw new NotJson()
+      from = afterSpace(this.bytes, from + 1)
     }
     if (from >= end) throw new NotJson()
-    const text = this.#bytes.toString(this.#encoding, from, end)
+    const text = this.bytes.toString(this.#encoding, from, end)
     const part = parseJson(open.named ? `{${text}}` : `[${text}]`)
     if (part === undefined) throw new NotJson()
     const escapes = doubtfulEscape.test(text)
@@ -227,7 +223,7 @@ class Pieces {
   }
 
   #string([from, to]: readonly [number, number]): string {
-    const text = this.#bytes.toString(this.#encoding, from, to)
+    const text = this.bytes.toString(this.#encoding, from, to)
     const key = parseJson(text)
     if (!isString(key)) throw new NotJson()
     if (doubtfulEscape.test(text)) this.hasEscapes = true

@@ -2,12 +2,9 @@
 export class FairQueue<Item> {
   /** By session, in the order of their turns; none is empty. */
   readonly #queues = new Map<string, Item[]>()
-  readonly #share: number
 
   /** @param share the most items of one session that may wait */
-  constructor(share = Infinity) {
-    this.#share = share
-  }
+  constructor(private readonly share = Infinity) {}
 
   get isEmpty(): boolean {
     return this.#queues.size === 0
@@ -17,7 +14,7 @@ export class FairQueue<Item> {
   push(who: string, item: Item): boolean {
     const queue = this.#queues.get(who)
     if (queue === undefined) this.#queues.set(who, [item])
-    else if (queue.length < this.#share) queue.push(item)
+    else if (queue.length < this.share) queue.push(item)
     else return false
     return true
   }

@@ -49,60 +49,55 @@ interface Identity {
 }
 
 class Upgrade {
-  readonly #schema: JsonObject
-  readonly #dialect: Dialect
-  readonly #meter: Meter
   /** Schemas by their URI. */
   readonly #resources = new Map<string, JsonObject>()
   /** Anchors, each after the URI of its resource. */
   readonly #anchors = new Set<string>()
   readonly #keywords = new Set<string>()
 
-  constructor(schema: JsonObject, dialect: Dialect, meter: Meter) {
-    this.#schema = schema
-    this.#meter = meter
-    this.#dialect = dialect
-  }
+  constructor(
+    private readonly schema: JsonObject, private readonly dialect: Dialect, private readonly meter: Meter,
+  ) {}
 
   run(): JsonObject {
-    this.#look(this.#schema, unnamed)
+    this.#look(this.schema, unnamed)
     // In 2020-12, items that match `contains` count as evaluated.
     if (this.#keywords.has('contains') && this.#keywords.has('unevaluatedItems')) throw new Inexact()
-    return this.#rewrite(this.#schema, unnamed)
+    return this.#rewrite(this.schema, unnamed)
   }
 
   /** Collects resources, anchors and keywords. */
   #look(schema: Json, base: string): void {
     if (!isObject(schema)) return
     const { base: own, identity } = this.#baseOf(schema, base)
-    if (schema === this.#schema || (identity !== undefined && identity.uri !== '')) {
+    if (schema === this.schema || (identity !== undefined && identity.uri !== '')) {
       if (this.#resources.has(own) || this.#resources.size >= maxResources) throw new Inexact()
       this.#resources.set(own, schema)
     }
     if (identity !== undefined && identity.anchor !== '') this.#anchors.add(`${own}#${identity.anchor}`)
-    for (const [keyword, value] of each(schema, this.#meter)) {
+    for (const [keyword, value] of each(schema, this.meter)) {
       if (!this.#hasEffect(keyword, schema)) continue
       if (keyword === '$anchor' && isString(value)) this.#anchors.add(`${own}#${value}`)
       this.#keywords.add(keyword)
-      for (const child of childrenOf(keyword, value, this.#meter)) this.#look(child, own)
+      for (const child of childrenOf(keyword, value, this.meter)) this.#look(child, own)
     }
   }
 
   /** False for a later keyword, one beside a legacy `$ref`, and `additionalItems` without a tuple. */
   #hasEffect(keyword: string, schema: JsonObject): boolean {
     const isAside =
-      isLegacyDialect(this.#dialect)
+      isLegacyDialect(this.dialect)
       && isString(member(schema, '$ref'))
       && keyword !== '$ref'
       && !isAnnotation(keyword)
     const isRestOfNone = keyword === 'additionalItems' && !isArray(member(schema, 'items'))
-    const meansNothing = isLater(keyword, this.#dialect) && !isAnnotation(keyword)
+    const meansNothing = isLater(keyword, this.dialect) && !isAnnotation(keyword)
     return !meansNothing && !isAside && !isRestOfNone
   }
 
   #identityOf(schema: JsonObject): Identity | undefined {
-    const id = member(schema, idKeyword(this.#dialect))
-    if (!isString(id) || (isLegacyDialect(this.#dialect) && isString(member(schema, '$ref')))) return undefined
+    const id = member(schema, idKeyword(this.dialect))
+    if (!isString(id) || (isLegacyDialect(this.dialect) && isString(member(schema, '$ref')))) return undefined
     const [uri = '', anchor = ''] = id.split('#')
     if (id.length > longestId || (anchor !== '' && !isAnchor(anchor))) throw new Inexact()
     return { uri, anchor }
@@ -122,8 +117,8 @@ class Upgrade {
     const made = new Map<string, Json>()
     if (identity !== undefined && identity.uri !== '') made.set('$id', identity.uri)
     if (identity !== undefined && identity.anchor !== '') made.set('$anchor', identity.anchor)
-    for (const [keyword, value] of each(schema, this.#meter)) {
-      if (keyword !== idKeyword(this.#dialect) && this.#hasEffect(keyword, schema))
+    for (const [keyword, value] of each(schema, this.meter)) {
+      if (keyword !== idKeyword(this.dialect) && this.#hasEffect(keyword, schema))
         this.#keyword(keyword, value, schema, base, made)
     }
     return Object.fromEntries(made)
@@ -132,12 +127,12 @@ class Upgrade {
   #keyword(keyword: string, value: Json, schema: JsonObject, base: string, made: Map<string, Json>): void {
     const rewritten = (child: Json) => (isObject(child) ? this.#rewrite(child, base) : child)
     const all = (children: Json) =>
-      isObject(children) ? mapped(children, this.#meter, rewritten) : children
+      isObject(children) ? mapped(children, this.meter, rewritten) : children
     switch (keyword) {
       case '$schema':
-        if (schema === this.#schema) made.set(keyword, newestUri)
+        if (schema === this.schema) made.set(keyword, newestUri)
         // A subschema of another dialect is not supported.
-        else if (value !== member(this.#schema, '$schema')) throw new Inexact()
+        else if (value !== member(this.schema, '$schema')) throw new Inexact()
         return
       case '$anchor':
         if (!isString(value) || !isAnchor(value) || value === recursive) throw new Inexact()
@@ -154,12 +149,12 @@ class Upgrade {
         return void made.set(definitionsIn(schema), all(value))
       case 'items':
         if (!isArray(value)) return void made.set(keyword, rewritten(value))
-        if (lengthOf(value) > 0) made.set('prefixItems', mapped(value, this.#meter, rewritten))
+        if (lengthOf(value) > 0) made.set('prefixItems', mapped(value, this.meter, rewritten))
         return
       case 'additionalItems':
         return void made.set('items', rewritten(value))
       case 'dependencies':
-        return isLegacyDialect(this.#dialect)
+        return isLegacyDialect(this.dialect)
           ? this.#dependencies(value, rewritten, made)
           : void made.set(keyword, value)
       case 'maximum':
@@ -181,7 +176,7 @@ class Upgrade {
           form === 'map'
             ? all(value)
             : form === 'list' && isArray(value)
-              ? mapped(value, this.#meter, rewritten)
+              ? mapped(value, this.meter, rewritten)
               : value
         // A sibling `$recursiveRef` may have added an `allOf`.
         const before = keyword === 'allOf' ? made.get(keyword) : undefined
@@ -214,11 +209,11 @@ class Upgrade {
   }
 
   #copied(value: JsonArray): readonly Json[] {
-    return mapped(value, this.#meter, child => child)
+    return mapped(value, this.meter, child => child)
   }
 
   #dependencies(value: Json, rewritten: (child: Json) => Json, made: Map<string, Json>): void {
-    const all = isObject(value) ? [...each(value, this.#meter)] : []
+    const all = isObject(value) ? [...each(value, this.meter)] : []
     const lists = all.filter(([, child]) => isArray(child))
     const schemas = all
       .filter(([, child]) => !isArray(child))
@@ -278,7 +273,7 @@ class Upgrade {
       case 'additionalItems':
         return 'items'
       case 'dependencies':
-        if (!isLegacyDialect(this.#dialect)) throw new Inexact()
+        if (!isLegacyDialect(this.dialect)) throw new Inexact()
         return 'dependentSchemas'
       default:
         return keyword

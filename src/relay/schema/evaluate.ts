@@ -37,21 +37,18 @@ const none: readonly never[] = []
 
 /** A schema that is compiled at its first use: most schemas of a list are never used. */
 class Validator implements Subschema {
-  readonly #node: SchemaNode
   #checks: SchemaChecks | undefined
 
-  constructor(node: SchemaNode) {
-    this.#node = node
-  }
+  constructor(private readonly node: SchemaNode) {}
 
   matches(value: Data, run: Run, seen: Evaluated | undefined): boolean {
-    const checks = (this.#checks ??= checksOf(this.#node, run.budget, validatorOf))
+    const checks = (this.#checks ??= checksOf(this.node, run.budget, validatorOf))
     if (checks.flat && typeof value !== 'object') {
       run.spend(4)
       return holds(checks, value, run, undefined)
     }
     run.enter()
-    const { resource } = this.#node
+    const { resource } = this.node
     const outer = run.scope
     if (outer?.resource !== resource) run.scope = { resource, outer }
     const own = checks.tracks || seen !== undefined ? new Evaluated(run.budget) : undefined

@@ -45,7 +45,6 @@ let checkers = 0
 
 class Checker implements WarmableChecker {
   readonly #name = `${++checkers}`
-  readonly #limits: SchemaLimits
   readonly #offload: Offload
   readonly #plans = new Plans()
   /** What the byte validator checks by, for each schema. */
@@ -53,8 +52,7 @@ class Checker implements WarmableChecker {
   /** The digest of each schema object that was seen before, which is not measured again. */
   readonly #digests = new WeakMap<DataObject, string>()
 
-  constructor(limits: SchemaLimits) {
-    this.#limits = limits
+  constructor(private readonly limits: SchemaLimits) {
     this.#offload = new Offload(limits)
   }
 
@@ -171,7 +169,7 @@ class Checker implements WarmableChecker {
   async #offloaded(
     plan: Plan, value: Source, session: string, pattern?: Exhausted['pattern'],
   ): Promise<Problems> {
-    const { validationMs } = this.#limits
+    const { validationMs } = this.limits
     if (pattern?.overran === true) {
       return unchecked(`: it meets a pattern that took more than ${validationMs} ms before`)
     }
@@ -184,8 +182,8 @@ class Checker implements WarmableChecker {
   #planOf(schema: Data): Plan | { readonly over: string } {
     const known = isRecord(schema) ? this.#plans.get(this.#digests.get(schema) ?? '') : undefined
     if (known !== undefined) return known
-    const measured = measure(schema, this.#limits)
-    turns.spend('over' in measured ? this.#limits.schemaBytes : measured.text.length)
+    const measured = measure(schema, this.limits)
+    turns.spend('over' in measured ? this.limits.schemaBytes : measured.text.length)
     if ('over' in measured) return measured
     const digest = createHash('sha256').update(measured.text).digest('base64')
     if (isRecord(schema)) this.#digests.set(schema, digest)
@@ -196,7 +194,7 @@ class Checker implements WarmableChecker {
     const budget = new Budget(mainThreadSteps)
     let reading: SchemaReading | undefined
     try {
-      reading = readSchema(schema, this.#limits.subschemas, budget, mainThreadDepth)
+      reading = readSchema(schema, this.limits.subschemas, budget, mainThreadDepth)
     } catch (error) {
       tooMuch(error)
     }

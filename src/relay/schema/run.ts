@@ -23,8 +23,6 @@ export class Run {
   /** Whether `format` is an assertion. */
   readonly formats: boolean
   scope: Scope | undefined
-  readonly #max: number
-  readonly #maxDepth: number
   #depth = 0
   #muted = 0
 
@@ -32,11 +30,11 @@ export class Run {
    * @param maxDepth how deep schemas may be nested in each other's evaluation, by the size of the stack
    * @param max how many mismatches to collect; 0 when only the verdict matters
    */
-  constructor(budget: Budget, maxDepth: number, formats: boolean, max: number) {
+  constructor(
+    budget: Budget, private readonly maxDepth: number, formats: boolean, private readonly max: number,
+  ) {
     this.budget = budget
     this.formats = formats
-    this.#maxDepth = maxDepth
-    this.#max = max
     // When nothing is collected, these lists stay empty and can be shared.
     this.mismatches = max > 0 ? [] : none
     this.path = max > 0 ? [] : none
@@ -44,12 +42,12 @@ export class Run {
 
   /** Whether mismatches are collected at all, with their paths. */
   get tracing(): boolean {
-    return this.#max > 0
+    return this.max > 0
   }
 
   /** True while further mismatches are kept: the evaluation then goes on after a mismatch. */
   get collecting(): boolean {
-    return this.#muted === 0 && this.mismatches.length < this.#max
+    return this.#muted === 0 && this.mismatches.length < this.max
   }
 
   spend(steps: number): void {
@@ -57,7 +55,7 @@ export class Run {
   }
 
   enter(): void {
-    if (++this.#depth > this.#maxDepth) throw new Exhausted()
+    if (++this.#depth > this.maxDepth) throw new Exhausted()
     this.budget.spend(5)
   }
 

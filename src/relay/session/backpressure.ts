@@ -10,14 +10,12 @@ type ConsumerKey = Exchange | Exclude<Consumer, 'client'>
 
 /** Backpressure: pauses the producer for a full consumer; for HTTP upstreams only the affected exchange. */
 export class Backpressure {
-  readonly #ends: Readonly<Record<Side, Transport>>
   /** For each full consumer: the sides that are paused for it, and the exchange on which they are paused. */
   readonly #paused = new Map<ConsumerKey, { readonly sides: Set<Side>; readonly pausedOn: Exchange }>()
   /** True for an HTTP server, of which each response can be paused alone. */
   readonly #isPerExchange: boolean
 
-  constructor(ends: Readonly<Record<Side, Transport>>) {
-    this.#ends = ends
+  constructor(private readonly ends: Readonly<Record<Side, Transport>>) {
     this.#isPerExchange = ends.server.open !== undefined
   }
 
@@ -30,7 +28,7 @@ export class Backpressure {
     this.#paused.set(key, paused)
     if (paused.sides.has(side)) return
     paused.sides.add(side)
-    this.#ends[side].pause(pausedOn)
+    this.ends[side].pause(pausedOn)
   }
 
   resume(consumer: Consumer, exchange: Exchange): void {
@@ -41,7 +39,7 @@ export class Backpressure {
     const others = [...this.#paused.values()]
     for (const side of paused.sides) {
       if (!others.some(other => other.pausedOn === paused.pausedOn && other.sides.has(side)))
-        this.#ends[side].resume(paused.pausedOn)
+        this.ends[side].resume(paused.pausedOn)
     }
   }
 }

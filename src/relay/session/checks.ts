@@ -4,21 +4,16 @@ import type { JsonObject } from '#relay/protocol/json.js'
 
 /** The schema checks of one session. */
 export class RunningChecks {
-  readonly #checker: SchemaChecker
-  readonly #session: string
   /** Results that the schema engine has not given at once, until the core asks for them. */
   readonly #promised = new ChurnMap<Subject, Promise<Checked>>()
   /** @param session identifies the session to the checker */
-  constructor(checker: SchemaChecker, session: string) {
-    this.#checker = checker
-    this.#session = session
-  }
+  constructor(private readonly checker: SchemaChecker, private readonly session: string) {}
 
   /** The engine's verdict, if it has one at once. */
   readonly now = (subject: Subject): Checked | undefined => {
     let checked: Checked | Promise<Checked>
     try {
-      checked = this.#checker.check(subject, this.#session)
+      checked = this.checker.check(subject, this.session)
     } catch {
       return failed(subject)
     }
@@ -29,7 +24,7 @@ export class RunningChecks {
 
   /** See `SchemaChecker`. */
   tableOf(schema: JsonObject | boolean, length: number): Buffer | undefined {
-    return this.#checker.tableOf?.(schema, length)
+    return this.checker.tableOf?.(schema, length)
   }
 
   /**

@@ -33,16 +33,13 @@ export const noAudit = 'the audit log cannot be written, so no message is forwar
 
 /** Performs the effects of the core. */
 export class Effects {
-  readonly #parts: EffectsParts
   readonly #timers = new ChurnMap<Timer, () => void>()
 
-  constructor(parts: EffectsParts) {
-    this.#parts = parts
-  }
+  constructor(private readonly parts: EffectsParts) {}
 
   /** @param startedAt when the core began to handle the event */
   perform(effect: Effect, startedAt: number): void {
-    const { outbox, ends, checks, shared, count, observer, dispatch } = this.#parts
+    const { outbox, ends, checks, shared, count, observer, dispatch } = this.parts
     switch (effect.type) {
       case 'send':
         this.#reportTimeout(effect.frame)
@@ -76,11 +73,11 @@ export class Effects {
         if (effect.failed) outbox.do(() => ends.client.hand?.(badGateway(effect.exchange)))
         return outbox.do(() => ends.client.complete?.(effect.exchange))
       case 'failed':
-        return this.#parts.failed?.(effect.cause)
+        return this.parts.failed?.(effect.cause)
       case 'close':
-        return this.#parts.fail(new Error(effect.reason, { cause: effect.cause }), effect.reason)
+        return this.parts.fail(new Error(effect.reason, { cause: effect.cause }), effect.reason)
       case 'end':
-        return this.#parts.end(effect.reason)
+        return this.parts.end(effect.reason)
       default:
         effect satisfies never
     }
@@ -92,17 +89,17 @@ export class Effects {
 
   #reportTimeout({ relayMade, message }: Frame): void {
     if (relayMade === true && message.kind === 'error' && message.error.code === errorCode.late)
-      this.#parts.health?.failed('silence', message.error.message.replace(/^mcp-customs: /, ''))
+      this.parts.health?.failed('silence', message.error.message.replace(/^mcp-customs: /, ''))
   }
 
   #hand({ exchange, event }: Extract<Effect, { readonly type: 'hand' }>): void {
-    const { ends, backpressure } = this.#parts
+    const { ends, backpressure } = this.parts
     if (ends.client.hand?.(event) === false) backpressure.pause('server', 'client', exchange)
   }
 
   /** Sends a frame. If the audit log failed, a response becomes an error, and other messages are not sent. */
   #send({ to, exchange, frame, cause }: Extract<Effect, { readonly type: 'send' }>): void {
-    const { failure, ends, backpressure, failed } = this.#parts
+    const { failure, ends, backpressure, failed } = this.parts
     const kept = failure() === noAudit ? auditErrorFor(frame, noAudit) : frame
     if (kept === undefined) return
     const refused = to === 'server' ? kept.envelope?.refused : undefined
@@ -117,7 +114,7 @@ export class Effects {
 
   /** After a failed send: a request in the frame is lost, a response is replaced by an error. */
   #notSent(to: Side, exchange: Exchange, { message }: Frame): void {
-    const { ends, dispatch } = this.#parts
+    const { ends, dispatch } = this.parts
     for (const one of message.kind === 'batch' ? message.members.map(member => member.message) : [message]) {
       if (to === 'server' && one.kind === 'request')
         dispatch({ type: 'request-lost', exchange, key: one.key, reason: notSent })
@@ -131,12 +128,12 @@ export class Effects {
     this.#timers.get(timer)?.()
     this.#timers.set(timer, realTimers.after(ms, () => {
       this.#timers.delete(timer)
-      this.#parts.dispatch({ type: 'timer-fired', timer })
+      this.parts.dispatch({ type: 'timer-fired', timer })
     }))
   }
 
   #record(entry: Entry, startedAt: number): void {
-    const { health, failure, audit, prepare, outbox, fail } = this.#parts
+    const { health, failure, audit, prepare, outbox, fail } = this.parts
     // The relay's own tools/list was not answered.
     if (entry.event === 'tools/list' && entry.from === 'relay' && entry.reason)
       health?.failed('silence', entry.reason)

@@ -30,7 +30,6 @@ export const together = (conditions: readonly Condition[]): Condition => ({
  * server that fails every request is reported once, so that nobody can fill a log with it.
  */
 export class ServerHealth {
-  readonly #report: (health: Health, reason: string, stderr?: readonly string[]) => void
   #problem: HealthProblem | undefined
   #isStopping = false
 
@@ -39,10 +38,9 @@ export class ServerHealth {
    * which `ended` reports
    */
   constructor(
-    report: (health: Health, reason: string, stderr?: readonly string[]) => void, readonly isProcess: boolean,
-  ) {
-    this.#report = report
-  }
+    private readonly report: (health: Health, reason: string, stderr?: readonly string[]) => void,
+    readonly isProcess: boolean,
+  ) {}
 
   get problem(): HealthProblem | undefined {
     return this.#problem
@@ -68,11 +66,11 @@ export class ServerHealth {
     const problem = this.#problem
     if (problem === undefined) return
     this.#problem = undefined
-    this.#report('restored', `the server answers again, after: ${problem.reason}`)
+    this.report('restored', `the server answers again, after: ${problem.reason}`)
   }
 
   #fails(kind: HealthProblem['kind'], reason: string, stderr?: readonly string[]): void {
     this.#problem = { kind, reason, since: new Date().toISOString() }
-    this.#report(kind, reason, stderr)
+    this.report(kind, reason, stderr)
   }
 }

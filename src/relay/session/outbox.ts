@@ -11,8 +11,6 @@ import { realTimers } from '#relay/transport/timers.js'
  * sessions, are written together.
  */
 export class Outbox {
-  readonly #onUnrecorded: (failure: unknown) => void
-  readonly #onException: (cause: unknown) => void
   readonly #waiting: (() => void)[] = []
   /** Writes the newest record; undefined when all records are written. */
   #flush: Flush | undefined
@@ -27,10 +25,10 @@ export class Outbox {
    * @param onUnrecorded called when a record could not be written, before the actions that wait for it
    * @param onException called when an action threw; the actions behind it are performed
    */
-  constructor(onUnrecorded: (failure: unknown) => void, onException: (cause: unknown) => void) {
-    this.#onUnrecorded = onUnrecorded
-    this.#onException = onException
-  }
+  constructor(
+    private readonly onUnrecorded: (failure: unknown) => void,
+    private readonly onException: (cause: unknown) => void,
+  ) {}
 
   /** Actions after this record wait until it is written. */
   recorded(flush: Flush): void {
@@ -91,7 +89,7 @@ export class Outbox {
     try {
       act()
     } catch (cause) {
-      this.#onException(cause)
+      this.onException(cause)
     }
   }
 
@@ -103,7 +101,7 @@ export class Outbox {
     try {
       flush()
     } catch (failure) {
-      this.#onUnrecorded(failure)
+      this.onUnrecorded(failure)
     }
   }
 }

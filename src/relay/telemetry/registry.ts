@@ -40,11 +40,9 @@ export interface MetricRow {
 export const contentType = 'text/plain; version=0.0.4; charset=utf-8'
 
 export class Registry {
-  readonly #metrics: readonly Metric[]
   readonly #series = new Map<Metric, Map<string, Series>>()
 
-  constructor(metrics: readonly Metric[]) {
-    this.#metrics = metrics
+  constructor(private readonly metrics: readonly Metric[]) {
     for (const metric of metrics) {
       this.#series.set(metric, new Map())
       if (metric.labels.length === 0) this.add(metric, {}, 0)
@@ -85,7 +83,7 @@ export class Registry {
 
   /** The text that Prometheus reads. */
   text(): string {
-    return textOf(this.#metrics, this.snapshot())
+    return textOf(this.metrics, this.snapshot())
   }
 
   #seriesOf(metric: Metric, attributes: Attributes): Series {
@@ -102,24 +100,21 @@ export class Registry {
 
 /** The totals of several processes, ended ones included, because a counter must not decrease. */
 export class MetricTotals {
-  readonly #metrics: readonly Metric[]
   /** The last rows of each process, by its number. */
   readonly #last = new Map<number, readonly MetricRow[]>()
   #ended: readonly MetricRow[] = []
 
-  constructor(metrics: readonly Metric[]) {
-    this.#metrics = metrics
-  }
+  constructor(private readonly metrics: readonly Metric[]) {}
 
   /** @param now snapshots of running processes; for one that is missing, its last snapshot counts */
   text(now: ReadonlyMap<number, readonly MetricRow[]>): string {
     for (const [number, snapshot] of now) this.#last.set(number, snapshot)
-    return textOf(this.#metrics, [...this.#last.values(), this.#ended].flat())
+    return textOf(this.metrics, [...this.#last.values(), this.#ended].flat())
   }
 
   /** The process of this number has ended: its counters stay, its gauges go. */
   retire(number: number): void {
-    const gauges = this.#metrics.filter(({ type }) => type === 'gauge').map(({ name }) => name)
+    const gauges = this.metrics.filter(({ type }) => type === 'gauge').map(({ name }) => name)
     const kept = this.#last.get(number)?.filter(({ metric }) => !gauges.includes(metric)) ?? []
     this.#last.delete(number)
     this.#ended = merged([...this.#ended, ...kept], false)

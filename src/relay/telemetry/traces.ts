@@ -49,9 +49,7 @@ export const contextOf = ({ trace: followed }: Pick<Entry, 'trace'>): Context =>
 /** A request as two spans: that of the relay as a server, and below it that of the relay as a client. */
 class Followed implements Trace {
   readonly context: Context
-  readonly #tracer: Tracer
   readonly #asked: Attributes
-  readonly #place: MeasuredPlace
   readonly #server: Span
   /** The arrival of the request: by the wall clock, and by the monotonic clock. */
   readonly #beganAt = Date.now()
@@ -59,12 +57,13 @@ class Followed implements Trace {
   #client: Span | undefined
 
   constructor(
-    tracer: Tracer, request: Request, parent: Context, place: MeasuredPlace,
+    private readonly tracer: Tracer,
+    request: Request,
+    parent: Context,
+    private readonly place: MeasuredPlace,
     { peer, stateless }: ObservedSession,
   ) {
-    this.#tracer = tracer
     this.#asked = requestAttributes(request)
-    this.#place = place
     const attributes = {
       ...this.#asked, ...placeAttributes('server', place),
       ...(peer && !stateless && { 'client.address': peer.address }),
@@ -101,8 +100,8 @@ class Followed implements Trace {
   }
 
   #toServer(afterMs: number): Span {
-    const attributes = { ...this.#asked, ...placeAttributes('client', this.#place) }
-    return this.#tracer.startSpan(
+    const attributes = { ...this.#asked, ...placeAttributes('client', this.place) }
+    return this.tracer.startSpan(
       spanName(attributes), { kind: SpanKind.CLIENT, startTime: this.#beganAt + afterMs, attributes },
       this.context,
     )

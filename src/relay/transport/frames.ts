@@ -66,7 +66,6 @@ export const release = (frame: Frame): void => {
  * pieces are freed when they were copied.
  */
 export class Gathering {
-  readonly #maxBytes: number
   #pieces: Buffer[] = []
   #size = 0
   #expected: number
@@ -77,8 +76,7 @@ export class Gathering {
   #ends: { readonly head: Buffer; readonly tail: Buffer } | undefined
 
   /** @param expected announced size of the first result, in bytes */
-  constructor(maxBytes: number, expected = 0) {
-    this.#maxBytes = maxBytes
+  constructor(private readonly maxBytes: number, expected = 0) {
     this.#expected = expected > long && expected <= maxBytes ? expected : 0
   }
 
@@ -96,7 +94,7 @@ export class Gathering {
       return
     }
     this.#pieces.push(piece)
-    if (this.#size > this.#maxBytes) {
+    if (this.#size > this.maxBytes) {
       this.#ends = { head: firstOf(this.#pieces), tail: lastOf(this.#pieces) }
       this.#pieces = []
     } else if (this.#size <= this.#expected && this.#size >= this.#expected * earnest) this.#fill()

@@ -19,8 +19,7 @@ t.test('tools says of a real server which tools are missing, why, and what to do
   await relay.next()
   relay.send('{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
   await relay.next()
-  relay.closeInput()
-  await relay.exit
+  await relay.end()
   const { code, stdout, stderr } = await run(t, ['tools'], env)
   t.strictSame([code, stderr], [0, ''])
   t.match(stdout, /^✗ weather {2}8 tools, 3 withheld, claims of 1 removed \(--trust keeps them\)\n {4}add_numbers is withheld: /)

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { postTo } from '#test/kit/http.js'
 import { called } from '../../relay/audit/entries.js'
 import { open } from '../../relay/audit/logs.js'
 import { start } from '../../e2e/harness.js'
@@ -94,15 +95,10 @@ t.test('serve shows its decisions on the admin listener\'s page, without secrets
     'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   }
-  const call = (name: string) => () => void fetch(`${url}/mcp`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json', accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': name,
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: {
-      name, arguments: { city: 'Atlantis' }, _meta: meta,
-    } }),
+  const call = (name: string) => () => void postTo(`${url}/mcp`, JSON.stringify({
+    jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: { city: 'Atlantis' }, _meta: meta },
+  }), {
+    'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': name,
   }).then(response => response.text())
   t.match(
     await message(t, page, /"subject":"get_weather"/, call('get_weather')),

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { lineOf, start } from '../../e2e/harness.js'
+import { start, urlOf } from '../../e2e/harness.js'
 import { harmful } from './run.js'
 import { demo, inspect, lying, root, script } from './start.js'
 
@@ -183,7 +183,7 @@ interface SarifRule {
 
 t.test('a server over HTTP is inspected like any other', async t => {
   const server = start(t, process.execPath, [lying, '--http', '0'])
-  const [, url = ''] = await lineOf(server.child.stderr ?? process.stdin, /listening on (\S+)/)
+  const url = await urlOf(server)
   const { code, report } = await json(t, ['--call', 'get_weather', '--args', '{"city":"Atlantis"}', url])
   t.equal(code, 1)
   t.match(report.server, { name: '127.0.0.1', target: url, revision: '2026-07-28' })

@@ -24,8 +24,7 @@ export const run = async (
   t: Test, words: readonly string[], env: NodeJS.ProcessEnv = {}, options: readonly string[] = [],
 ): Promise<Run> => {
   const ran = start(t, process.execPath, [...options, cli, ...words], env)
-  ran.closeInput()
-  const { code } = await ran.exit
+  const { code } = await ran.end()
   return { code, stdout: ran.untaken.map(line => `${line}\n`).join(''), stderr: ran.stderr() }
 }
 

@@ -3,7 +3,6 @@ import {
 } from 'node:fs'
 import { createServer } from 'node:http'
 import { takesValue } from '#cli/context.js'
-import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { createRequire } from 'node:module'
 import t from 'tap'
@@ -17,6 +16,7 @@ import { CustomsError } from '#relay/base/errors.js'
 import { plainStyle } from '#desk/terminal/style.js'
 import type { Listed } from '#relay/lock/lock.js'
 import { emptyOffer } from '#relay/lock/offer.js'
+import { answerJson, listen, serveBodies } from '#test/kit/http.js'
 import { start } from '../../e2e/harness.js'
 import { cli, lying, run } from '../inspect/start.js'
 
@@ -347,9 +347,7 @@ t.test('versions are asked of the registries that npm and uv use, and a registry
     const answer = answers[url]
     response.writeHead(answer ? 200 : 404).end(JSON.stringify(answer ?? {}))
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => (server.closeAllConnections(), server.close()))
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const base = await listen(t, server)
   const machine = { platform: 'linux' as const, home: t.testdir({}), environment: {
     npm_config_registry: `${base}/npm/`, UV_DEFAULT_INDEX: `${base}/simple`,
   } }
@@ -667,25 +665,16 @@ const require = createRequire(import.meta.url)
 const official = (name: string): string => require.resolve(`@modelcontextprotocol/${name}/dist/index.js`)
 
 /** Wants a header, and speaks no more than the first words. */
-const remoteServer = async (t: { teardown(end: () => void): unknown }, key: string): Promise<string> => {
-  const server = createServer((request, response) => {
-    let body = ''
-    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
-    request.on('end', () => {
-      if (request.headers['x-key'] !== key) return response.writeHead(401).end()
-      if (request.method !== 'POST') return response.writeHead(405).end()
-      const { id, method } = JSON.parse(body) as { id?: number; method: string }
-      if (method !== 'initialize') return response.writeHead(202).end()
-      const result =
-        { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'remote', version: '1' } }
-      return response.writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ jsonrpc: '2.0', id, result }))
-    })
+const remoteServer = (t: { teardown(end: () => void): unknown }, key: string): Promise<string> =>
+  serveBodies(t, (body, response, request) => {
+    if (request.headers['x-key'] !== key) return response.writeHead(401).end()
+    if (request.method !== 'POST') return response.writeHead(405).end()
+    const { id, method } = JSON.parse(body) as { id?: number; method: string }
+    if (method !== 'initialize') return response.writeHead(202).end()
+    const result =
+      { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'remote', version: '1' } }
+    return answerJson(response, { jsonrpc: '2.0', id, result })
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
-}
 
 const initialize = JSON.stringify({
   jsonrpc: '2.0', id: 1, method: 'initialize',
@@ -726,8 +715,7 @@ t.test('each entry that the command has wrapped starts, and answers its client',
     const started = start(t, command, args, { ...env, ...own })
     started.send(initialize)
     t.match(JSON.parse(await started.responseTo('1')), { result: { serverInfo: { name: /./ } } }, name)
-    started.closeInput()
-    await started.exit
+    await started.end()
     t.ok(readdirSync(join(home, '.local/state/mcp-customs'))
       .some(log => log.startsWith(`${name}.`)), 'the audit log has its name')
   }

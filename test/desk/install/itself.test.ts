@@ -43,8 +43,7 @@ const installed = async (t: Parameters<typeof start>[0], lock: unknown) => {
       HOME: home, XDG_STATE_HOME: undefined, NO_COLOR: '1',
       PATH: `${join(home, 'bin')}:${process.env['PATH'] ?? ''}`,
     })
-    ran.closeInput()
-    codes.push((await ran.exit).code)
+    codes.push((await ran.end()).code)
     said += ran.stderr() + ran.untaken.join('\n')
   }
   const written = [own, shared].map(file => readFileSync(file, 'utf8'))

@@ -16,8 +16,7 @@ const original = `{\r\n  // mine\r\n  "theme": "dark",\r\n  "mcpServers" : {\r\n
 
 const run = async (t: Test, home: string, ...words: readonly string[]) => {
   const started = start(t, process.execPath, [cli, ...words], { HOME: home, XDG_STATE_HOME: join(home, 'state') })
-  started.closeInput()
-  const { code } = await started.exit
+  const { code } = await started.end()
   return { code, text: started.untaken.join('\n') + started.stderr() }
 }
 

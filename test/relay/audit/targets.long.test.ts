@@ -1,12 +1,11 @@
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer as httpServer } from 'node:http'
-import { createServer, type AddressInfo, type Server } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { openAudit } from '#relay/audit/sink.js'
 import { openTargets, type Targets } from '#relay/audit/targets.js'
+import { portOf, serveBodies } from '#test/kit/http.js'
 import { called } from './entries.js'
 import { records } from './logs.js'
 
@@ -14,13 +13,6 @@ import { records } from './logs.js'
 t.jobs = 4
 
 const here = fileURLToPath(import.meta.url)
-
-const portOf = async (t: Test, server: Server): Promise<number> => {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  return (server.address() as AddressInfo).port
-}
 
 /** What was said and counted of targets. */
 const told = (endMs = 60_000) => {
@@ -75,15 +67,11 @@ t.test('pino-socket gets each record, with the time and the level of pino', asyn
 
 t.test('pino-loki gets each record with its labels', async t => {
   const pushed: { stream: Record<string, string>; values: [string, string][] }[] = []
-  const server = httpServer((request, response) => {
-    let body = ''
-    request.setEncoding('utf8').on('data', (text: string) => (body += text))
-    request.on('end', () => {
-      pushed.push(...(JSON.parse(body) as { streams: typeof pushed }).streams)
-      response.writeHead(204).end()
-    })
+  const url = await serveBodies(t, (body, response) => {
+    pushed.push(...(JSON.parse(body) as { streams: typeof pushed }).streams)
+    response.writeHead(204).end()
   })
-  const host = `http://127.0.0.1:${await portOf(t, server)}`
+  const host = new URL(url).origin
   const { warnings, options } = told()
   const targets = await openTargets(
     [{ target: 'pino-loki', options: { host, propsToLabels: ['server', 'verdict'] }, from: here }], options,

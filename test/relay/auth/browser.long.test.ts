@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { cli, scratch } from '../../e2e/bridge.js'
-import { legacy, request } from '../../e2e/cases.js'
+import { initializeOf, legacy, request } from '../../e2e/cases.js'
 import { start } from '../../e2e/harness.js'
 import { openProtected } from './protected.js'
 
@@ -30,16 +30,12 @@ t.test('a real browser logs in, from wrap to the result of a tool without a hand
   const relay = start(t, process.execPath, [cli, 'wrap', one.url], {
     XDG_STATE_HOME: join(folder, 'state'), BROWSER: browser.join(' '),
   })
-  relay.send(request(
-    legacy, '1', 'initialize',
-    `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
-  ))
+  relay.send(initializeOf())
   t.match(await relay.responseTo('1'), '"serverInfo"')
   relay.send(request(legacy, '2', 'tools/list'))
   t.match(await relay.responseTo('2'), '"honest"')
   relay.send(request(legacy, '3', 'tools/call', '"name":"honest","arguments":{}'))
   t.match(await relay.responseTo('3'), '"done"')
-  relay.closeInput()
-  t.match(await relay.exit, { code: 0 })
+  t.match(await relay.end(), { code: 0 })
   t.same([...one.secrets].filter(secret => relay.stderr().includes(secret)), [], 'no token is written')
 })

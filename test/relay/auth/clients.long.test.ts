@@ -245,8 +245,7 @@ const callsAsAlice = async (t: Test, { relay, origin, audit, issuer }: {
   readonly relay: Started; readonly origin: string; readonly audit: string; readonly issuer: string
 }): Promise<void> => {
   const clients = await logIn(t, new URL(`${origin}/mcp`))
-  relay.child.kill('SIGTERM')
-  await relay.exit
+  await relay.stop()
   areOfAlice(t, [audit], 2 * clients, issuer)
 }
 

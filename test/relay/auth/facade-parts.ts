@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { cli, type Test } from '../../e2e/bridge.js'
-import { lineOf, start, type Started } from '../../e2e/harness.js'
+import { start, urlOf, type Started } from '../../e2e/harness.js'
 
 /** A port that was free a moment ago: the public URL of a facade has to be known before it listens. */
 export const freePort = async (): Promise<number> => {
@@ -18,9 +18,7 @@ export const serveAt = async (
   t: Test, port: number, args: readonly string[], environment: Readonly<Record<string, string>> = {},
 ): Promise<{ relay: Started; origin: string }> => {
   const relay = start(t, process.execPath, [cli, 'serve', '--listen', `127.0.0.1:${port}`, ...args], environment)
-  if (relay.child.stderr === null) throw new Error('the relay has no stderr')
-  await lineOf(relay.child.stderr, /listening on (\S+)/)
-  return { relay, origin: `http://127.0.0.1:${port}` }
+  return { relay, origin: await urlOf(relay) }
 }
 
 /** A browser of one user: keeps cookies, follows redirects, and answers the form of the consent. */

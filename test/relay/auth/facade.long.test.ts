@@ -2,8 +2,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { chmodSync, lstatSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { postTo } from '#test/kit/http.js'
 import { auditOf, scratch } from '../../e2e/bridge.js'
-import { legacy, request } from '../../e2e/cases.js'
+import { initializeOf, legacy, request } from '../../e2e/cases.js'
 import { Browser, freePort, serveAt } from './facade-parts.js'
 import { answerAsServer, openProtected, type Protected } from './protected.js'
 
@@ -71,22 +72,14 @@ class Login {
   }
 
   post(token: string | undefined, body: string, headers: Record<string, string> = {}, path = this.path) {
-    return fetch(this.origin + path, {
-      method: 'POST', body,
-      headers: {
-        'content-type': 'application/json', accept: 'application/json, text/event-stream',
-        ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers,
-      },
-    })
+    const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
+    return postTo(this.origin + path, body, { ...authorization, ...headers })
   }
 }
 
 const isClients = (url: URL): boolean => url.port === '33418' || url.protocol === 'cursor:'
 
-const initialize = request(
-  legacy, '1', 'initialize',
-  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
-)
+const initialize = initializeOf()
 const call = (tool: string) => request(legacy, '3', 'tools/call', `"name":"${tool}","arguments":{}`)
 
 /** A facade in front of a server that checks the audience of its tokens. */
@@ -100,8 +93,7 @@ const facade = async (t: Test, options: Parameters<typeof openProtected>[1] = {}
     server, origin, relay,
     /** Ends the relay. @returns all that it has written */
     written: async () => {
-      relay.child.kill('SIGTERM')
-      await relay.exit
+      await relay.stop()
       return { records: auditOf(audit), all: readFileSync(audit, 'utf8') + relay.stderr() }
     },
   }
@@ -168,8 +160,7 @@ void t.test('a client that keeps its registration logs in after the relay was ki
   const login = await Login.open(killed.origin)
   const { access_token: before = '', refresh_token: refresh = '' } = await login.tokens()
   t.equal((await login.post(before, initialize)).status, 200)
-  killed.relay.child.kill('SIGKILL')
-  await killed.relay.exit
+  await killed.relay.stop('SIGKILL')
 
   const { relay } = await begin()
   t.equal((await login.post(before, initialize)).status, 200, 'the token counts on')
@@ -177,15 +168,13 @@ void t.test('a client that keeps its registration logs in after the relay was ki
   const { access_token: after } = await login.tokens()
   t.equal((await login.post(after, initialize)).status, 200, 'the same client id logs in')
   t.equal(statSync(key).mode & 0o777, 0o600)
-  relay.child.kill('SIGKILL')
-  await relay.exit
+  await relay.stop('SIGKILL')
 
   for (const spoil of [() => chmodSync(key, 0o644), () => writeFileSync(key, 'short'), () => { rmSync(key); symlinkSync('/etc/hostname', key) }]) {
     spoil()
     const spoiled = await begin()
     t.equal((await fetch(login.url())).status, 400, 'the registration was sealed with another key')
-    spoiled.relay.child.kill('SIGKILL')
-    await spoiled.relay.exit
+    await spoiled.relay.stop('SIGKILL')
     t.match(spoiled.relay.stderr(), /auth\.facade: cannot use .*facade\.key .*: after a restart, clients must register and users log in again/)
     if (lstatSync(key).isFile()) chmodSync(key, 0o600)
   }
@@ -387,8 +376,7 @@ void t.test('in a gateway each server has a facade of its own, and its relay pro
   const other = await Login.open(origin, '/two/mcp', '/two')
   t.equal((await other.post((await other.tokens())['access_token'], initialize)).status, 200)
   t.equal((await fetch(login.url({ resource: `${origin}/two/mcp` }))).status, 400, 'invalid_target')
-  relay.child.kill('SIGTERM')
-  await relay.exit
+  await relay.stop()
   const files = ['audit.one.ndjson', 'audit.two.ndjson', 'audit._front.ndjson']
   const all = files.map(file => readFileSync(join(directory, file), 'utf8')).join('') + relay.stderr()
   t.match(all, '"sub":"alice"')

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { exportSPKI, importJWK, SignJWT, UnsecuredJWT } from 'jose'
 import t, { type Test } from 'tap'
+import { postTo } from '#test/kit/http.js'
 import { auditOf, scratch, scripted } from '../../e2e/bridge.js'
-import { answer, honest, legacy, listResult, on, request } from '../../e2e/cases.js'
+import { answer, honest, initializeOf, legacy, listResult, on, request } from '../../e2e/cases.js'
 import { serve } from '../../e2e/http-bridges.js'
 import { ForgingIssuer, realIssuer, tokenOf } from './issuers.js'
 
@@ -42,20 +43,11 @@ const gateway = async (t: Test, { auth, server, env, args = [] }: Setting) => {
     url, relay,
     audit: () => auditOf(audit.replace('audit', 'audit.files')),
     post: (token: string | undefined, body: string, headers: Record<string, string> = {}, path = '/files/mcp') =>
-      fetch(url + path, {
-        method: 'POST', body,
-        headers: {
-          'content-type': 'application/json', accept: 'application/json, text/event-stream',
-          ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers,
-        },
-      }),
+      postTo(url + path, body, { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers }),
   }
 }
 
-const initialize = request(
-  legacy, '1', 'initialize',
-  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
-)
+const initialize = initializeOf()
 const list = request(legacy, '2', 'tools/list')
 const call = (tool: string) => request(legacy, '3', 'tools/call', `"name":"${tool}","arguments":{}`)
 
@@ -105,8 +97,7 @@ void t.test('a real issuer\'s tokens let clients in, and the subject is on recor
     (await relay.post(await tokenOf(issuer, audience, 'read'), initialize)).status, 200, 'one for the whole relay',
   )
 
-  relay.relay.child.kill('SIGTERM')
-  await relay.relay.exit
+  await relay.relay.stop()
   const records = relay.audit()
   t.match(records.find(one => JSON.stringify(one).includes(': admin')), { subject: { sub: 'robot' }, reason: `HTTP 403: ${lacksAdmin}` })
   t.match(relay.relay.stderr().replaceAll('\\"', '"'), `("robot"): HTTP 403: ${lacksAdmin}`)
@@ -214,8 +205,7 @@ void t.test('a session belongs to the subject that began it, whichever token it 
   t.equal((await relay.post(await issuer.token({ aud: audience, sub: 'bob' }), list, session)).status, 404)
   t.equal((await relay.post('ci-token-of-the-file', list, session)).status, 404)
   t.equal((await relay.post('ci-token-of-the-file', initialize)).status, 200, 'a token of the file')
-  relay.relay.child.kill('SIGTERM')
-  await relay.relay.exit
+  await relay.relay.stop()
   t.match(JSON.stringify(relay.audit()), '"subject":{"name":"ci"}')
 })
 
@@ -244,7 +234,6 @@ void t.test('a token that is no JWT is asked about where introspection is config
   t.equal((await relay.post('opaque-2', initialize)).status, 401)
   issuer.documents.delete('/introspect')
   t.equal((await relay.post('opaque-3', initialize)).status, 503)
-  relay.relay.child.kill('SIGTERM')
-  await relay.relay.exit
+  await relay.relay.stop()
   t.notMatch(relay.relay.stderr(), 'the-secret-of-the-relay')
 })

@@ -3,7 +3,7 @@ import { exportJWK, generateKeyPair, SignJWT, type JWK, type JWTPayload } from '
 import t, { type Test } from 'tap'
 import { Issuer } from '#relay/auth/issuer.js'
 import { subjectName } from '#relay/transport/front/credentials.js'
-import { bodyOf, listen } from './protected.js'
+import { bodyOf, listen } from '#test/kit/http.js'
 
 const issuer = 'https://login.example'
 const audience = 'https://mcp.example'

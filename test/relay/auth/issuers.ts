@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK, type JWTPayload } from 'jose'
 import { Provider } from 'oidc-provider'
 import type { Test } from '../../e2e/bridge.js'
-import { listen } from './protected.js'
+import { listen } from '#test/kit/http.js'
 
 /** An issuer whose every document and signature the test decides. */
 export class ForgingIssuer {

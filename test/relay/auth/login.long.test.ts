@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { postTo } from '#test/kit/http.js'
 import { cli, scratch } from '../../e2e/bridge.js'
 import { legacy, request } from '../../e2e/cases.js'
 import { start } from '../../e2e/harness.js'
@@ -54,8 +55,7 @@ void t.test('wrap logs in when the server asks for it, and the next relay uses t
   t.match(await second.responseTo('1'), '"serverInfo"')
   t.equal(home.opened().length, 1, 'nobody is asked again')
   for (const each of [relay, second]) {
-    each.closeInput()
-    await each.exit
+    await each.end()
   }
   t.match(relay.stderr(), /asks for a login: a browser was opened; if none appears, open http:\/\/127/)
   t.notMatch(relay.stderr(), /state|code_challenge/, 'only a page of this machine is named')
@@ -96,8 +96,7 @@ void t.test('a relay that was killed while it renewed is succeeded: no token is 
     one.expire()
     relay.send(callOf('honest'))
     await sent
-    relay.child.kill('SIGKILL')
-    await relay.exit
+    await relay.stop('SIGKILL')
   }
   await killed(first, false)
   second.send(callOf('honest'))
@@ -208,8 +207,7 @@ void t.test('a client that the issuer has forgotten is registered anew, by the n
     const relay = home.run(['wrap', '--config', config])
     relay.send(initialize)
     const answer = await relay.responseTo('1')
-    relay.closeInput()
-    await relay.exit
+    await relay.end()
     return answer
   }
   t.match(await wrapped(), '"serverInfo"')
@@ -269,20 +267,14 @@ void t.test('serve is the OAuth client in front of a server that asks for a logi
   const [token, file] = ['a-token-of-a-client-long-enough', join(home.folder, 'tokens')]
   writeFileSync(file, token)
   const stranger = await serve(t, [one.url], [], home.env)
-  const refused = await fetch(`${stranger.url}/mcp`, {
-    method: 'POST', body: initialize,
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-  })
+  const refused = await postTo(`${stranger.url}/mcp`, initialize)
   t.equal(refused.status, 401, 'loopback is no identity')
   t.match(refused.headers.get('www-authenticate'), 'resource_metadata', 'the client hears what the server says')
-  stranger.relay.child.kill('SIGTERM')
-  await stranger.relay.exit
+  await stranger.relay.stop()
   t.match(stranger.relay.stderr(), 'nothing shows which user the clients are')
   const { url, relay } = await serve(t, ['--token-file', file, '--admin', '127.0.0.1:0', one.url], [], home.env)
-  const post = (body: string, headers: Record<string, string> = {}) => fetch(`${url}/mcp`, {
-    method: 'POST', body,
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', authorization: `Bearer ${token}`, ...headers },
-  })
+  const post = (body: string, headers: Record<string, string> = {}) =>
+    postTo(`${url}/mcp`, body, { authorization: `Bearer ${token}`, ...headers })
   t.equal((await post(initialize)).status, 200)
   t.equal((await post(initialize, { authorization: 'Bearer own' })).status, 401)
   t.match(await (await post(callOf('admin'))).text(), 'done')
@@ -292,8 +284,7 @@ void t.test('serve is the OAuth client in front of a server that asks for a logi
   t.match(metrics, 'mcp_customs_')
   const shown = processesOf(relay.pid)
   t.match(shown, one.url)
-  relay.child.kill('SIGTERM')
-  await relay.exit
+  await relay.stop()
   t.same(foundIn(home.written() + relay.stderr() + metrics + shown, one), [])
   const open = home.run(['serve', '--listen', '0.0.0.0:0', one.url])
   t.equal((await open.exit).code, 2)
@@ -316,18 +307,13 @@ void t.test('credentials of the relay\'s own, and a login that is shared, serve 
     if (port !== undefined) resolve(`http://127.0.0.1:${port}`)
   }))
   for (const [name, logins] of [['robot', 0], ['shared', 1]] as const) {
-    const response = await fetch(`${origin}/${name}/mcp`, {
-      method: 'POST', body: initialize,
-      headers: {
-        'content-type': 'application/json', accept: 'application/json, text/event-stream',
-        authorization: 'Bearer a-token-of-a-client-long-enough',
-      },
-    })
+    const response = await postTo(
+      `${origin}/${name}/mcp`, initialize, { authorization: 'Bearer a-token-of-a-client-long-enough' },
+    )
     t.equal(response.status, 200, name)
     t.equal(home.opened().length, logins, name)
   }
-  relay.child.kill('SIGTERM')
-  await relay.exit
+  await relay.stop()
   t.same(foundIn(home.written() + relay.stderr(), { secrets: new Set([...one.secrets, 'robot-secret']) }), [])
   const stored = home.files().map(file => readFileSync(file, 'utf8')).join('')
   t.notMatch(stored, 'robot-secret', 'the operator\'s secret is not copied')
@@ -364,13 +350,8 @@ void t.test('where clients are authenticated, each has a login of its own, which
     ['--subject bob', await inward.token({ aud: audience, client_id: 'app', sub: 'bob' })],
     ['--token-name alice', secret],
   ])
-  const asks = async (client: string, body = initialize): Promise<string> => (await fetch(`${origin}/tickets/mcp`, {
-    method: 'POST', body,
-    headers: {
-      'content-type': 'application/json', accept: 'application/json, text/event-stream',
-      authorization: `Bearer ${clients.get(client)}`,
-    },
-  })).text()
+  const asks = async (client: string, body = initialize): Promise<string> =>
+    (await postTo(`${origin}/tickets/mcp`, body, { authorization: `Bearer ${clients.get(client)}` })).text()
   const logIn = async (client: string): Promise<void> => {
     const login = home.run(['login', '--config', config, '--server', 'tickets', ...client.split(' ')])
     t.equal((await login.exit).code, 0, login.stderr())
@@ -413,8 +394,7 @@ void t.test('where clients are authenticated, each has a login of its own, which
   const everybody = home.run(['logout', '--all-subjects', one.url])
   t.equal((await everybody.exit).code, 0)
   t.same(home.files(), [])
-  relay.child.kill('SIGTERM')
-  await relay.exit
+  await relay.stop()
   t.match(home.written(), '"sub":"bob"')
   t.same(foundIn(home.written() + relay.stderr() + status.stderr(), one), [])
 })

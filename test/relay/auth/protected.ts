@@ -1,24 +1,7 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { Provider, type Configuration } from 'oidc-provider'
+import { bodyOf, listen } from '#test/kit/http.js'
 import type { Test } from '../../e2e/bridge.js'
-
-export const listen = (t: Test, server: Server): Promise<string> => new Promise(resolve => {
-  server.listen(0, '127.0.0.1', () => {
-    const address = server.address() as AddressInfo
-    resolve(`http://127.0.0.1:${address.port}`)
-  })
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-})
-
-export const bodyOf = async (request: IncomingMessage): Promise<string> => {
-  let text = ''
-  for await (const chunk of request.setEncoding('utf8')) text += chunk as string
-  return text
-}
 
 /** A real issuer with one user, who agrees to everything, and the MCP server that it protects. */
 export interface Protected {

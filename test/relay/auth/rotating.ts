@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'
 import type { Test } from '../../e2e/bridge.js'
-import { answerAsServer, bodyOf, listen } from './protected.js'
+import { bodyOf, listen } from '#test/kit/http.js'
+import { answerAsServer } from './protected.js'
 
 const prm = '/.well-known/oauth-protected-resource'
 

@@ -3,9 +3,10 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
+import { postTo } from '#test/kit/http.js'
 import { cli, scratch, scripted } from '../../e2e/bridge.js'
 import { answer, legacy, on } from '../../e2e/cases.js'
-import { lineOf, start, type Started } from '../../e2e/harness.js'
+import { start, urlOf, type Started } from '../../e2e/harness.js'
 import { engine, startEngine } from '../../e2e/replicas.js'
 import { Browser, freePort } from './facade-parts.js'
 import { ForgingIssuer } from './issuers.js'
@@ -52,22 +53,17 @@ const serve = async (t: Test, configuration: object, env: NodeJS.ProcessEnv = {}
   const relay: Started = start(t, process.execPath, [
     cli, 'serve', '--config', config, '--log-level', 'trace', '--admin', '127.0.0.1:0', '--capture', join(folder, 'capture.ndjson'),
   ], { XDG_STATE_HOME: join(folder, 'state'), BROWSER: browser, ...env })
-  if (relay.child.stderr === null) throw new Error('the relay has no stderr')
-  await lineOf(relay.child.stderr, /listening on (\S+)/)
-  const origin = `http://127.0.0.1:${port}`
+  const origin = await urlOf(relay)
   return {
     origin,
-    post: (path: string, token: string, body: string) => fetch(origin + path, {
-      method: 'POST', body,
-      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', authorization: `Bearer ${token}` },
-    }),
+    post: (path: string, token: string, body: string) =>
+      postTo(origin + path, body, { authorization: `Bearer ${token}` }),
     /** Ends the relay. @returns all that it has written and shown */
     all: async (): Promise<string> => {
       const [, admin = ''] = /page on (\S+)\/\?/.exec(relay.stderr()) ?? []
       const metrics = await (await fetch(`${admin}/metrics`)).text()
       const shown = processesOf(relay.pid, isRelay)
-      relay.child.kill('SIGTERM')
-      await relay.exit
+      await relay.stop()
       // A login is kept in its own file, and the keys of the relay in theirs (0600).
       const isSecret = (path: string) => /customs\.json$|\blogins\b|\.key$/.test(path)
       const files = readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Test } from '../../e2e/bridge.js'
-import { bodyOf, listen } from './protected.js'
+import { bodyOf, listen } from '#test/kit/http.js'
 
 export interface Request {
   readonly path: string

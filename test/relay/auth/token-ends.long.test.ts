@@ -1,16 +1,14 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { postTo } from '#test/kit/http.js'
 import { scratch, scripted } from '../../e2e/bridge.js'
-import { answer, legacy, on, request } from '../../e2e/cases.js'
+import { answer, initializeOf, legacy, on, request } from '../../e2e/cases.js'
 import { serve } from '../../e2e/http-bridges.js'
 import { ForgingIssuer } from './issuers.js'
 
 const audience = 'https://gateway.example.com'
-const initialize = request(
-  legacy, '1', 'initialize',
-  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
-)
+const initialize = initializeOf()
 const call = request(legacy, '2', 'tools/call', '"name":"x","arguments":{}')
 /** The server leaves calls unanswered. */
 const reactions = [on('initialize', answer('$ID',
@@ -26,13 +24,9 @@ const gateway = async (t: Test, auth: object) => {
     }))
   write(auth)
   const { relay, url } = await serve(t, ['--config', config, '--log-level', 'info'], [])
-  const post = (token: string, body: string, id?: string) => fetch(`${url}/mcp`, {
-    method: 'POST', body,
-    headers: {
-      authorization: `Bearer ${token}`, 'content-type': 'application/json',
-      accept: 'application/json, text/event-stream', ...(id !== undefined && { 'mcp-session-id': id }),
-    },
-  })
+  const post = (token: string, body: string, id?: string) => postTo(
+    `${url}/mcp`, body, { authorization: `Bearer ${token}`, ...(id !== undefined && { 'mcp-session-id': id }) },
+  )
   return {
     post,
     reload: (auth: object) => {

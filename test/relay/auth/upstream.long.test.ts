@@ -3,10 +3,11 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { auditOf, scratch } from '../../e2e/bridge.js'
-import { legacy, modern, request } from '../../e2e/cases.js'
+import { initializeOf, legacy, modern, request } from '../../e2e/cases.js'
 import { serve } from '../../e2e/http-bridges.js'
 import { ForgingIssuer } from './issuers.js'
-import { answerAsServer, bodyOf, listen } from './protected.js'
+import { bodyOf, listen, postTo } from '#test/kit/http.js'
+import { answerAsServer } from './protected.js'
 
 /** An HTTP server that does not ask who sends a request, and notes the headers by the request's path. */
 const recording = async (t: Test) => {
@@ -23,18 +24,10 @@ const recording = async (t: Test) => {
   return { url: await listen(t, server), seen }
 }
 
-const initialize = request(
-  legacy, '1', 'initialize',
-  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
-)
+const initialize = initializeOf()
 
-const post = (url: string, body: string, token?: string, headers: Record<string, string> = {}) => fetch(url, {
-  method: 'POST', body,
-  headers: {
-    'content-type': 'application/json', accept: 'application/json, text/event-stream',
-    ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers,
-  },
-})
+const post = (url: string, body: string, token?: string, headers: Record<string, string> = {}) =>
+  postTo(url, body, { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers })
 
 const gateway = async (t: Test, config: object) => {
   const directory = scratch(t)
@@ -111,8 +104,7 @@ void t.test('of two users behind one upstream identity, neither gets what only t
     }
   }
   t.ok(seen.get('/mcp')?.every(header => header === 'Bearer of-the-operator'))
-  relay.child.kill('SIGTERM')
-  await relay.exit
+  await relay.stop()
   const subjects = records('tickets').filter(({ event }) => event === 'tools/call' || event === 'tools/list')
     .map(record => (record as unknown as { subject?: { sub?: string } }).subject?.sub)
   t.ok(subjects.includes('alice') && subjects.includes('bob') && !subjects.includes(undefined), 'each is on record')

@@ -1,15 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { legacy, request } from '../../e2e/cases.js'
+import { initializeOf, legacy, request } from '../../e2e/cases.js'
 
 /** The command of a browser that logs in. */
 export const browser =
   `${process.execPath} ${fileURLToPath(new URL('../../../test/fixtures/browser.mjs', import.meta.url))}`
 
-export const initialize = request(
-  legacy, '1', 'initialize',
-  `"protocolVersion":"${legacy}","capabilities":{},"clientInfo":{"name":"test","version":"1"}`,
-)
+export const initialize = initializeOf()
 
 export const callOf = (tool: string, id = '3', meta = ''): string =>
   request(legacy, id, 'tools/call', `"name":"${tool}","arguments":{}${meta}`)

@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events'
-import { createServer } from 'node:http'
+import { serveBodies } from '#test/kit/http.js'
 
 type Value = { stringValue?: string; intValue?: number; arrayValue?: { values: Value[] } }
 type Pairs = readonly { key: string; value: Value }[]
@@ -83,26 +83,13 @@ export const receiver = async (t: Test, answer: number | 'never' = 200): Promise
   const received: Omit<Receiver, 'url'> = {
     spans: [], metrics: [], logs: [], resource: {}, headers: [], until,
   }
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      received.headers.push(request.headers)
-      take(JSON.parse(Buffer.concat(chunks).toString()) as Otlp, received)
-      arrivals.emit('arrival')
-      if (answer !== 'never') response.writeHead(answer, { 'content-type': 'application/json' }).end('{}')
-    })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
+  const url = await serveBodies(t, (body, response, { headers }) => {
+    received.headers.push(headers)
+    take(JSON.parse(body) as Otlp, received)
+    arrivals.emit('arrival')
+    if (answer !== 'never') response.writeHead(answer, { 'content-type': 'application/json' }).end('{}')
   })
-  const address = server.address()
-  return {
-    ...received,
-    url: `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`,
-  }
+  return { ...received, url: new URL(url).origin }
 }
 
 const take = (

@@ -84,20 +84,16 @@ export const partsOf = (name: string): readonly string[] => name.split('\n')
 
 /** A table that stays small: when there are too many rows, those of the least weight become one. */
 export class TableOf<Row> implements Counter<CounterTable<Row>> {
-  readonly #max: number
-  readonly #row: Counter<Row>
-  readonly #weight: (row: Row) => number
-
-  constructor(max: number, row: Counter<Row>, weight: (row: Row) => number) {
-    this.#max = max
-    this.#row = row
-    this.#weight = weight
-  }
+  constructor(
+    private readonly max: number,
+    private readonly row: Counter<Row>,
+    private readonly weight: (row: Row) => number,
+  ) {}
 
   readonly empty = (): CounterTable<Row> => ({ rows: new Map(), others: undefined, left: 0 })
 
   readonly merge = (into: CounterTable<Row>, other: CounterTable<Row>): CounterTable<Row> => {
-    for (const [name, row] of other.rows) into.rows.set(name, this.#row.merge(this.at(into, name), row))
+    for (const [name, row] of other.rows) into.rows.set(name, this.row.merge(this.at(into, name), row))
     into.left += other.left
     if (other.others !== undefined) this.#drop(into, other.others)
     return into
@@ -106,19 +102,19 @@ export class TableOf<Row> implements Counter<CounterTable<Row>> {
   at(table: CounterTable<Row>, name: string): Row {
     let row = table.rows.get(name)
     if (row !== undefined) return row
-    if (table.rows.size >= this.#max) this.#thin(table)
-    table.rows.set(name, (row = this.#row.empty()))
+    if (table.rows.size >= this.max) this.#thin(table)
+    table.rows.set(name, (row = this.row.empty()))
     return row
   }
 
   /** By weight, descending. */
   sorted({ rows }: CounterTable<Row>): readonly (readonly [string, Row])[] {
     return [...rows].sort(([one, a], [other, b]) =>
-      this.#weight(b) - this.#weight(a) || (one < other ? -1 : 1))
+      this.weight(b) - this.weight(a) || (one < other ? -1 : 1))
   }
 
   #thin(table: CounterTable<Row>): void {
-    for (const [name, row] of this.sorted(table).slice(Math.floor(this.#max / 2))) {
+    for (const [name, row] of this.sorted(table).slice(Math.floor(this.max / 2))) {
       this.#drop(table, row)
       table.rows.delete(name)
       table.left += 1
@@ -126,6 +122,6 @@ export class TableOf<Row> implements Counter<CounterTable<Row>> {
   }
 
   #drop(table: CounterTable<Row>, row: Row): void {
-    table.others = this.#row.merge(table.others ?? this.#row.empty(), row)
+    table.others = this.row.merge(table.others ?? this.row.empty(), row)
   }
 }

@@ -7,15 +7,12 @@ const slices = 24
 
 /** The totals of the records of the last hours or days, in bounded memory. */
 export class Window {
-  readonly #length: number
   readonly #slices = new Map<number, Totals>()
   /** The totals of all slices but the last, cached until one of them changes. */
   #earlier: { readonly until: number; readonly totals: Totals } | undefined
 
   /** @param length in milliseconds */
-  constructor(length: number) {
-    this.#length = length
-  }
+  constructor(private readonly length: number) {}
 
   /** @param now milliseconds since 1970 */
   take(record: LogRecord, now: number): void {
@@ -69,6 +66,6 @@ export class Window {
   }
 
   #sliceOf(time: number): number {
-    return Math.floor(time / (this.#length / slices))
+    return Math.floor(time / (this.length / slices))
   }
 }

@@ -7,25 +7,23 @@ export class Evaluated {
   items = 0
   readonly #members = new Set<string>()
   readonly #items = new Set<number>()
-  readonly #budget: Budget
 
-  constructor(budget: Budget) {
+  constructor(private readonly budget: Budget) {
     budget.spend(15)
-    this.#budget = budget
   }
 
   addMember(name: string): void {
-    this.#budget.spend(3 + costOfName(name))
+    this.budget.spend(3 + costOfName(name))
     this.#members.add(nameKey(name))
   }
 
   addItem(index: number): void {
-    this.#budget.spend(5)
+    this.budget.spend(5)
     this.#items.add(index)
   }
 
   hasMember(name: string): boolean {
-    this.#budget.spend(costOfName(name))
+    this.budget.spend(costOfName(name))
     return this.allMembers || this.#members.has(nameKey(name))
   }
 
@@ -34,7 +32,7 @@ export class Evaluated {
   }
 
   merge(other: Evaluated): void {
-    this.#budget.spend(5 * (other.#members.size + other.#items.size))
+    this.budget.spend(5 * (other.#members.size + other.#items.size))
     this.allMembers ||= other.allMembers
     this.items = Math.max(this.items, other.items)
     for (const name of other.#members) this.#members.add(name)

@@ -34,35 +34,33 @@ export interface Subschema {
 
 /** What a keyword's check is compiled from: the other keywords of its schema, and its subschemas. */
 export class CompileContext {
-  readonly #node: SchemaNode
-
   /**
    * @param budget pays for compiling the check
    * @param subschemaAt gives the schema of a node that only the evaluation finds ($dynamicRef)
    */
   constructor(
-    node: SchemaNode, readonly budget: Budget, readonly subschemaAt: (node: SchemaNode) => Subschema,
-  ) {
-    this.#node = node
-  }
+    private readonly node: SchemaNode,
+    readonly budget: Budget,
+    readonly subschemaAt: (node: SchemaNode) => Subschema,
+  ) {}
 
   get dialect(): Dialect {
-    return this.#node.resource.dialect
+    return this.node.resource.dialect
   }
 
   sibling(keyword: string): Data | undefined {
-    const { schema } = this.#node
+    const { schema } = this.node
     return isRecord(schema) ? field(schema, keyword) : undefined
   }
 
   subschema(keyword: string, key?: string | number): Subschema | undefined {
     this.budget.spend(key === undefined ? 20 : 40 + (isString(key) ? key.length : 0))
-    const node = key === undefined ? this.#node.child(keyword) : this.#node.child(keyword, key)
+    const node = key === undefined ? this.node.child(keyword) : this.node.child(keyword, key)
     return node && this.subschemaAt(node)
   }
 
   target(keyword: string): SchemaTarget | undefined {
-    return this.#node.targets.get(keyword)
+    return this.node.targets.get(keyword)
   }
 }
 

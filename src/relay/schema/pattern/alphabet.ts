@@ -112,12 +112,12 @@ export class ClassifiedText {
   readonly kinds: Int32Array
   /** The places of the positions before, between and after the characters. */
   readonly places: Int32Array
-  readonly #alphabet: Alphabet
 
   /** @param word the number of the class of word characters */
-  constructor(text: string, unicode: boolean, alphabet: Alphabet, word: number, budget: Budget) {
+  constructor(
+    text: string, unicode: boolean, private readonly alphabet: Alphabet, word: number, budget: Budget,
+  ) {
     budget.spend(20 + 2 * text.length)
-    this.#alphabet = alphabet
     this.kinds = new Int32Array(text.length + 2).fill(noCharacter)
     let length = 0
     for (let at = 0; at < text.length; at++) {
@@ -140,6 +140,6 @@ export class ClassifiedText {
   }
 
   factsAt(at: number): string {
-    return this.#alphabet.factsOf(this.places[at] ?? 0)
+    return this.alphabet.factsOf(this.places[at] ?? 0)
   }
 }

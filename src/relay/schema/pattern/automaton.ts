@@ -61,8 +61,6 @@ const bytesOfColumn = 120
  * Regular expression search algorithm, 1968) and keeps each set, with the sets that follow it, as DFA states.
  */
 export class Automaton {
-  readonly #start: State
-  readonly #alphabet: Alphabet
   /** True if no match can begin after the first position that is read. */
   readonly isAnchored: boolean
   readonly #sets = new Map<string, StateSet>()
@@ -80,9 +78,12 @@ export class Automaton {
   #search = 0
 
   /** @param begin where reading begins; undefined for a look-around: it may begin anywhere */
-  constructor(start: State, alphabet: Alphabet, begin: 'start' | 'end' | undefined, budget: Budget) {
-    this.#start = start
-    this.#alphabet = alphabet
+  constructor(
+    private readonly start: State,
+    private readonly alphabet: Alphabet,
+    begin: 'start' | 'end' | undefined,
+    budget: Budget,
+  ) {
     // A position where reading does not begin: that fact is false, the others are unknown.
     const { waiting, matches } = this.#closure([start], begin === 'start' ? '0' : '?0', budget)
     this.isAnchored = begin !== undefined && waiting.length === 0 && !matches
@@ -91,11 +92,11 @@ export class Automaton {
   /** Whether there is a match anywhere in a text, for a plain pattern (`StateSet.row`). */
   test(text: string, unicode: boolean, budget: Budget): boolean {
     budget.spend(10 + (text.length >> 1))
-    this.#first ??= this.#setOf([this.#start], true, budget)
+    this.#first ??= this.#setOf([this.start], true, budget)
     for (let known = this.testKnown(text); ; known = this.#continue(text)) {
       if (known !== undefined) return known
       const code = (unicode ? text.codePointAt(this.#stoppedAt) : text.charCodeAt(this.#stoppedAt)) ?? 0
-      const kind = this.#stoppedAt === text.length ? noCharacter : this.#alphabet.kindOf(code, budget)
+      const kind = this.#stoppedAt === text.length ? noCharacter : this.alphabet.kindOf(code, budget)
       const { matches, to } = this.#step(this.#stoppedRow, kind, budget)
       if (matches || to === undefined || kind === noCharacter) return matches
       this.#stoppedAt += code > 0xffff ? 2 : 1
@@ -117,12 +118,12 @@ export class Automaton {
     const table = this.#table
     let row = this.#stoppedRow
     let pageNumber = 0
-    let kindsOfPage = this.#alphabet.pageOf(pageNumber)
+    let kindsOfPage = this.alphabet.pageOf(pageNumber)
     for (let at = this.#stoppedAt; at < length; at++) {
       const code = text.charCodeAt(at)
       if (code >> 8 !== pageNumber) {
         pageNumber = code >> 8
-        kindsOfPage = this.#alphabet.pageOf(pageNumber)
+        kindsOfPage = this.alphabet.pageOf(pageNumber)
       }
       const kind = kindsOfPage[code & 0xff] ?? unknownKind
       const next = kind < rowLength ? (table[row + kind] ?? unknown) : unknown
@@ -148,7 +149,7 @@ export class Automaton {
   ): boolean {
     const { length, kinds, places } = symbols
     budget.spend(10 + (note === undefined ? 2 : 3) * length)
-    let set = this.#setOf([this.#start], false, budget)
+    let set = this.#setOf([this.start], false, budget)
     for (let count = 0; count <= length; count++) {
       const at = backward ? length - count : count
       const kind = kinds[backward ? at : at + 1] ?? noCharacter
@@ -166,9 +167,9 @@ export class Automaton {
 
   /** The complete DFA for ASCII texts; undefined when it would have more than `max` states. */
   completeDfa(max: number, budget: Budget): Dfa | undefined {
-    const kinds = Array.from({ length: 128 }, (_, code) => this.#alphabet.kindOf(code, budget) - 1)
-    const width = this.#alphabet.size - 1
-    const sets = [this.#setOf([this.#start], true, budget)]
+    const kinds = Array.from({ length: 128 }, (_, code) => this.alphabet.kindOf(code, budget) - 1)
+    const width = this.alphabet.size - 1
+    const sets = [this.#setOf([this.start], true, budget)]
     const numbers = new Map(sets.map((set, number) => [set, number]))
     const numberOf = (set: StateSet): number => {
       const number = numbers.get(set) ?? sets.push(set) - 1
@@ -219,9 +220,9 @@ export class Automaton {
     budget.spend(20 + 2 * waiting.length)
     // `#grow` may drop all sets: it is called before the next set is made, which must not be dropped.
     this.#grow(bytesOfStep, budget)
-    const starts: State[] = this.isAnchored ? [] : [this.#start]
+    const starts: State[] = this.isAnchored ? [] : [this.start]
     for (const { value, next } of waiting) {
-      if (next !== undefined && this.#alphabet.isMember(kind, value)) starts.push(next)
+      if (next !== undefined && this.alphabet.isMember(kind, value)) starts.push(next)
     }
     const to = starts.length === 0 ? undefined : this.#setOf(starts, false, budget)
     return (from.steps[column] = { matches, to })

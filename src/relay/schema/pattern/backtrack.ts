@@ -10,11 +10,6 @@ const nothing = -1
  * That may take exponential time: the budget ends it.
  */
 export class Backtracker {
-  readonly #text: string
-  readonly #unicode: boolean
-  readonly #alphabet: Alphabet
-  readonly #word: number
-  readonly #budget: Budget
   readonly #registers: Int32Array
   /** Former values of registers, each with the register's number, for restoring them. */
   readonly #trail: number[] = []
@@ -23,22 +18,22 @@ export class Backtracker {
 
   /** @param word the number of the class of word characters */
   constructor(
-    text: string, unicode: boolean, alphabet: Alphabet, word: number, registers: number, budget: Budget,
+    private readonly text: string,
+    private readonly unicode: boolean,
+    private readonly alphabet: Alphabet,
+    private readonly word: number,
+    registers: number,
+    private readonly budget: Budget,
   ) {
     budget.spend(20 + registers)
-    this.#text = text
-    this.#unicode = unicode
-    this.#alphabet = alphabet
-    this.#word = word
-    this.#budget = budget
     this.#registers = new Int32Array(registers).fill(nothing)
   }
 
   /** Whether there is a match anywhere in the text. @throws Exhausted */
   test(start: State): boolean {
-    for (let at = 0; at <= this.#text.length; at++) {
+    for (let at = 0; at <= this.text.length; at++) {
       if (this.#matches(start, at)) return true
-      if (this.#unicode && (this.#text.codePointAt(at) ?? 0) > 0xffff) at++
+      if (this.unicode && (this.text.codePointAt(at) ?? 0) > 0xffff) at++
     }
     return false
   }
@@ -49,13 +44,13 @@ export class Backtracker {
     const trail = this.#trail.length
     let state: State | undefined = start
     for (let at = from; state !== undefined;) {
-      this.#budget.spend(5)
+      this.budget.spend(5)
       if (state.type === 'match') {
         others.length = bottom
         return true
       }
       if (state.type === 'either' && state.other !== undefined) {
-        this.#budget.spend(5)
+        this.budget.spend(5)
         others.push({ state: state.other, at, trail: this.#trail.length })
       }
       const to = this.#pass(state, at)
@@ -98,10 +93,10 @@ export class Backtracker {
       case 'reference': {
         const [begin = nothing, end = nothing] = this.#registers.subarray(2 * value, 2 * value + 2)
         if (begin === nothing || end === nothing) return at
-        this.#budget.spend((end - begin) >> 3)
+        this.budget.spend((end - begin) >> 3)
         const to = backward ? at - (end - begin) : at + (end - begin)
-        const captured = this.#text.slice(begin, end)
-        return to >= 0 && this.#text.startsWith(captured, Math.min(at, to)) ? to : undefined
+        const captured = this.text.slice(begin, end)
+        return to >= 0 && this.text.startsWith(captured, Math.min(at, to)) ? to : undefined
       }
       case 'either':
       case 'match':
@@ -110,7 +105,7 @@ export class Backtracker {
   }
 
   #set(register: number, value: number): void {
-    this.#budget.spend(2)
+    this.budget.spend(2)
     this.#trail.push(this.#registers[register] ?? nothing, register)
     this.#registers[register] = value
   }
@@ -124,21 +119,21 @@ export class Backtracker {
 
   /** The position after a character of a class; undefined when there is none. */
   #past(one: number, at: number, backward: boolean): number | undefined {
-    if (backward ? at === 0 : at === this.#text.length) return undefined
-    const pair = this.#unicode && (this.#text.codePointAt(backward ? at - 2 : at) ?? 0) > 0xffff
+    if (backward ? at === 0 : at === this.text.length) return undefined
+    const pair = this.unicode && (this.text.codePointAt(backward ? at - 2 : at) ?? 0) > 0xffff
     const end = at + (backward ? -1 : 1) * (pair ? 2 : 1)
     return this.#isIn(one, Math.min(at, end)) ? end : undefined
   }
 
   #isIn(one: number, at: number): boolean {
-    const code = this.#unicode ? this.#text.codePointAt(at) : this.#text.charCodeAt(at)
+    const code = this.unicode ? this.text.codePointAt(at) : this.text.charCodeAt(at)
     if (code === undefined || Number.isNaN(code)) return false
-    return this.#alphabet.isMember(this.#alphabet.kindOf(code, this.#budget), one)
+    return this.alphabet.isMember(this.alphabet.kindOf(code, this.budget), one)
   }
 
   #holds(fact: number, at: number): boolean {
     if (fact === facts.start) return at === 0
-    if (fact === facts.end) return at === this.#text.length
-    return (at > 0 && this.#isIn(this.#word, at - 1)) !== this.#isIn(this.#word, at)
+    if (fact === facts.end) return at === this.text.length
+    return (at > 0 && this.#isIn(this.word, at - 1)) !== this.#isIn(this.word, at)
   }
 }

@@ -19,37 +19,34 @@ const controls = new Map([['t', 0x09], ['n', 0x0a], ['v', 0x0b], ['f', 0x0c], ['
 const none: readonly never[] = []
 /** A place in the characters of a pattern. */
 export class Cursor {
-  readonly #chars: readonly string[]
   #at = 0
 
-  constructor(chars: readonly string[]) {
-    this.#chars = chars
-  }
+  constructor(private readonly chars: readonly string[]) {}
 
   get isAtEnd(): boolean {
-    return this.#at >= this.#chars.length
+    return this.#at >= this.chars.length
   }
 
   /** @returns '' behind the end */
   peek(ahead = 0): string {
-    return this.#chars[this.#at + ahead] ?? ''
+    return this.chars[this.#at + ahead] ?? ''
   }
 
   /** @throws malformed behind the end */
   next(): string {
-    const char = this.#chars[this.#at++]
+    const char = this.chars[this.#at++]
     if (char === undefined) throw malformed
     return char
   }
 
   /** The next characters, at most `length`. */
   text(length: number): string {
-    return this.#chars.slice(this.#at, this.#at + length).join('')
+    return this.chars.slice(this.#at, this.#at + length).join('')
   }
 
   /** The number of characters before the next one of these; -1: there is none. */
   distanceTo(char: string): number {
-    const place = this.#chars.indexOf(char, this.#at)
+    const place = this.chars.indexOf(char, this.#at)
     return place === -1 ? -1 : place - this.#at
   }
 
@@ -58,7 +55,7 @@ export class Cursor {
   }
 
   take(char: string): boolean {
-    if (this.#chars[this.#at] !== char) return false
+    if (this.chars[this.#at] !== char) return false
     this.#at++
     return true
   }
@@ -72,20 +69,16 @@ export class Cursor {
 
 /** Reads single characters, escapes and classes of a pattern. */
 export class CharacterReader {
-  readonly #cursor: Cursor
-  readonly #unicode: boolean
-  readonly #named: boolean
-  readonly #budget: Budget
   readonly #properties = new Map<string, CharacterClass>()
   readonly #literals = new Map<number, CharacterClass>()
 
   /** @param named whether a group of the pattern has a name: then `\k` is no literal */
-  constructor(cursor: Cursor, unicode: boolean, named: boolean, budget: Budget) {
-    this.#cursor = cursor
-    this.#unicode = unicode
-    this.#named = named
-    this.#budget = budget
-  }
+  constructor(
+    private readonly cursor: Cursor,
+    private readonly unicode: boolean,
+    private readonly named: boolean,
+    private readonly budget: Budget,
+  ) {}
 
   /** The class of one character; the same object each time, so that the alphabet stays small. */
   one(code: number): CharacterClass {
@@ -98,41 +91,41 @@ export class CharacterReader {
 
   /** A class, after its opening bracket. */
   class(): CharacterClass {
-    const negated = this.#cursor.take('^')
+    const negated = this.cursor.take('^')
     const ranges: (readonly [number, number])[] = []
     const others = new Set<CharacterClass>()
     const add = (part: CharacterClass) => {
       if (isPlain(part)) ranges.push(...part.ranges)
       else others.add(part)
     }
-    while (!this.#cursor.take(']')) {
+    while (!this.cursor.take(']')) {
       const from = this.#classAtom()
-      if (this.#cursor.peek() !== '-' || this.#cursor.peek(1) === ']' || this.#cursor.peek(1) === '') {
+      if (this.cursor.peek() !== '-' || this.cursor.peek(1) === ']' || this.cursor.peek(1) === '') {
         add(from)
         continue
       }
-      this.#cursor.skip(1)
+      this.cursor.skip(1)
       const to = this.#classAtom()
       const [low, high] = [single(from), single(to)]
       if (low !== undefined && high !== undefined) {
         if (low > high) throw malformed
         ranges.push([low, high])
-      } else if (this.#unicode) throw malformed
+      } else if (this.unicode) throw malformed
       // In the older syntax the hyphen of `[\w-.]` is a literal.
       else for (const part of [from, this.one(0x2d), to]) add(part)
     }
     // For an object for each character, and for sorting.
-    this.#budget.spend(16 + 24 * ranges.length)
+    this.budget.spend(16 + 24 * ranges.length)
     return classOf(ranges, negated, [...others])
   }
 
   #classAtom(): CharacterClass {
-    return this.#cursor.take('\\') ? this.escape(true) : this.one(codePointOf(this.#cursor.next()))
+    return this.cursor.take('\\') ? this.escape(true) : this.one(codePointOf(this.cursor.next()))
   }
 
   /** An escape of one character or of a class, after its backslash. */
   escape(inClass: boolean): CharacterClass {
-    const char = this.#cursor.next()
+    const char = this.cursor.next()
     const named = escapes.get(char)
     if (named !== undefined) return named
     const control = controls.get(char)
@@ -140,73 +133,73 @@ export class CharacterReader {
     if (char === 'b' && inClass) return this.one(0x08)
     if (char === 'c') return this.#control(inClass)
     if (char === 'x' || char === 'u') return this.#hex(char)
-    if ((char === 'p' || char === 'P') && this.#unicode) return this.#property(char)
+    if ((char === 'p' || char === 'P') && this.unicode) return this.#property(char)
     if (/\d/.test(char)) return this.#octal(char)
-    const isLiteral = this.#unicode
+    const isLiteral = this.unicode
       ? /[\^$\\.*+?()[\]{}|/]/.test(char) || (inClass && char === '-')
-      : char !== 'k' || !this.#named
+      : char !== 'k' || !this.named
     if (!isLiteral) throw malformed
     return this.one(codePointOf(char))
   }
 
   #control(inClass: boolean): CharacterClass {
-    const letter = inClass && !this.#unicode ? /\w/ : /[A-Za-z]/
-    if (letter.test(this.#cursor.peek())) return this.one(codePointOf(this.#cursor.next()) % 32)
-    if (this.#unicode) throw malformed
+    const letter = inClass && !this.unicode ? /\w/ : /[A-Za-z]/
+    if (letter.test(this.cursor.peek())) return this.one(codePointOf(this.cursor.next()) % 32)
+    if (this.unicode) throw malformed
     // In the older syntax the backslash is a literal, and the `c` after it another one.
-    this.#cursor.skip(-1)
+    this.cursor.skip(-1)
     return this.one(0x5c)
   }
 
   #hex(char: 'x' | 'u'): CharacterClass {
-    if (char === 'u' && this.#unicode && this.#cursor.take('{')) return this.#braced()
-    this.#budget.spend(20)
+    if (char === 'u' && this.unicode && this.cursor.take('{')) return this.#braced()
+    this.budget.spend(20)
     const code = this.#digits(char === 'x' ? 2 : 4)
     if (code === undefined) {
-      if (this.#unicode) throw malformed
+      if (this.unicode) throw malformed
       return this.one(codePointOf(char))
     }
     // Two escapes may form a surrogate pair.
-    if (this.#unicode && code >= 0xd800 && code <= 0xdbff && this.#cursor.takeAll('\\u')) {
+    if (this.unicode && code >= 0xd800 && code <= 0xdbff && this.cursor.takeAll('\\u')) {
       const low = this.#digits(4)
       if (low !== undefined && low >= 0xdc00 && low <= 0xdfff) {
         return this.one(((code - 0xd800) << 10) + (low - 0xdc00) + 0x10000)
       }
-      this.#cursor.skip(low === undefined ? -2 : -6)
+      this.cursor.skip(low === undefined ? -2 : -6)
     }
     return this.one(code)
   }
 
   #digits(length: number): number | undefined {
-    const text = this.#cursor.text(length)
+    const text = this.cursor.text(length)
     if (text.length !== length || !/^[0-9A-Fa-f]+$/.test(text)) return undefined
-    this.#cursor.skip(length)
+    this.cursor.skip(length)
     return parseInt(text, 16)
   }
 
   #braced(): CharacterClass {
     let code = 0
     let count = 0
-    for (; this.#cursor.peek() !== '}'; count++) {
-      const digit = this.#cursor.next()
+    for (; this.cursor.peek() !== '}'; count++) {
+      const digit = this.cursor.next()
       if (!/[0-9A-Fa-f]/.test(digit)) throw malformed
       code = code * 16 + parseInt(digit, 16)
       if (code > 0x10ffff) throw malformed
     }
-    this.#cursor.skip(1)
+    this.cursor.skip(1)
     if (count === 0) throw malformed
     return this.one(code)
   }
 
   #property(char: 'p' | 'P'): CharacterClass {
-    const length = this.#cursor.distanceTo('}')
+    const length = this.cursor.distanceTo('}')
     if (length === -1) throw malformed
-    this.#budget.spend(length)
-    const escape = `\\${char}${this.#cursor.text(length + 1)}`
+    this.budget.spend(length)
+    const escape = `\\${char}${this.cursor.text(length + 1)}`
     const known = this.#properties.get(escape)
-    const property = known?.property ?? propertyOf(escape, this.#budget)
+    const property = known?.property ?? propertyOf(escape, this.budget)
     if (property === undefined) throw malformed
-    this.#cursor.skip(length + 1)
+    this.cursor.skip(length + 1)
     const made = known ?? { ...classOf([]), property }
     this.#properties.set(escape, made)
     return made
@@ -214,14 +207,14 @@ export class CharacterReader {
 
   /** `\0`; in the older syntax also up to three octal digits, and 8 and 9 as literals. */
   #octal(first: string): CharacterClass {
-    if (this.#unicode) {
-      if (first !== '0' || /\d/.test(this.#cursor.peek())) throw malformed
+    if (this.unicode) {
+      if (first !== '0' || /\d/.test(this.cursor.peek())) throw malformed
       return this.one(0)
     }
     if (first > '7') return this.one(codePointOf(first))
     let code = Number(first)
-    for (let more = first > '3' ? 1 : 2; more > 0 && /[0-7]/.test(this.#cursor.peek()); more--) {
-      code = code * 8 + Number(this.#cursor.next())
+    for (let more = first > '3' ? 1 : 2; more > 0 && /[0-7]/.test(this.cursor.peek()); more--) {
+      code = code * 8 + Number(this.cursor.next())
     }
     return this.one(code)
   }

@@ -42,8 +42,6 @@ const isDigit = (char: string): boolean => char >= '0' && char <= '9'
 class Parser {
   readonly #cursor: Cursor
   readonly #characters: CharacterReader
-  readonly #unicode: boolean
-  readonly #budget: Budget
   readonly #names = new Map<string, { index: number }>()
   /** The meaning of `\1` depends on the count of groups. */
   readonly #captures: number
@@ -56,12 +54,10 @@ class Parser {
   #opened = 0
   #depth = 0
 
-  constructor(source: string, unicode: boolean, budget: Budget) {
+  constructor(source: string, private readonly unicode: boolean, private readonly budget: Budget) {
     this.#cursor = new Cursor(
       unicode && /[\ud800-\udbff]/.test(source) ? Array.from(source) : source.split(''),
     )
-    this.#unicode = unicode
-    this.#budget = budget
     const plain = source.replace(/\\[^]|\[(?:\\[^]|[^\]\\])*\]?/g, '.')
     const groups = plain.match(/\((?!\?)|\(\?<(?![=!])/g) ?? []
     this.#captures = groups.length
@@ -75,7 +71,7 @@ class Parser {
     for (const { index } of this.#names.values()) if (index === 0) throw malformed
     const bounds = [...this.#bounds].sort((a, b) => a - b)
     return {
-      root, unicode: this.#unicode, groups: this.#captures, looks: this.#looks, words: this.#words,
+      root, unicode: this.unicode, groups: this.#captures, looks: this.#looks, words: this.#words,
       refers: this.#refers, bounds,
     }
   }
@@ -118,9 +114,9 @@ class Parser {
   #repeated(body: Syntax, opened: number): Syntax {
     const [min, max] = this.#quantifier() ?? []
     if (min === undefined || max === undefined) return body
-    this.#budget.spend(10)
+    this.budget.spend(10)
     // Only the older syntax lets a look-ahead be repeated.
-    if (body.type === 'look' && (this.#unicode || body.behind)) throw malformed
+    if (body.type === 'look' && (this.unicode || body.behind)) throw malformed
     if (max > smallCount && max < Infinity) this.#bounds.add(max)
     return { type: 'repeat', body, min, max, lazy: this.#cursor.take('?'), groups: [opened + 1, this.#opened + 1] }
   }
@@ -131,11 +127,11 @@ class Parser {
     if (this.#cursor.take('+')) return [1, Infinity]
     if (this.#cursor.take('?')) return [0, 1]
     if (this.#cursor.peek() !== '{') return undefined
-    this.#budget.spend(20)
+    this.budget.spend(20)
     const text = isDigit(this.#cursor.peek(1)) ? this.#cursor.text(longestQuantifier) : ''
     const [whole, least, comma, most] = quantifier.exec(text) ?? []
     if (whole === undefined) {
-      if (this.#unicode) throw malformed
+      if (this.unicode) throw malformed
       return undefined
     }
     this.#cursor.skip(whole.length)
@@ -155,7 +151,7 @@ class Parser {
     if ('{}]'.includes(char)) {
       this.#cursor.skip(-1)
       // In the older syntax these are literals, unless they form a quantifier.
-      if (this.#unicode || this.#quantifier() !== undefined) throw malformed
+      if (this.unicode || this.#quantifier() !== undefined) throw malformed
       this.#cursor.skip(1)
     }
     return this.#characters.one(codePointOf(char))
@@ -186,7 +182,7 @@ class Parser {
   }
 
   #body(): Syntax {
-    this.#budget.spend(40)
+    this.budget.spend(40)
     const body = this.#choice()
     if (!this.#cursor.take(')')) throw malformed
     return body
@@ -196,7 +192,7 @@ class Parser {
   #name(): { index: number } {
     const length = this.#cursor.distanceTo('>')
     if (length === -1) throw malformed
-    this.#budget.spend(10 * length)
+    this.budget.spend(10 * length)
     const unescape = (escape: string, braced?: string, four?: string): string => {
       const code = parseInt(braced ?? four ?? '', 16)
       if (braced === undefined) return String.fromCharCode(code)
@@ -216,12 +212,12 @@ class Parser {
   #atomEscape(): Syntax {
     const text = isDigit(this.#cursor.peek()) ? this.#cursor.text(9) : ''
     const [number] = /^[1-9]\d{0,8}/.exec(text) ?? []
-    if (number !== undefined && (this.#unicode || Number(number) <= this.#captures)) {
+    if (number !== undefined && (this.unicode || Number(number) <= this.#captures)) {
       if (Number(number) > this.#captures) throw malformed
       this.#cursor.skip(number.length)
       return this.#reference({ index: Number(number) })
     }
-    if (this.#cursor.peek() === 'k' && (this.#unicode || this.#named)) {
+    if (this.#cursor.peek() === 'k' && (this.unicode || this.#named)) {
       if (!this.#cursor.takeAll('k<')) throw malformed
       return this.#reference(this.#name())
     }

@@ -40,7 +40,6 @@ interface Machine {
 
 /** Takes time linear in the text without back references, and backtracks with them. */
 export class CompiledPattern {
-  readonly #parsed: ParsedPattern
   /** By the greatest length of texts. */
   readonly #machines = new Map<number, Machine>()
   /** The machine that was used last. */
@@ -50,9 +49,7 @@ export class CompiledPattern {
   /** Set once a text exhausted the budget. */
   overran = false
 
-  constructor(parsed: ParsedPattern) {
-    this.#parsed = parsed
-  }
+  constructor(private readonly parsed: ParsedPattern) {}
 
   /** Whether it matches anywhere in a text. @throws Exhausted */
   test(text: string, budget: Budget): boolean {
@@ -69,7 +66,7 @@ export class CompiledPattern {
     try {
       const machine = this.#machineFor(text, budget)
       if (!machine.isPlain) return this.#testWithFacts(machine, text, budget)
-      const matches = machine.main.test(text, this.#parsed.unicode, budget)
+      const matches = machine.main.test(text, this.parsed.unicode, budget)
       if (left - budget.left > manySteps) budget.longest = { pattern: this, text, matches }
       return matches
     } finally {
@@ -79,14 +76,14 @@ export class CompiledPattern {
 
   /** The complete DFA for ASCII texts; undefined where there is none, or only a large one. */
   whole(max: number, budget: Budget): Dfa | undefined {
-    const { root, looks, words, refers } = this.#parsed
+    const { root, looks, words, refers } = this.parsed
     if (looks.length > 0 || words || refers || sizeOf(root, Infinity) > fewStates) return undefined
     return this.#make(Infinity, budget).main.completeDfa(max, budget)
   }
 
   #testWithFacts(machine: Machine, text: string, budget: Budget): boolean {
     const { alphabet, word, states, main, backward, looks } = machine
-    const { unicode, refers } = this.#parsed
+    const { unicode, refers } = this.parsed
     if (refers) {
       const { registers } = states
       return this.#backtrack(states, budget, own =>
@@ -113,7 +110,7 @@ export class CompiledPattern {
   }
 
   #machineFor(text: string, budget: Budget): Machine {
-    const { bounds } = this.#parsed
+    const { bounds } = this.parsed
     budget.spend(bounds.length)
     const longest = bounds.length === 0 ? Infinity : (bounds.find(bound => bound >= text.length) ?? Infinity)
     if (this.#last?.longest === longest) return this.#last.machine
@@ -124,11 +121,11 @@ export class CompiledPattern {
   }
 
   #make(longest: number, budget: Budget): Machine {
-    const { root, looks, words, refers } = this.#parsed
+    const { root, looks, words, refers } = this.parsed
     const alphabet = (this.#alphabet ??= new Alphabet(budget))
     const word = alphabet.numberOf(wordClass)
     const statesOf = (syntax: Syntax, backward: boolean) =>
-      new States(syntax, backward, this.#parsed, longest, alphabet, budget)
+      new States(syntax, backward, this.parsed, longest, alphabet, budget)
     const states = statesOf(root, false)
     const forward = new Automaton(states.start, alphabet, 'start', budget)
     const isLarge = !refers && !forward.isAnchored && sizeOf(root, longest) > fewStates

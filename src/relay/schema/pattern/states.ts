@@ -85,20 +85,16 @@ export class States {
   /** The backtracker's registers: begin and end of each group, then the last begin of each repetition. */
   registers: number
   readonly #states: State[] = []
-  readonly #parsed: ParsedPattern
-  readonly #longest: number
-  readonly #alphabet: Alphabet
-  readonly #budget: Budget
 
   /** @param longest no text is longer */
   constructor(
-    root: Syntax, backward: boolean, parsed: ParsedPattern, longest: number, alphabet: Alphabet,
-    budget: Budget,
+    root: Syntax,
+    backward: boolean,
+    private readonly parsed: ParsedPattern,
+    private readonly longest: number,
+    private readonly alphabet: Alphabet,
+    private readonly budget: Budget,
   ) {
-    this.#parsed = parsed
-    this.#longest = longest
-    this.#alphabet = alphabet
-    this.#budget = budget
     this.registers = 2 * parsed.groups + 2
     this.start = this.#add(root, this.#state('match'), backward)
   }
@@ -107,9 +103,9 @@ export class States {
   #add(syntax: Syntax, next: State, backward: boolean): State {
     switch (syntax.type) {
       case 'class':
-        return this.#state('class', next, { value: this.#alphabet.numberOf(syntax), backward })
+        return this.#state('class', next, { value: this.alphabet.numberOf(syntax), backward })
       case 'group': {
-        if (!this.#parsed.refers) return this.#add(syntax.body, next, backward)
+        if (!this.parsed.refers) return this.#add(syntax.body, next, backward)
         const [begin, end] = [2 * syntax.index + Number(backward), 2 * syntax.index + Number(!backward)]
         const after = this.#state('save', next, { value: end })
         return this.#state('save', this.#add(syntax.body, after, backward), { value: begin })
@@ -132,7 +128,7 @@ export class States {
       case 'look': {
         const wanted = !syntax.negated
         const value = facts.looks + syntax.index
-        if (!this.#parsed.refers) return this.#state('fact', next, { value, wanted })
+        if (!this.parsed.refers) return this.#state('fact', next, { value, wanted })
         const other = this.#add(syntax.body, this.#state('match'), syntax.behind)
         return this.#state('look', next, { other, wanted })
       }
@@ -143,8 +139,8 @@ export class States {
 
   #repeat(syntax: Repeat, next: State, backward: boolean): State {
     const { body, min, lazy, groups: [first, last] } = syntax
-    const max = maxOf(syntax, this.#longest)
-    const register = this.#parsed.refers && body.type !== 'class' ? this.registers++ : undefined
+    const max = maxOf(syntax, this.longest)
+    const register = this.parsed.refers && body.type !== 'class' ? this.registers++ : undefined
     const once = (after: State, optional: boolean): State => {
       if (register === undefined) return this.#add(body, after, backward)
       const end = optional ? this.#state('check', after, { value: register }) : after
@@ -174,7 +170,7 @@ export class States {
     if (copies < 2) return
     const length = (this.#states.length - from) / copies
     const families = Array.from({ length }, (): Family => ({ copies, search: 0, best: 0 }))
-    this.#budget.spend(copies * length)
+    this.budget.spend(copies * length)
     for (let index = from; index < this.#states.length; index++) {
       const state = this.#states[index]
       // Of two nested repetitions the one with more copies saves more.
@@ -188,8 +184,8 @@ export class States {
     next?: State,
     more: Partial<Pick<State, 'other' | 'value' | 'wanted' | 'backward' | 'end'>> = {},
   ): State {
-    this.#budget.spend(costOfState)
-    this.#budget.keep(bytesOfState)
+    this.budget.spend(costOfState)
+    this.budget.keep(bytesOfState)
     if (this.#states.length >= maxStates) throw new Exhausted()
     const { other, value = 0, wanted = true, backward = false, end = 0 } = more
     const state = new State(this.#states.length, type, next, other, value, wanted, backward, end)

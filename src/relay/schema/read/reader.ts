@@ -27,7 +27,6 @@ export class Reader {
   formats = false
   nonMonotonic = false
   readonly budget: Budget
-  readonly #official: (uri: string) => SchemaResource | undefined
   readonly #resources = new Map<string, SchemaResource>()
   readonly #references = new ReferenceResolver(this)
   #room: number
@@ -36,9 +35,12 @@ export class Reader {
    * @param subschemas the most subschemas that it may have
    * @param official finds the official meta-schemas
    */
-  constructor(subschemas: number, budget: Budget, official: (uri: string) => SchemaResource | undefined) {
+  constructor(
+    subschemas: number,
+    budget: Budget,
+    private readonly official: (uri: string) => SchemaResource | undefined,
+  ) {
     this.budget = budget
-    this.#official = official
     this.#room = subschemas
   }
 
@@ -76,7 +78,7 @@ export class Reader {
   resourceAt(uri: string): SchemaResource | undefined {
     const own = this.#resources.get(nameKey(uri))
     if (own !== undefined) return own
-    const official = this.#official(uri)
+    const official = this.official(uri)
     if (official !== undefined) this.formats = true
     return official
   }

@@ -55,12 +55,9 @@ interface Documents {
 
 /** Resolves references to the schema itself and to the official meta-schemas; nothing is ever fetched. */
 export class ReferenceResolver {
-  readonly #reader: Documents
   readonly #open: { node: SchemaNode; keyword: Keyword; reference: string }[] = []
 
-  constructor(reader: Documents) {
-    this.#reader = reader
-  }
+  constructor(private readonly reader: Documents) {}
 
   collect(node: SchemaNode): void {
     for (const keyword of keywordsOf(node.resource)) {
@@ -79,18 +76,18 @@ export class ReferenceResolver {
   }
 
   #target(node: SchemaNode, keyword: Keyword, reference: string): SchemaTarget | undefined {
-    const { budget } = this.#reader
+    const { budget } = this.reader
     budget.spend(100 + costOfName(reference))
     budget.keep(bytesOfTarget)
     const refuse = (kind: SchemaProblem['kind'], message: string) =>
-      this.#reader.report(kind, node, [keyword], `${message} (${keyword})`)
+      this.reader.report(kind, node, [keyword], `${message} (${keyword})`)
     const address = resolve(node.resource.uri, reference, budget)
     const fragment = address === undefined ? undefined : decodedFragment(address.fragment)
     if (address === undefined || fragment === undefined) {
       refuse('schema', 'must be a URI reference')
       return undefined
     }
-    const resource = this.#reader.resourceAt(address.uri)
+    const resource = this.reader.resourceAt(address.uri)
     if (resource === undefined) {
       refuse('external-ref', 'refers to another document, which is never fetched')
       return undefined
@@ -113,15 +110,15 @@ export class ReferenceResolver {
   }
 
   #pointed(root: SchemaNode, fragment: string): SchemaNode | undefined {
-    this.#reader.budget.spend(2 * fragment.length)
+    this.reader.budget.spend(2 * fragment.length)
     const path = stepsOf(fragment)
-    this.#reader.budget.spend(20 * path.length)
+    this.reader.budget.spend(20 * path.length)
     let json: Data | undefined = root.schema
     for (const key of path) if ((json = unmetered(below(json, key))) === undefined) return undefined
-    const { node, steps } = nearestNode(root, path, this.#reader.budget)
+    const { node, steps } = nearestNode(root, path, this.reader.budget)
     if (steps.length === 0) return node
     // Outside of all keywords; its base is that of the nearest enclosing schema.
-    return this.#reader.readAt(json, node, steps, node.resource)
+    return this.reader.readAt(json, node, steps, node.resource)
   }
 }
 

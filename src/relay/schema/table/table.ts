@@ -56,13 +56,11 @@ export class TableWriter {
   readonly #left: (readonly [SchemaNode, number])[] = []
   /** The offset of each pattern's DFA. */
   readonly #patterns = new Map<string, number>()
-  readonly #budget: Budget
   #nothing: number | undefined
   /** Undefined until it is made, and when it would be too large. */
   table: Table | undefined
 
-  constructor(root: SchemaNode, budget: Budget) {
-    this.#budget = budget
+  constructor(root: SchemaNode, private readonly budget: Budget) {
     // The schema that allows everything is written by the byte validator.
     const start = this.#writer.reserve(layout.ROOT + 4)
     this.#writer.setWord(start + layout.ROOT, this.#schema(root))
@@ -77,9 +75,9 @@ export class TableWriter {
     for (let next = this.#left.pop(); next !== undefined; next = this.#left.pop()) {
       this.#fill(...next)
       if (this.#writer.length > layout.TABLE_BYTES) return true
-      if (this.#budget.left < steps && this.#left.length > 0) return false
+      if (this.budget.left < steps && this.#left.length > 0) return false
     }
-    this.#budget.keep(this.#writer.length)
+    this.budget.keep(this.#writer.length)
     this.table = this.#writer.bytes
     return true
   }
@@ -105,7 +103,7 @@ export class TableWriter {
     if (node.schema === false) return (this.#nothing ??= this.#writer.reserve(layout.SCHEMA_BYTES))
     const known = this.#nodes.get(node)
     if (known !== undefined) return known
-    this.#budget.spend(200)
+    this.budget.spend(200)
     const at = this.#writer.reserve(layout.SCHEMA_BYTES)
     this.#nodes.set(node, at)
     this.#left.push([node, at])
@@ -114,7 +112,7 @@ export class TableWriter {
 
   #keywordsOf(node: SchemaNode): Keywords {
     const keywords = new Map(keywordsAt(node).map(([{ name }, value]) => [name, value]))
-    this.#budget.spend(50 * keywords.size)
+    this.budget.spend(50 * keywords.size)
     return keywords
   }
 
@@ -161,7 +159,7 @@ export class TableWriter {
     const [least, most] = sizes(keywords, 'minLength', 'maxLength')
     const known = isString(name) ? formatOf(name) : undefined
     const format = known && this.#pattern(known.pattern, automatonOf)
-    const make = (text: string) => wholePattern(text, maxStates, this.#budget)
+    const make = (text: string) => wholePattern(text, maxStates, this.budget)
     const pattern = isString(source) ? this.#pattern(source, make) : 0
     if (format === undefined && least === 0 && most === maxWord && pattern === 0) return 0
     return this.#writer.words(record(
@@ -234,7 +232,7 @@ export class TableWriter {
     // Required members that are not declared are additional. No valid text has a name with a lone surrogate.
     const names = [...new Set([...declared, ...required])].filter(name => !loneSurrogate.test(name))
     const members = names.flatMap(name => {
-      this.#budget.spend(20 + name.length)
+      this.budget.spend(20 + name.length)
       const isDeclared = isRecord(properties) && Object.hasOwn(properties, name)
       const schema = isDeclared ? this.#schema(node.child('properties', name)) : rest
       const [at, length] = this.#writer.text(`${name}":`)
@@ -259,7 +257,7 @@ export class TableWriter {
     if (values === undefined) return 0
     const scalars = values.filter(value =>
       !isList(value) && !isRecord(value) && !(isString(value) && loneSurrogate.test(value)))
-    this.#budget.spend(20 * scalars.length)
+    this.budget.spend(20 * scalars.length)
     const entries = scalars.flatMap(value => {
       const [word, length] = isString(value) ? this.#writer.text(value) : [value === true ? 0x74 : 0x66, 0]
       const type = typeOf(value === null ? 'null' : typeof value)

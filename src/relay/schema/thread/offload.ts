@@ -39,7 +39,6 @@ export interface OffloadOptions {
  * A thread that dies or does not answer is replaced: its check becomes `unchecked`, and the next one begins.
  */
 export class Offload {
-  readonly #limits: SchemaLimits
   readonly #script: URL
   readonly #patienceMs: number
   readonly #queue = new FairQueue<Job>(share)
@@ -54,8 +53,9 @@ export class Offload {
    */
   readonly #fatal = new Map<string, number>()
 
-  constructor(limits: SchemaLimits, { script, patienceMs = usualPatienceMs }: OffloadOptions = {}) {
-    this.#limits = limits
+  constructor(
+    private readonly limits: SchemaLimits, { script, patienceMs = usualPatienceMs }: OffloadOptions = {},
+  ) {
     this.#script = script ?? new URL('./worker.js', import.meta.url)
     this.#patienceMs = patienceMs + patience * limits.validationMs
   }
@@ -65,7 +65,7 @@ export class Offload {
     { digest, text, held }: SchemaText, value: Source | undefined, session: string,
   ): Promise<Answer> {
     if (this.#closed) return Promise.resolve(noVerdict(': the relay is stopping'))
-    const { subschemas, validationMs: ms } = this.#limits
+    const { subschemas, validationMs: ms } = this.limits
     return new Promise(settle => {
       const order = { id: ++this.#lastId, schema: { digest, text, held }, value, subschemas, ms }
       if (this.#queue.push(session, { order, settle })) this.#next()

@@ -22,13 +22,10 @@ export interface AskedFor {
  * The front serves them as it serves those of clients, but admits them: their clients were admitted before.
  */
 export class Asks {
-  readonly #wire: Wire
   readonly #open = new ChurnMap<number, AskedResponse>()
   #last = 0
 
-  constructor(wire: Wire) {
-    this.#wire = wire
-  }
+  constructor(private readonly wire: Wire) {}
 
   /** An endpoint as an HTTP server. @param askedFor tells it of a request, by its body */
   server(url: URL, askedFor: (body: Buffer | undefined) => AskedFor): HttpRequests {
@@ -65,7 +62,7 @@ export class Asks {
     this.#open.delete(number)
     if (open === undefined) return
     open.end(error)
-    this.#wire.send('gone', number, one)
+    this.wire.send('gone', number, one)
   }
 
   #request(url: URL, { method, headers, body, signal }: HttpAsk, askedFor: AskedFor): Promise<HttpReply> {
@@ -79,11 +76,11 @@ export class Asks {
     }
     return new Promise((resolve, reject) => {
       const abort = () => this.#end(number, new errors.RequestAbortedError())
-      const taken = (bytes: number) => this.#wire.taken(number, bytes)
+      const taken = (bytes: number) => this.wire.taken(number, bytes)
       this.#open.set(number, new AskedResponse({ resolve, reject, abort, taken, signal }))
-      this.#wire.sendJson('open', number, head)
-      if (body !== undefined) this.#wire.send('body', number, body)
-      this.#wire.send('bodyEnd', number)
+      this.wire.sendJson('open', number, head)
+      if (body !== undefined) this.wire.send('body', number, body)
+      this.wire.send('bodyEnd', number)
       if (signal.aborted) abort()
     })
   }
@@ -100,13 +97,11 @@ interface AskedResponseParts {
 
 /** The response to a request over the channel, as undici controls one. */
 class AskedResponse {
-  readonly #parts: AskedResponseParts
   #body: ResponseBody | undefined
   #untaken = 0
   paused = false
 
-  constructor(parts: AskedResponseParts) {
-    this.#parts = parts
+  constructor(private readonly parts: AskedResponseParts) {
     const { signal, abort } = parts
     if (signal instanceof AbortSignal) signal.addEventListener('abort', abort)
     else signal.onAbort = abort
@@ -119,18 +114,18 @@ class AskedResponse {
       headers.set(name, [...(headers.get(name) ?? []), ...[raw[at + 1] ?? ''].flat()])
     }
     this.#body = new ResponseBody(this)
-    this.#parts.resolve({ status, headers, body: this.#body })
+    this.parts.resolve({ status, headers, body: this.#body })
   }
 
   piece(part: Buffer): void {
     if (part.length === 0) return
     this.#body?.push(part)
     if (this.paused) this.#untaken += part.length
-    else this.#parts.taken(part.length)
+    else this.parts.taken(part.length)
   }
 
   end(error: Error | undefined): void {
-    const { signal, abort, reject } = this.#parts
+    const { signal, abort, reject } = this.parts
     if (signal instanceof AbortSignal) signal.removeEventListener('abort', abort)
     else if (signal.onAbort === abort) signal.onAbort = undefined
     if (this.#body !== undefined) this.#body.end(error)
@@ -138,7 +133,7 @@ class AskedResponse {
   }
 
   abort(): void {
-    this.#parts.abort()
+    this.parts.abort()
   }
 
   pause(): void {
@@ -147,7 +142,7 @@ class AskedResponse {
 
   resume(): void {
     this.paused = false
-    if (this.#untaken > 0) this.#parts.taken(this.#untaken)
+    if (this.#untaken > 0) this.parts.taken(this.#untaken)
     this.#untaken = 0
   }
 }

@@ -24,15 +24,15 @@ interface Waiting {
  */
 export class Channel<Theirs extends ChannelCalls> {
   readonly #send: (message: ChannelMessage) => void
-  readonly #timers: Timers
   readonly #mine: ReadonlyMap<string, (given: never) => unknown>
   readonly #waiting = new Map<number, Waiting>()
   #last = 0
   #closed = false
 
   /** @param mine the procedures that the other end may call */
-  constructor(send: (message: object) => void, mine: ChannelCalls, timers: Timers = realTimers) {
-    this.#timers = timers
+  constructor(
+    send: (message: object) => void, mine: ChannelCalls, private readonly timers: Timers = realTimers,
+  ) {
     this.#send = send
     this.#mine = new Map(Object.entries(mine))
   }
@@ -48,7 +48,7 @@ export class Channel<Theirs extends ChannelCalls> {
       if (this.#closed) return reject(gone())
       const call = (this.#last += 1)
       const expire = () => this.onMessage({ answer: call, error: 'the other process does not answer' })
-      const stopTimer = maxMs === undefined ? undefined : this.#timers.after(maxMs, expire)
+      const stopTimer = maxMs === undefined ? undefined : this.timers.after(maxMs, expire)
       this.#waiting.set(call, { resolve, reject, stopTimer })
       this.#send({ call, name, given })
     })

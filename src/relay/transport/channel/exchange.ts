@@ -70,24 +70,21 @@ export class ChannelRequest extends Readable implements FrontRequest {
  * once: when that session is closed, or at the end of a request that began none.
  */
 class Place implements ProcessSlot {
-  readonly #giveBack: () => void
   #state: 'free' | 'taken' | 'given back' = 'free'
 
-  constructor(giveBack: () => void) {
-    this.#giveBack = giveBack
-  }
+  constructor(private readonly giveBack: () => void) {}
 
   reserve(): (() => void) | undefined {
     if (this.#state !== 'free') return undefined
     this.#state = 'taken'
-    return this.#giveBack
+    return this.giveBack
   }
 
   /** The request is over. */
   over(): void {
     if (this.#state !== 'free') return
     this.#state = 'given back'
-    this.#giveBack()
+    this.giveBack()
   }
 }
 
@@ -97,8 +94,6 @@ export class ChannelResponse extends Writable implements FrontResponse {
   readonly socket = null
   readonly isWrittenLater = true
   headersSent = false
-  readonly #wire: Wire
-  readonly #exchange: number
   readonly #set: [string, string | string[]][] = []
   /** Bytes that are sent, and that the client has not taken yet. */
   #untaken = 0
@@ -108,10 +103,8 @@ export class ChannelResponse extends Writable implements FrontResponse {
   #isGone = false
   #closeWhenGone: (() => void) | undefined
 
-  constructor(wire: Wire, exchange: number, request: ChannelRequest) {
+  constructor(private readonly wire: Wire, private readonly exchange: number, request: ChannelRequest) {
     super({ highWaterMark: windowBytes, autoDestroy: false })
-    this.#wire = wire
-    this.#exchange = exchange
     this.req = request
     // Of a write after the end.
     this.on('error', () => undefined)
@@ -123,15 +116,15 @@ export class ChannelResponse extends Writable implements FrontResponse {
       ? headers
       : Object.entries(headers).flatMap(([name, value]) => [name, String(value)])
     const head: ChannelHead = [status, raw, this.#set]
-    this.#wire.sendJson('head', this.#exchange, head)
+    this.wire.sendJson('head', this.exchange, head)
   }
 
   sendHead(): void {
-    this.#wire.send('flush', this.#exchange)
+    this.wire.send('flush', this.exchange)
   }
 
   writeContinue(): void {
-    this.#wire.send('continue', this.#exchange)
+    this.wire.send('continue', this.exchange)
   }
 
   /** The front adds the CORS headers. */
@@ -149,11 +142,11 @@ export class ChannelResponse extends Writable implements FrontResponse {
 
   // An id is the text of a JSON value, which has no line feed.
   setPending(keys: readonly IdKey[]): void {
-    if (keys.length > 0) this.#wire.send('pending', this.#exchange, keys.join('\n'), false)
+    if (keys.length > 0) this.wire.send('pending', this.exchange, keys.join('\n'), false)
   }
 
   setAnswered(keys: readonly IdKey[]): void {
-    if (keys.length > 0) this.#wire.send('answered', this.#exchange, keys.join('\n'), false)
+    if (keys.length > 0) this.wire.send('answered', this.exchange, keys.join('\n'), false)
   }
 
   taken(bytes: number): void {
@@ -174,7 +167,7 @@ export class ChannelResponse extends Writable implements FrontResponse {
     const part = chunk.subarray(0, windowBytes - this.#untaken)
     const rest = chunk.subarray(part.length)
     this.#untaken += part.length
-    if (part.length > 0) this.#wire.send('piece', this.#exchange, part)
+    if (part.length > 0) this.wire.send('piece', this.exchange, part)
     this.#sendRest = rest.length === 0 ? undefined : () => this._write(rest, encoding, done)
     if (rest.length === 0) done()
   }
@@ -188,13 +181,13 @@ export class ChannelResponse extends Writable implements FrontResponse {
   }
 
   override _final(done: () => void): void {
-    this.#wire.send('last', this.#exchange, this.#last)
+    this.wire.send('last', this.exchange, this.#last)
     done()
   }
 
   override _destroy(_: Error | null, done: () => void): void {
     if (this.#isGone) return done()
-    this.#wire.send('cut', this.#exchange)
+    this.wire.send('cut', this.exchange)
     this.#closeWhenGone = done
   }
 }

@@ -37,7 +37,6 @@ interface FrontEndOptions {
 export class FrontEnd<Theirs extends ChannelCalls> {
   readonly calls: Channel<Theirs>
   readonly #wire: Wire
-  readonly #options: FrontEndOptions
   readonly #open = new ChurnMap<number, HandedOver>()
   /**
    * Release the places of requests that may begin a session with a server process, by their exchange. The
@@ -47,8 +46,7 @@ export class FrontEnd<Theirs extends ChannelCalls> {
   readonly #served: ServedAsks | undefined
   #last = 0
 
-  constructor(stream: Duplex, options: FrontEndOptions) {
-    this.#options = options
+  constructor(stream: Duplex, private readonly options: FrontEndOptions) {
     this.#wire = new Wire(stream, {
       frame: (...frame) => this.#frame(...frame), closed: () => this.#closed(),
     })
@@ -68,7 +66,7 @@ export class FrontEnd<Theirs extends ChannelCalls> {
     const number = this.#last
     const { place, response } = admitted
     if (typeof place === 'function') this.#places.set(number, place)
-    const exchange = new HandedOver(this.#wire, number, admitted, this.#options)
+    const exchange = new HandedOver(this.#wire, number, admitted, this.options)
     this.#open.set(number, exchange)
     onceOver(response, () => {
       this.#open.delete(number)
@@ -104,8 +102,6 @@ export class FrontEnd<Theirs extends ChannelCalls> {
 
 /** A request that a relay process serves, and its response. */
 class HandedOver {
-  readonly #wire: Wire
-  readonly #number: number
   readonly #request: FrontRequest
   readonly #response: FrontResponse
   readonly #named: FrontEndOptions['named']
@@ -124,10 +120,13 @@ class HandedOver {
   /** The response ends with a complete event. */
   #isBetweenEvents = true
 
-  constructor(wire: Wire, number: number, admitted: Admitted, { bodies, named }: FrontEndOptions) {
+  constructor(
+    private readonly wire: Wire,
+    private readonly number: number,
+    admitted: Admitted,
+    { bodies, named }: FrontEndOptions,
+  ) {
     const { request, response, arrival, place } = admitted
-    this.#wire = wire
-    this.#number = number
     this.#request = request
     this.#response = response
     this.#named = named
@@ -166,7 +165,7 @@ class HandedOver {
   /** The response is over, complete or not. */
   over(): void {
     const { headersSent, writableFinished } = this.#response
-    this.#wire.send('gone', this.#number, headersSent ? one : nothing, !writableFinished)
+    this.wire.send('gone', this.number, headersSent ? one : nothing, !writableFinished)
   }
 
   /** The process is gone: answers as it would for a server that is gone. */
@@ -186,11 +185,11 @@ class HandedOver {
       refuse(this.#request, this.#response, noRoom, realTimers)
       return
     }
-    this.#wire.send('body', this.#number, chunk)
+    this.wire.send('body', this.number, chunk)
     this.#waitForRoom()
   }
 
-  readonly #bodyEnd = (): void => this.#wire.send('bodyEnd', this.#number)
+  readonly #bodyEnd = (): void => this.wire.send('bodyEnd', this.number)
 
   /** Of a body that is not sent whole, the end is not sent either: the server must not get a part of it. */
   #ignoreBody(): void {
@@ -200,10 +199,10 @@ class HandedOver {
 
   /** Bodies wait in the sockets of their clients while the process does not read. */
   #waitForRoom(): void {
-    if (!this.#wire.isFull || this.#isWaiting) return
+    if (!this.wire.isFull || this.#isWaiting) return
     this.#isWaiting = true
     this.#request.pause()
-    this.#wire.onceFree(() => {
+    this.wire.onceFree(() => {
       this.#isWaiting = false
       this.#request.resume()
     })
@@ -257,7 +256,7 @@ class HandedOver {
   #tookMore(bytes: number): void {
     if (this.#taken === 0) {
       setImmediate(() => {
-        this.#wire.taken(this.#number, this.#taken)
+        this.wire.taken(this.number, this.#taken)
         this.#taken = 0
       })
     }

@@ -6,15 +6,10 @@ import type { WireKind, Wire } from './wire.js'
 
 /** Serves the requests that come over a channel as an HTTP server of Node would. */
 export class ServedAsks {
-  readonly #wire: Wire
-  readonly #serve: Backend['serve']
   readonly #open = new ChurnMap<number, ChannelResponse>()
 
   /** @param serve answers a request, at once or later */
-  constructor(wire: Wire, serve: Backend['serve']) {
-    this.#wire = wire
-    this.#serve = serve
-  }
+  constructor(private readonly wire: Wire, private readonly serve: Backend['serve']) {}
 
   /** Exchanges that are not over. */
   get inFlight(): number {
@@ -41,13 +36,13 @@ export class ServedAsks {
 
   #begin(exchange: number, head: OpenHead): void {
     // The front must know the pending ids of earlier requests, in case this request ends the process.
-    this.#wire.flushLate()
-    const request = new ChannelRequest(this.#wire, exchange, head)
-    const response = new ChannelResponse(this.#wire, exchange, request)
+    this.wire.flushLate()
+    const request = new ChannelRequest(this.wire, exchange, head)
+    const response = new ChannelResponse(this.wire, exchange, request)
     this.#open.set(exchange, response)
     const upstream = head.upstream === null ? undefined : { header: head.upstream }
     const access = { token: head.token ?? undefined, subject: head.subject ?? undefined, upstream }
-    this.#serve(request, response, new RequestArrival(request, access))
+    this.serve(request, response, new RequestArrival(request, access))
   }
 
   #over(exchange: number, hasHead = false): void {

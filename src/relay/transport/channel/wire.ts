@@ -56,8 +56,6 @@ interface WireEvents {
 
 /** One end of the channel: frames in, frames out. */
 export class Wire {
-  readonly #stream: Duplex
-  readonly #events: WireEvents
   /** Heads and payloads of frames that are not written yet. */
   #queue: Buffer[] = []
   #queuedBytes = 0
@@ -73,9 +71,7 @@ export class Wire {
   #partsBytes = 0
   #neededBytes = headBytes
 
-  constructor(stream: Duplex, events: WireEvents) {
-    this.#stream = stream
-    this.#events = events
+  constructor(private readonly stream: Duplex, private readonly events: WireEvents) {
     stream.on('data', (chunk: Buffer) => this.#read(chunk))
     stream.on('drain', () => {
       for (const act of this.#stalled.splice(0)) act()
@@ -132,15 +128,15 @@ export class Wire {
     if (this.#closed || bytes === 0) return
     this.#queue = []
     this.#queuedBytes = 0
-    if (bytes < joinedBytes) return void this.#stream.write(Buffer.concat(queue, bytes))
-    this.#stream.cork()
-    for (const one of queue) this.#stream.write(one)
-    this.#stream.uncork()
+    if (bytes < joinedBytes) return void this.stream.write(Buffer.concat(queue, bytes))
+    this.stream.cork()
+    for (const one of queue) this.stream.write(one)
+    this.stream.uncork()
   }
 
   /** The other process does not read. */
   get isFull(): boolean {
-    return this.#stream.writableLength + this.#queuedBytes > fullBytes
+    return this.stream.writableLength + this.#queuedBytes > fullBytes
   }
 
   /** @param act called when everything was written; never when the channel is closed before */
@@ -151,8 +147,8 @@ export class Wire {
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    this.#stream.destroy()
-    this.#events.closed()
+    this.stream.destroy()
+    this.events.closed()
   }
 
   #read(chunk: Buffer): void {
@@ -195,6 +191,6 @@ export class Wire {
   #pass(kind: WireKind, exchange: number, part: Buffer, left: number): void {
     this.#body = [kind, exchange]
     this.#bodyBytes = left
-    this.#events.frame(left > 0 ? (partOf.get(kind) ?? kind) : kind, exchange, part)
+    this.events.frame(left > 0 ? (partOf.get(kind) ?? kind) : kind, exchange, part)
   }
 }

@@ -30,11 +30,12 @@ export class RequestArrival implements Peer {
   upstream: UpstreamToken | undefined
   /** As the server knows it, once the endpoint has read it (see `BoundIds`). */
   sessionId: string | undefined
-  readonly #request: Pick<FrontRequest, 'url' | 'headers' | 'socket' | 'processSlot'>
   #context: { readonly source: ContextSource; readonly digest: string } | undefined
 
-  constructor(request: Pick<FrontRequest, 'url' | 'headers' | 'socket' | 'processSlot'>, access: Access = {}) {
-    this.#request = request
+  constructor(
+    private readonly request: Pick<FrontRequest, 'url' | 'headers' | 'socket' | 'processSlot'>,
+    access: Access = {},
+  ) {
     this.path = pathOf(request.url ?? '')
     // An IPv6 socket reports an IPv4 client as `::ffff:1.2.3.4`.
     this.address = (request.socket.remoteAddress ?? '').replace(/^::ffff:/, '')
@@ -53,17 +54,17 @@ export class RequestArrival implements Peer {
   }
 
   get scheme(): 'http' | 'https' {
-    return 'encrypted' in this.#request.socket ? 'https' : 'http'
+    return 'encrypted' in this.request.socket ? 'https' : 'http'
   }
 
   /** See `FrontRequest`. */
   get processSlot(): ProcessSlot | undefined {
-    return this.#request.processSlot
+    return this.request.processSlot
   }
 
   /** The `MCP-Protocol-Version`. */
   get version(): string | undefined {
-    return headerText(this.#request.headers['mcp-protocol-version'])
+    return headerText(this.request.headers['mcp-protocol-version'])
   }
 
   /** The version is of a revision without sessions. */
@@ -73,14 +74,14 @@ export class RequestArrival implements Peer {
 
   /** A GET with it asks for the rest of a stream that broke. */
   get hasLastEventId(): boolean {
-    return this.#request.headers['last-event-id'] !== undefined
+    return this.request.headers['last-event-id'] !== undefined
   }
 
   /** Equal for requests with equal credentials. */
   context(source: ContextSource): string {
     if (this.#context?.source !== source) {
       const { subject, upstream } = this
-      const digest = contextDigest(source, this.#request.headers, subject, upstream !== undefined)
+      const digest = contextDigest(source, this.request.headers, subject, upstream !== undefined)
       this.#context = { source, digest }
     }
     return this.#context.digest
@@ -88,7 +89,7 @@ export class RequestArrival implements Peer {
 
   /** The request has passed this process before: an upstream server has sent it back here. */
   get isLoop(): boolean {
-    return this.#request.headers.via?.includes(pseudonym) === true
+    return this.request.headers.via?.includes(pseudonym) === true
   }
 
   /**
@@ -97,7 +98,7 @@ export class RequestArrival implements Peer {
    * @param withAuthorization false where the Authorization header is meant for this relay
    */
   headers(isProxied: boolean, withAuthorization: boolean): ReadonlyMap<string, string> {
-    const { headers: sent } = this.#request
+    const { headers: sent } = this.request
     const headers = new Map<string, string>()
     for (const name of Object.keys(sent)) {
       const value = headerText(sent[name])

@@ -76,7 +76,6 @@ const checks = 3
 
 /** The endpoints of this process: reads requests' bodies, finds their sessions, begins the responses. */
 export class Endpoints implements Backend {
-  readonly #options: EndpointsOptions
   readonly #timers: Timers
   readonly #routers = new Map<string, SessionRouter>()
   #settings: EndpointsSettings
@@ -87,8 +86,7 @@ export class Endpoints implements Backend {
   /** Stops the timer of keep-alive comments; undefined while no response is open. */
   #stopKeepAlive: (() => void) | undefined
 
-  constructor(options: EndpointsOptions) {
-    this.#options = options
+  constructor(private readonly options: EndpointsOptions) {
     this.#settings = options
     this.#timers = options.timers ?? realTimers
     this.offer(options.endpoints)
@@ -135,7 +133,7 @@ export class Endpoints implements Backend {
       if (reason) this.#refuse(request, response, arrival, reason)
     }
     this.#answer(router, request, response, arrival).then(refused).catch(() => refused(refusals.broken))
-    const { keepAliveMs = 15_000 } = this.#options
+    const { keepAliveMs = 15_000 } = this.options
     this.#stopKeepAlive ??= this.#timers.every(keepAliveMs / checks, () => this.#keepAlive())
   }
 
@@ -153,7 +151,7 @@ export class Endpoints implements Backend {
     const {
       maxSessions = 1000, idleMs = 30 * 60_000, ownAuthorization = false, sessionKey = this.#ownKey, replica,
     } = this.#settings
-    const { newSessionId = randomUUID } = this.#options
+    const { newSessionId = randomUUID } = this.options
     return { maxSessions, idleMs, ownAuthorization, sessionKey, replica, newSessionId }
   }
 
@@ -290,7 +288,7 @@ export class Endpoints implements Backend {
     key?: IdKey,
   ): void {
     const { status, message } = reason
-    this.#options.refused?.({ status, message, address, subject, path: this.has(path) ? path : undefined })
+    this.options.refused?.({ status, message, address, subject, path: this.has(path) ? path : undefined })
     refuse(request, response, reason, this.#timers, key)
   }
 }

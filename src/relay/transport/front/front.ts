@@ -67,7 +67,6 @@ const lastResponsesMs = 1000
 
 /** Serves MCP clients over Streamable HTTP. */
 export class HttpFront {
-  readonly #options: HttpFrontOptions
   #gate: Gate
   #site: Site | undefined
   readonly #visits = new Visits()
@@ -84,8 +83,7 @@ export class HttpFront {
   #allAnswered: () => void = () => {}
   #closed: Promise<void> | undefined
 
-  constructor(options: HttpFrontOptions) {
-    this.#options = options
+  constructor(private readonly options: HttpFrontOptions) {
     this.#timers = options.timers ?? realTimers
     this.#gate = gateOf(options.address, options)
     this.#site = options.site
@@ -97,7 +95,7 @@ export class HttpFront {
   /** Replaces all settings. Clients that the new settings would refuse are cut off. */
   reload(settings: FrontSettings): void {
     renewTls(this.#server, settings.tls)
-    this.#gate = gateOf(this.#options.address, settings)
+    this.#gate = gateOf(this.options.address, settings)
     this.#site = settings.site
     this.#recheck()
     this.#recheckAgain()
@@ -140,7 +138,7 @@ export class HttpFront {
    * @throws CustomsError CANNOT_START
    */
   listen(): Promise<string> {
-    return listen(this.#server, this.#options.address)
+    return listen(this.#server, this.options.address)
   }
 
   /**
@@ -153,7 +151,7 @@ export class HttpFront {
   }
 
   async #close(graceMs: number): Promise<void> {
-    const { backend } = this.#options
+    const { backend } = this.options
     this.#stopping = true
     const closed = once(this.#server, 'close')
     this.#server.close()
@@ -177,14 +175,14 @@ export class HttpFront {
   }
 
   #createServer(): Server {
-    const server = createListener(this.#options.tls)
+    const server = createListener(this.options.tls)
     for (const event of requests) {
       server.on(event, (request: IncomingMessage, response: ServerResponse) => {
         this.#receive(request, response)
       })
     }
     server.on('clientError', answerUnreadable)
-    const { stallMs = 30_000 } = this.#options
+    const { stallMs = 30_000 } = this.options
     server.timeout = stallMs
     // Nothing was read or written for this time: the client does not read its response, the connection is
     // idle, or the response takes longer. Only the last is allowed.
@@ -192,7 +190,7 @@ export class HttpFront {
       if (this.#connections.isBusy(socket) && socket.writableLength === 0) socket.setTimeout(stallMs)
       else socket.destroy()
     })
-    const connected = this.#options.tls ? 'secureConnection' : 'connection'
+    const connected = this.options.tls ? 'secureConnection' : 'connection'
     server.on(connected, (socket: Socket) => this.#connections.accept(socket))
     return server
   }
@@ -209,7 +207,7 @@ export class HttpFront {
 
   #begin(request: IncomingMessage, response: ServerResponse): void {
     const arrival = new RequestArrival(request)
-    if (this.#options.served) logAccess(request, response, arrival, this.#options.served)
+    if (this.options.served) logAccess(request, response, arrival, this.options.served)
     try {
       const refused = this.#admit(request, response, arrival)
       if (refused === 'answered') return
@@ -271,7 +269,7 @@ export class HttpFront {
       this.#places.release(client)
       this.#answered(response)
     })
-    const { backend } = this.#options
+    const { backend } = this.options
     if (backend.has(arrival.path)) backend.serve(request, response, arrival)
     else this.#refuse(request, response, arrival, refusals.noEndpoint)
   }
@@ -292,7 +290,7 @@ export class HttpFront {
         return 'answered'
       }
     }
-    const { backend } = this.#options
+    const { backend } = this.options
     const endpoint = this.#gate.authority && resourceMetadata(arrival.path)
     if (endpoint !== undefined && backend.has(endpoint)) {
       this.#inTurn(response, arrival, () => this.#metadata(request, response, arrival, endpoint))
@@ -332,7 +330,7 @@ export class HttpFront {
   #refuse(
     request: IncomingMessage, response: ServerResponse, arrival: RequestArrival, reason: Refusal,
   ): void {
-    const { refused, backend } = this.#options
+    const { refused, backend } = this.options
     const { path, address, subject = reason.subject } = arrival
     const { status, message } = reason
     refused?.({ status, message, address, subject, path: backend.has(path) ? path : undefined })

@@ -12,17 +12,14 @@ const maxClients = 10_000
  * wait, since a refusal at once would only bring the next request sooner.
  */
 export class Pace {
-  readonly #now: () => number
   /** When the next request of a network has its turn. */
   readonly #turns = new Map<string, number>()
 
-  constructor(now: () => number = () => performance.now()) {
-    this.#now = now
-  }
+  constructor(private readonly now: () => number = () => performance.now()) {}
 
   /** @returns for how many milliseconds the request waits; undefined: it is to be cut off */
   wait(client: string): number | undefined {
-    const now = this.#now()
+    const now = this.now()
     const turn = Math.max(this.#turns.get(client) ?? -Infinity, now - burstMs) + everyMs
     const wait = Math.max(0, turn - now)
     if (wait > longestMs) return undefined

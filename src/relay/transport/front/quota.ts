@@ -22,18 +22,15 @@ const networkOf = (address: string): string => {
 
 /** A number of places. One client gets at most nine in ten of those that other clients leave free. */
 export class Quota {
-  readonly #max: () => number
   readonly #taken = new Map<string, number>()
   #all = 0
 
-  constructor(max: () => number) {
-    this.#max = max
-  }
+  constructor(private readonly max: () => number) {}
 
   /** @returns false, and takes none, when the client cannot have that many */
   reserve(client: string, count = 1): boolean {
     const own = this.#taken.get(client) ?? 0
-    const left = this.#max() - (this.#all - own)
+    const left = this.max() - (this.#all - own)
     if (own + count > Math.ceil((9 * left) / 10)) return false
     this.#taken.set(client, own + count)
     this.#all += count
@@ -56,14 +53,14 @@ export class Quota {
 
 /** The bytes that one request's body takes of the memory for all bodies, until its response is over. */
 export class Share {
-  readonly #bodies: Quota
-  readonly #client: string
   #taken = 0
   #isOver = false
 
-  constructor(bodies: Quota, client: string, response: Pick<FrontResponse, 'closed' | 'once'>) {
-    this.#bodies = bodies
-    this.#client = client
+  constructor(
+    private readonly bodies: Quota,
+    private readonly client: string,
+    response: Pick<FrontResponse, 'closed' | 'once'>,
+  ) {
     onceOver(response, () => {
       this.give(this.#taken)
       this.#isOver = true
@@ -72,7 +69,7 @@ export class Share {
 
   /** @returns false when there is no room for that many more bytes */
   take(bytes: number): boolean {
-    if (this.#isOver || !this.#bodies.reserve(this.#client, bytes)) return false
+    if (this.#isOver || !this.bodies.reserve(this.client, bytes)) return false
     this.#taken += bytes
     return true
   }
@@ -80,6 +77,6 @@ export class Share {
   give(bytes: number): void {
     if (this.#isOver) return
     this.#taken -= bytes
-    this.#bodies.release(this.#client, bytes)
+    this.bodies.release(this.client, bytes)
   }
 }

@@ -38,10 +38,7 @@ const nothing = () => {}
  * headers of that server choose between the two.
  */
 export class Reply {
-  readonly #response: FrontResponse
   readonly #expected: ExpectedReply
-  readonly #follows: boolean
-  readonly #session: string | undefined
   readonly #change: ((head: ResponseHead) => ResponseHead) | undefined
   #state: 'waiting' | 'streaming' | 'done' = 'waiting'
   #head: ResponseHead | undefined
@@ -65,14 +62,14 @@ export class Reply {
    * @param change changes the head of an HTTP server's response
    */
   constructor(
-    response: FrontResponse, expected: ExpectedReply, follows: boolean, session: string | undefined,
+    private readonly response: FrontResponse,
+    expected: ExpectedReply,
+    private readonly follows: boolean,
+    private readonly session: string | undefined,
     change?: (head: ResponseHead) => ResponseHead,
   ) {
     this.#change = change
-    this.#response = response
     this.#expected = expected
-    this.#follows = follows
-    this.#session = session
     this.#pending = expected.keys.length
     response.setPending?.(expected.keys)
   }
@@ -86,7 +83,7 @@ export class Reply {
     this.#onOver = over
     // No listener stays: a connection keeps its last response, and a listener of that response would keep
     // this reply in memory.
-    onceOver(this.#response, () => this.#over())
+    onceOver(this.response, () => this.#over())
   }
 
   get done(): boolean {
@@ -95,7 +92,7 @@ export class Reply {
 
   /** Once it is over: the client got the head. */
   get hasHead(): boolean {
-    return this.#response.headersSent
+    return this.response.headersSent
   }
 
   get full(): boolean {
@@ -120,12 +117,12 @@ export class Reply {
     const own = streamHeaders.flatMap(header => (headers?.has(header[0]) === true ? [] : header))
     this.#writeHead(this.#carrying(this.#head?.status ?? 200), eventStream, own)
     // The head and the events of this turn are sent in one segment.
-    const { socket } = this.#response
+    const { socket } = this.response
     socket?.cork()
     process.nextTick(() => socket?.uncork())
     // Node's `flushHeaders` writes the head as UTF-8, and would encode Latin-1 a second time.
-    if (this.#response.sendHead) this.#response.sendHead()
-    else this.#response.write(noBytes)
+    if (this.response.sendHead) this.response.sendHead()
+    else this.response.write(noBytes)
     for (const frame of this.#collected) this.#writeEvent(frame)
     this.#collected = []
   }
@@ -190,7 +187,7 @@ export class Reply {
     if (this.#state === 'done') return
     if (this.#state === 'streaming') {
       this.#state = 'done'
-      this.#response.end()
+      this.response.end()
     } else if (this.#collected.length > 0) this.#endCollected()
     else if (this.#head?.status === 502 && this.#head.headers.size === 0) this.#endWith(unanswered)
     else if (this.#head) this.#end(this.#head.status)
@@ -201,7 +198,7 @@ export class Reply {
 
   /** Cuts the response off. */
   destroy(): void {
-    this.#response.destroy()
+    this.response.destroy()
   }
 
   #endCollected(): void {
@@ -246,26 +243,26 @@ export class Reply {
     // A 204 has no length (RFC 9110, section 8.6).
     const own = status === 204 ? [] : ['content-length', String(body?.length ?? 0)]
     this.#writeHead(status, body && type !== '' ? type : undefined, own)
-    this.#response.end(body)
+    this.response.end(body)
   }
 
   #writeHead(status: number, type: string | undefined, own: readonly string[]): void {
     const headers = this.#head?.headers ?? noHeaders
-    writeHead(this.#response, { status, headers, type, own, session: this.#session })
+    writeHead(this.response, { status, headers, type, own, session: this.session })
   }
 
   #writeEvent(frame: Frame): void {
     this.#write(encodeEvent(frame))
     if (responsesIn(frame) === 0) return
-    this.#response.setAnswered?.(this.#pending > 0 ? responseKeys(frame) : this.expected)
+    this.response.setAnswered?.(this.#pending > 0 ? responseKeys(frame) : this.expected)
   }
 
   #write(bytes: Buffer): void {
     this.#silence = 0
-    const free = this.#response.write(bytes)
-    if (free || this.#full || this.#response.writableLength < fullBytes) return
+    const free = this.response.write(bytes)
+    if (free || this.#full || this.response.writableLength < fullBytes) return
     this.#full = true
-    this.#response.once('drain', () => this.#onDrain())
+    this.response.once('drain', () => this.#onDrain())
   }
 
   #onDrain(): void {
@@ -281,14 +278,14 @@ export class Reply {
   keepAlive(checks: number): void {
     if (++this.#silence < checks) return
     this.#silence = 0
-    const mayStream = !this.#follows && this.#expected.form !== 'json'
+    const mayStream = !this.follows && this.#expected.form !== 'json'
     if (this.#state === 'waiting' && mayStream && this.#pending > 0) this.stream()
-    if (this.#state === 'streaming' && !this.#response.writableNeedDrain) this.#response.write(keepAlive)
+    if (this.#state === 'streaming' && !this.response.writableNeedDrain) this.response.write(keepAlive)
   }
 
   #over(): void {
     this.#state = 'done'
-    const { writableFinished, isWrittenLater } = this.#response
+    const { writableFinished, isWrittenLater } = this.response
     if (this.#whole && writableFinished === true && isWrittenLater !== true) release(this.#whole)
     this.#onDrain()
     this.#onOver()

@@ -41,12 +41,9 @@ const maxClients = 10_000
 /** Reads the requests for a site, and writes its answers. */
 export class Visits {
   readonly #bodies = new Quota(() => maxBodies)
-  readonly #now: () => number
   #visits = new Map<string, { since: number; count: number }>()
 
-  constructor(now: () => number = () => performance.now()) {
-    this.#now = now
-  }
+  constructor(private readonly now: () => number = () => performance.now()) {}
 
   /** @returns why the request is refused */
   async serve(
@@ -71,7 +68,7 @@ export class Visits {
   }
 
   #counts(client: string): boolean {
-    const now = this.#now()
+    const now = this.now()
     const known = this.#visits.get(client)
     const visits = known !== undefined && now - known.since < windowMs ? known : { since: now, count: 0 }
     visits.count++

@@ -41,7 +41,6 @@ const maxPauseMs = 1000
 
 /** One session's transport to a shared server. */
 export class Port implements Transport {
-  readonly #hub: Hub
   #onEvent: ((event: TransportEvent) => void) | undefined
   expected: Expected | undefined
   readonly #sentRequests = new ChurnGroups<Exchange, SentRequest>()
@@ -52,9 +51,7 @@ export class Port implements Transport {
   #mayPauseAt = 0
   #closed: Promise<void> | undefined
 
-  constructor(hub: Hub) {
-    this.#hub = hub
-  }
+  constructor(private readonly hub: Hub) {}
 
   start(onEvent: (event: TransportEvent) => void, expected?: Expected): void {
     this.#onEvent = onEvent
@@ -83,55 +80,55 @@ export class Port implements Transport {
   }
 
   send(exchange: Exchange, frame: Frame): boolean {
-    return this.#closed !== undefined || this.#hub.send(this, exchange, frame)
+    return this.#closed !== undefined || this.hub.send(this, exchange, frame)
   }
 
   abandon(exchange: Exchange, key: IdKey): void {
     for (const sentRequest of this.#sentRequests.of(exchange))
-      if (sentRequest.names.key === key) this.#hub.giveUp(sentRequest)
+      if (sentRequest.names.key === key) this.hub.giveUp(sentRequest)
   }
 
   /** Cancels all requests of the exchange, including the relay's own. */
   shut(exchange: Exchange): void {
-    for (const sentRequest of this.#sentRequests.of(exchange)) this.#hub.giveUp(sentRequest)
+    for (const sentRequest of this.#sentRequests.of(exchange)) this.hub.giveUp(sentRequest)
   }
 
   pause(): void {
-    const now = this.#hub.now()
+    const now = this.hub.now()
     if (this.isPausing || now < this.#mayPauseAt) return
     this.#pausedSince = now
-    this.#stopPauseTimer = this.#hub.timers.after(maxPauseMs, () => {
+    this.#stopPauseTimer = this.hub.timers.after(maxPauseMs, () => {
       this.#release()
       this.#mayPauseAt = Infinity
     })
-    this.#hub.pausingChanged()
+    this.hub.pausingChanged()
   }
 
   resume(): void {
     if (this.isPausing) this.#release()
-    else if (this.#mayPauseAt === Infinity) this.#mayPauseAt = this.#hub.now() + maxPauseMs
+    else if (this.#mayPauseAt === Infinity) this.#mayPauseAt = this.hub.now() + maxPauseMs
   }
 
   /** Cancels all open requests. The last port that closes ends the server. */
   close(urgency = 1): Promise<void> {
     this.#closed ??= this.#close()
-    this.#hub.hurry(urgency)
+    this.hub.hurry(urgency)
     return this.#closed
   }
 
   #close(): Promise<void> {
     if (this.isPausing) this.#release()
-    const closed = this.#hub.leave(this)
+    const closed = this.hub.leave(this)
     this.report({ type: 'ended', reason: 'the session let go of the server' })
     this.#onEvent = undefined
     return closed
   }
 
   #release(): void {
-    const now = this.#hub.now()
+    const now = this.hub.now()
     this.#mayPauseAt = now + (now - (this.#pausedSince ?? now))
     this.#pausedSince = undefined
     this.#stopPauseTimer()
-    this.#hub.pausingChanged()
+    this.hub.pausingChanged()
   }
 }

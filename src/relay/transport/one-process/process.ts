@@ -17,15 +17,13 @@ interface SharedProcessOptions {
 
 /** The server's process. When it has ended, the next request starts a new one (see `BackOff`). */
 export class SharedProcess {
-  readonly #options: SharedProcessOptions
   readonly #backOff: BackOff
   #child: Transport | undefined
   #hasAnswered = false
   /** Processes that were told to end. */
   readonly #ending = new Map<Transport, Promise<void>>()
 
-  constructor(options: SharedProcessOptions) {
-    this.#options = options
+  constructor(private readonly options: SharedProcessOptions) {
     this.#backOff = new BackOff(options.now, options.random)
   }
 
@@ -47,7 +45,7 @@ export class SharedProcess {
   /** @returns the process, started now if necessary; undefined when it must not be started yet */
   running(): Transport | undefined {
     if (this.#child || this.waitMs > 0) return this.#child
-    const child = this.#options.make()
+    const child = this.options.make()
     this.#child = child
     this.#hasAnswered = false
     child.start(event => {
@@ -56,15 +54,15 @@ export class SharedProcess {
         this.#child = undefined
         this.#backOff.ended(this.#hasAnswered)
       }
-      this.#options.onEvent(event)
-    }, this.#options.expected)
-    if (this.#options.isPaused()) child.pause(stdioExchange)
+      this.options.onEvent(event)
+    }, this.options.expected)
+    if (this.options.isPaused()) child.pause(stdioExchange)
     return child
   }
 
   /** Call when `isPaused` may have changed. */
   pauseOrResume(): void {
-    if (this.#options.isPaused()) this.#child?.pause(stdioExchange)
+    if (this.options.isPaused()) this.#child?.pause(stdioExchange)
     else this.#child?.resume(stdioExchange)
   }
 
@@ -97,26 +95,21 @@ const longestWaitMs = 30_000
  * of up to one half is taken off, so that many relays do not start their servers at the same time.
  */
 export class BackOff {
-  readonly #now: () => number
-  readonly #random: () => number
   #failures = 0
   #until = 0
 
   /** @param now a monotonic clock, in milliseconds @param random from 0 to 1 */
-  constructor(now: () => number, random: () => number) {
-    this.#now = now
-    this.#random = random
-  }
+  constructor(private readonly now: () => number, private readonly random: () => number) {}
 
   /** @param hasAnswered true when the process had answered a request */
   ended(hasAnswered: boolean): void {
     this.#failures = hasAnswered ? 0 : this.#failures + 1
     const ms = this.#failures < 2 ? 0 : Math.min(longestWaitMs, firstWaitMs * 2 ** (this.#failures - 2))
-    this.#until = this.#now() + ms * (1 + this.#random()) / 2
+    this.#until = this.now() + ms * (1 + this.random()) / 2
   }
 
   /** Remaining wait in milliseconds; 0 when the process may be started. */
   get waitMs(): number {
-    return Math.max(0, this.#until - this.#now())
+    return Math.max(0, this.#until - this.now())
   }
 }

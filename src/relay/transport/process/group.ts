@@ -51,8 +51,6 @@ export const killGroup = async (pid: number): Promise<void> => {
  * SIGKILL `stopMs` after that. If this process ends first, the group is killed with it.
  */
 export class Stopper {
-  readonly #child: ChildProcess
-  readonly #stopMs: number
   readonly #groups = groups()
   #taken = 0
   /** Windows: its tree of processes was ended. */
@@ -63,9 +61,7 @@ export class Stopper {
   readonly #forget: () => void
   readonly #whenGone = new Promise<void>(resolve => (this.#gone = resolve))
 
-  constructor(child: ChildProcess, stopMs: number) {
-    this.#child = child
-    this.#stopMs = stopMs
+  constructor(private readonly child: ChildProcess, private readonly stopMs: number) {
     this.#forget = this.#groups.atLast(() => this.#signal('SIGKILL'))
     if (child.pid !== undefined) this.#groups.report(child.pid, true)
   }
@@ -76,7 +72,7 @@ export class Stopper {
    */
   stop(step: number): Promise<void> {
     if (this.#taken === 0) {
-      this.#child.once('exit', this.#watch)
+      this.child.once('exit', this.#watch)
       this.#watch()
     }
     while (this.#taken < Math.min(step, steps.length)) this.#next()
@@ -88,9 +84,9 @@ export class Stopper {
     const step = steps[this.#taken]
     if (step === undefined) return this.#finish()
     this.#taken += 1
-    if (step === 'ask') this.#child.stdin?.end()
+    if (step === 'ask') this.child.stdin?.end()
     else this.#signal(step === 'terminate' ? 'SIGTERM' : 'SIGKILL')
-    this.#stopTimer = realTimers.after(step === 'kill' ? reapMs : this.#stopMs, () => this.#next())
+    this.#stopTimer = realTimers.after(step === 'kill' ? reapMs : this.stopMs, () => this.#next())
   }
 
   readonly #watch = (): void => {
@@ -100,12 +96,12 @@ export class Stopper {
   }
 
   #leads(): boolean {
-    return this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null
+    return this.child.pid !== undefined && this.child.exitCode === null && this.child.signalCode === null
   }
 
   /** @returns false when no process of the group is left */
   #signal(signal: NodeJS.Signals | 0): boolean {
-    const { pid } = this.#child
+    const { pid } = this.child
     if (pid === undefined) return false
     if (windows) return this.#signalTree(pid, signal)
     try {
@@ -121,7 +117,7 @@ export class Stopper {
     if (!this.#leads()) return false
     if (signal !== 0 && !this.#isTreeEnded) {
       this.#isTreeEnded = killTree(pid)
-      if (!this.#isTreeEnded) this.#child.kill('SIGKILL')
+      if (!this.#isTreeEnded) this.child.kill('SIGKILL')
     }
     return true
   }
@@ -131,7 +127,7 @@ export class Stopper {
     this.#stopPoll?.()
     this.#taken = steps.length
     this.#forget()
-    if (this.#child.pid !== undefined) this.#groups.report(this.#child.pid, false)
+    if (this.child.pid !== undefined) this.#groups.report(this.child.pid, false)
     this.#gone()
   }
 }

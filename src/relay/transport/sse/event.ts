@@ -89,26 +89,23 @@ const valueFrom = (bytes: Buffer, nameEnd: number, to: number): number =>
 
 /** Joins the values of data lines; a single one, the common case, is not copied. */
 class Data {
-  readonly #bytes: Buffer
   #only: Buffer | undefined
   #joined: Buffer | undefined
   #size = 0
 
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes
-  }
+  constructor(private readonly bytes: Buffer) {}
 
   add(from: number, to: number): void {
     if (this.#only === undefined) {
-      this.#only = this.#bytes.subarray(from, to)
+      this.#only = this.bytes.subarray(from, to)
       return
     }
     if (this.#joined === undefined) {
-      this.#joined = Buffer.allocUnsafe(this.#bytes.length)
+      this.#joined = Buffer.allocUnsafe(this.bytes.length)
       this.#size = this.#only.copy(this.#joined)
     }
     this.#joined[this.#size++] = lineFeed
-    this.#size += this.#bytes.copy(this.#joined, this.#size, from, to)
+    this.#size += this.bytes.copy(this.#joined, this.#size, from, to)
   }
 
   take(): Buffer | undefined {
@@ -121,13 +118,10 @@ export const carriageReturn = 0x0d
 
 /** Finds the line ends of an event stream: CR, LF, or both. With rising indices, each byte is read once. */
 export class LineEnds {
-  readonly #bytes: Buffer
   #feed = -1
   #return = -1
 
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes
-  }
+  constructor(private readonly bytes: Buffer) {}
 
   /** The index of the first CR or LF from an index on; -1 when there is none. */
   from(at: number): number {
@@ -139,11 +133,11 @@ export class LineEnds {
 
   /** The index after the line end at an index. */
   after(end: number): number {
-    return this.#bytes[end] === carriageReturn && this.#bytes[end + 1] === lineFeed ? end + 2 : end + 1
+    return this.bytes[end] === carriageReturn && this.bytes[end + 1] === lineFeed ? end + 2 : end + 1
   }
 
   #find(one: number, at: number): number {
-    const index = this.#bytes.indexOf(one, at)
+    const index = this.bytes.indexOf(one, at)
     return index < 0 ? Infinity : index
   }
 }

@@ -6,10 +6,7 @@ import { finished, Gathering, owning, type Gathered } from '../frames.js'
 
 /** Reads frames from a stream of lines. After `pause`, the frames of the current chunk (64 KB) still come. */
 export class FrameReader {
-  readonly #limits: FrameLimits
   readonly #lines: LineSplitter
-  readonly #onFrame: (frame: Frame) => void
-  readonly #ended: (error?: Error) => void
   #stream: Readable | undefined
   #paused = false
   /** Lines that wait for the parsing of a large one, which takes several turns of the event loop. */
@@ -23,13 +20,12 @@ export class FrameReader {
    * @param byLength called when the stream is framed by Content-Length; undefined: only lines are read
    */
   constructor(
-    limits: FrameLimits, onFrame: (frame: Frame) => void, ended: (error?: Error) => void,
+    private readonly limits: FrameLimits,
+    private readonly onFrame: (frame: Frame) => void,
+    private readonly ended: (error?: Error) => void,
     byLength?: () => void,
   ) {
-    this.#limits = limits
     this.#lines = new LineSplitter(limits.messageBytes, byLength)
-    this.#onFrame = onFrame
-    this.#ended = ended
   }
 
   start(stream: Readable): void {
@@ -89,24 +85,24 @@ export class FrameReader {
     }
     if (this.#isReading || this.#end === undefined || this.#stream === undefined) return
     this.close()
-    this.#ended(this.#end.error)
+    this.ended(this.#end.error)
   }
 
   #take(line: Line): void {
     if (line.kind !== 'whole') {
-      return this.#onFrame(oversizedFrame(line.head, line.tail, line.size, this.#limits))
+      return this.onFrame(oversizedFrame(line.head, line.tail, line.size, this.limits))
     }
-    const frame = readFrame(line.bytes, this.#limits)
-    if (!isReading(frame)) return this.#onFrame(owning(frame))
+    const frame = readFrame(line.bytes, this.limits)
+    if (!isReading(frame)) return this.onFrame(owning(frame))
     this.#isReading = true
     this.#stream?.pause()
     void finished(frame).then(read => {
       this.#isReading = false
       if (this.#stream === undefined) return
       if (!this.#paused) this.#stream.resume()
-      this.#onFrame(owning(read))
+      this.onFrame(owning(read))
       this.#read()
-    }).catch((error: unknown) => this.#ended(asError(error)))
+    }).catch((error: unknown) => this.ended(asError(error)))
   }
 }
 
@@ -125,7 +121,6 @@ const maxHead = 1024
  * split so, as long as it goes on so.
  */
 export class LineSplitter {
-  readonly #maxBytes: number
   /** The beginning of a line, from earlier chunks. */
   readonly #begun: Gathering
   #hasBegun = false
@@ -137,8 +132,7 @@ export class LineSplitter {
   #left = 0
 
   /** @param maxBytes of a line without its LF; of a longer line, head, tail and size are reported */
-  constructor(maxBytes: number, byLength?: () => void) {
-    this.#maxBytes = maxBytes
+  constructor(private readonly maxBytes: number, byLength?: () => void) {
     this.#begun = new Gathering(maxBytes)
     this.#byLength = byLength
   }
@@ -188,7 +182,7 @@ export class LineSplitter {
   #pushLines(chunk: Buffer, lines: Line[]): void {
     let from = 0
     for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, from)) {
-      if (this.#hasBegun || end - from > this.#maxBytes) {
+      if (this.#hasBegun || end - from > this.maxBytes) {
         this.#begun.add(chunk.subarray(from, end))
         this.complete(lines)
       } else addUnlessBlank(chunk.subarray(from, end), lines)

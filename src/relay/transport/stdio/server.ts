@@ -62,7 +62,6 @@ const noisy =
 export const stdioServer = (options: StdioServerOptions): StdioServer => new ServerProcess(options)
 
 class ServerProcess implements StdioServer {
-  readonly #options: StdioServerOptions
   readonly #reader: FrameReader
   #writer: LineWriter | undefined
   #stopper: Stopper | undefined
@@ -85,8 +84,7 @@ class ServerProcess implements StdioServer {
   exit: Exit | undefined
   failure: CustomsError | undefined
 
-  constructor(options: StdioServerOptions) {
-    this.#options = options
+  constructor(private readonly options: StdioServerOptions) {
     this.#reader = new FrameReader(
       { ...options.limits, expected: (key, length) => this.#expected?.(stdioExchange, key, length) },
       frame => this.#received(frame),
@@ -105,8 +103,8 @@ class ServerProcess implements StdioServer {
     this.#onEvent = onEvent
     this.#expected = expected
     try {
-      const { stderr = 'inherit' } = this.#options
-      const child = (machine.spawnGroup ?? spawnGroup)(this.#options, typeof stderr === 'string' ? stderr : 'pipe')
+      const { stderr = 'inherit' } = this.options
+      const child = (machine.spawnGroup ?? spawnGroup)(this.options, typeof stderr === 'string' ? stderr : 'pipe')
       if (typeof stderr !== 'string' && child.stderr) this.#read(child.stderr, stderr)
       this.#attach(child)
     } catch (error) {
@@ -120,7 +118,7 @@ class ServerProcess implements StdioServer {
     const isText = message.kind === 'unusable' && message.keys.length === 0 && faults[0]?.kind === 'json'
     if (isText && !this.#isNoisy) {
       this.#isNoisy = true
-      this.#options.warn?.(noisy)
+      this.options.warn?.(noisy)
     }
     if (!this.#isByLength) return this.#report({ type: 'frame', exchange: stdioExchange, frame })
     // On record once, with the first message.
@@ -148,7 +146,7 @@ class ServerProcess implements StdioServer {
       this.exit = { code, signal }
       this.#endIfOver()
     })
-    if (child.pid !== undefined) this.#stopper = new Stopper(child, this.#options.stopMs ?? serverStopMs())
+    if (child.pid !== undefined) this.#stopper = new Stopper(child, this.options.stopMs ?? serverStopMs())
     this.#writer = new LineWriter(
       child.stdin, () => this.#report({ type: 'drained', exchange: stdioExchange }),
     )
@@ -204,7 +202,7 @@ class ServerProcess implements StdioServer {
   }
 
   #fail(error: Error): void {
-    this.failure = new CustomsError('CANNOT_START', startFailure(this.#options, error), { cause: error })
+    this.failure = new CustomsError('CANNOT_START', startFailure(this.options, error), { cause: error })
     this.#finish(this.failure.message)
   }
 
@@ -212,7 +210,7 @@ class ServerProcess implements StdioServer {
     this.#linger?.()
     if (this.#ended) return
     this.#reader.close()
-    if (this.#urgency === 0) this.#options.died?.(reason)
+    if (this.#urgency === 0) this.options.died?.(reason)
     this.#report({ type: 'ended', reason, ...(this.exit === undefined ? {} : { exit: this.exit }) })
     this.#ended = true
     this.#resolveEnded()

@@ -13,10 +13,8 @@ const lineEnd = Buffer.from('\n')
 
 /** Writes lines, in order, to a stream that may be slow or break at any time. */
 export class LineWriter {
-  readonly #stream: Writable
   /** Only a socket or pipe is done with a buffer that it has written; other streams may keep the buffer. */
   readonly #isSocket: boolean
-  readonly #drained: () => void
   #broken = false
   #full = false
   /** The lines of this turn of the event loop, their line ends, size, and callbacks for a failed write. */
@@ -38,9 +36,11 @@ export class LineWriter {
    * @param drained called after `write` returned false, when the peer reads again or the stream has failed
    * @param broken called once, when the stream has failed
    */
-  constructor(stream: Writable, drained: () => void, broken: (error: Error) => void = () => {}) {
-    this.#stream = stream
-    this.#drained = drained
+  constructor(
+    private readonly stream: Writable,
+    private readonly drained: () => void,
+    broken: (error: Error) => void = () => {},
+  ) {
     this.#isSocket = stream instanceof Socket
     if (this.#isSocket) this.#spare = Buffer.allocUnsafeSlow(copyBytes)
     stream.on('drain', this.#onDrain)
@@ -60,7 +60,7 @@ export class LineWriter {
    * @returns false when the peer is not reading
    */
   write(text: Buffer, lost?: () => void, frame?: Frame): boolean {
-    if (this.#broken || !this.#stream.writable) {
+    if (this.#broken || !this.stream.writable) {
       if (lost !== undefined) process.nextTick(lost)
       return true
     }
@@ -74,7 +74,7 @@ export class LineWriter {
     if (lost !== undefined) this.#lost.push(lost)
     if (frame !== undefined && this.#isSocket) this.#frames.push(frame)
     // It stays full until `drain`, which callers wait for after `false`.
-    this.#full ||= this.#bytes + this.#stream.writableLength >= fullBytes
+    this.#full ||= this.#bytes + this.stream.writableLength >= fullBytes
     return !this.#full
   }
 
@@ -94,7 +94,7 @@ export class LineWriter {
 
   /** Stops reporting `drained`. */
   close(): void {
-    this.#stream.off('drain', this.#onDrain)
+    this.stream.off('drain', this.#onDrain)
   }
 
   /** Writes the lines of this turn; to be called before the stream is ended. */
@@ -114,22 +114,22 @@ export class LineWriter {
     if (bytes <= copyBytes) {
       const spare = this.#spare
       this.#spare = undefined
-      this.#stream.write(spare === undefined ? Buffer.concat(lines, bytes) : joined(lines, spare), error => {
+      this.stream.write(spare === undefined ? Buffer.concat(lines, bytes) : joined(lines, spare), error => {
         this.#spare ??= spare
         done(error)
       })
       return
     }
-    this.#stream.cork()
-    for (const part of lines.slice(0, -1)) this.#stream.write(part)
-    this.#stream.write(lineEnd, done)
-    this.#stream.uncork()
+    this.stream.cork()
+    for (const part of lines.slice(0, -1)) this.stream.write(part)
+    this.stream.write(lineEnd, done)
+    this.stream.uncork()
   }
 
   readonly #onDrain = (): void => {
     if (!this.#full) return
     this.#full = false
-    this.#drained()
+    this.drained()
   }
 }
 

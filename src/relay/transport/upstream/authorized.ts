@@ -32,41 +32,35 @@ const maxTries = 3
 
 /** An HTTP server that wants tokens. */
 export class AuthorizedUpstream implements HttpRequests {
-  readonly #upstream: Pick<HttpUpstream, keyof HttpUpstream>
-  readonly #authorizer: Authorizer
-  readonly #passesRefusals: boolean
-
   /** @param passesRefusals where no login can begin, the server's refusal is the answer */
   constructor(
-    upstream: Pick<HttpUpstream, keyof HttpUpstream>, authorizer: Authorizer, passesRefusals = false,
-  ) {
-    this.#upstream = upstream
-    this.#authorizer = authorizer
-    this.#passesRefusals = passesRefusals
-  }
+    private readonly upstream: Pick<HttpUpstream, keyof HttpUpstream>,
+    private readonly authorizer: Authorizer,
+    private readonly passesRefusals = false,
+  ) {}
 
   get url(): URL {
-    return this.#upstream.url
+    return this.upstream.url
   }
 
   async request(ask: HttpAsk): Promise<HttpReply> {
     // The client of `serve` has credentials of its own.
-    if (ask.headers.has('authorization')) return this.#upstream.request(ask)
+    if (ask.headers.has('authorization')) return this.upstream.request(ask)
     for (let tries = 0; ; tries++) {
-      const known = this.#authorizer.authorizationFor(ask.method, ask.url ?? this.url)
+      const known = this.authorizer.authorizationFor(ask.method, ask.url ?? this.url)
       const given = known instanceof Promise ? await unlessAborted(ask.signal, known) : known
       const headers = given === undefined ? ask.headers : new Map([...ask.headers, ...given.headers])
-      const reply = await this.#upstream.request({ ...ask, headers })
+      const reply = await this.upstream.request({ ...ask, headers })
       // Nobody logs in to end a session.
       const isRefused = (reply.status === 401 || reply.status === 403) && ask.method !== 'DELETE'
       if (!isRefused || tries === maxTries) return reply
       let again = false
       try {
-        again = await unlessAborted(ask.signal, this.#authorizer.refused(reply, given, tries))
+        again = await unlessAborted(ask.signal, this.authorizer.refused(reply, given, tries))
       } catch (error) {
         // A refusal without a challenge may be about something else than credentials, such as the session.
         const isChallenge = reply.headers.has('www-authenticate')
-        if (error instanceof NoLogin && (this.#passesRefusals || !isChallenge)) return reply
+        if (error instanceof NoLogin && (this.passesRefusals || !isChallenge)) return reply
         discard(reply)
         throw error
       }
@@ -76,8 +70,8 @@ export class AuthorizedUpstream implements HttpRequests {
   }
 
   async close(): Promise<void> {
-    await this.#authorizer.close()
-    await this.#upstream.close()
+    await this.authorizer.close()
+    await this.upstream.close()
   }
 }
 

@@ -101,7 +101,6 @@ type BodyController = Pick<Dispatcher.DispatchController, 'paused' | 'pause' | '
 
 /** The body of a response as it arrives, for one reader. `return` before the end closes the connection. */
 export class ResponseBody implements AsyncIterableIterator<Buffer> {
-  readonly #controller: BodyController
   readonly #chunks: Buffer[] = []
   #waiting = 0
   #isOver = false
@@ -110,9 +109,7 @@ export class ResponseBody implements AsyncIterableIterator<Buffer> {
   /** Set by `dump`: how many more bytes are discarded before the connection is closed. */
   #dumped: number | undefined
 
-  constructor(controller: BodyController) {
-    this.#controller = controller
-  }
+  constructor(private readonly controller: BodyController) {}
 
   push(chunk: Buffer): void {
     if (this.#dumped !== undefined) {
@@ -121,7 +118,7 @@ export class ResponseBody implements AsyncIterableIterator<Buffer> {
     }
     this.#chunks.push(chunk)
     this.#waiting += chunk.length
-    if (this.#waiting > maxWaiting) this.#controller.pause()
+    if (this.#waiting > maxWaiting) this.controller.pause()
     this.#wake()
   }
 
@@ -140,7 +137,7 @@ export class ResponseBody implements AsyncIterableIterator<Buffer> {
     const value = this.#chunks.shift()
     if (value !== undefined) {
       this.#waiting -= value.length
-      if (this.#waiting <= maxWaiting && this.#controller.paused) this.#controller.resume()
+      if (this.#waiting <= maxWaiting && this.controller.paused) this.controller.resume()
       return { done: false, value }
     }
     if (this.#error !== undefined) throw this.#error
@@ -165,7 +162,7 @@ export class ResponseBody implements AsyncIterableIterator<Buffer> {
     if (this.#isOver) return
     this.#dumped = maxBytes
     this.#chunks.length = 0
-    if (this.#controller.paused) this.#controller.resume()
+    if (this.controller.paused) this.controller.resume()
     this.#wake = realTimers.after(maxMs, () => this.#abort())
   }
 
@@ -174,6 +171,6 @@ export class ResponseBody implements AsyncIterableIterator<Buffer> {
   }
 
   #abort(): void {
-    if (!this.#isOver) this.#controller.abort(new errors.RequestAbortedError())
+    if (!this.#isOver) this.controller.abort(new errors.RequestAbortedError())
   }
 }

@@ -1,9 +1,9 @@
 import { ChurnGroups } from '#relay/core/memory.js'
 import type { Exchange } from '#relay/core/vocabulary.js'
-import type { Frame } from '#relay/protocol/frame.js'
+import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
 import type { Id, IdKey } from '#relay/protocol/json-rpc.js'
 import { responseKeys, requestKeys } from '../frames.js'
-import { realTimers } from '../timers.js'
+import { realTimers, type Latch } from '../timers.js'
 import type { Expected, Transport, TransportEvent } from '../transport.js'
 import type { Abortable } from './pool.js'
 
@@ -170,18 +170,24 @@ export class UpstreamCalls {
   }
 }
 
-/** The part that both server-facing HTTP transports share: pending calls, backpressure, one orderly close. */
+/** What both transports to HTTP servers do, wherever the heads of their requests come from. */
 export abstract class HttpSide implements Transport {
   protected readonly calls = new UpstreamCalls()
   /** How long `close` waits for pending answers, in milliseconds. */
   protected readonly stopMs: number
+  #onEvent: (event: TransportEvent) => void = () => {}
+  #expected: Expected | undefined
+  #hasEnded = false
   #closed: Promise<void> | undefined
 
-  constructor(stopMs = 1500) {
+  constructor(private readonly limits: FrameLimits, stopMs = 1500) {
     this.stopMs = stopMs
   }
 
-  abstract start(onEvent: (event: TransportEvent) => void, expected?: Expected): void
+  start(onEvent: (event: TransportEvent) => void, expected?: Expected): void {
+    this.#onEvent = onEvent
+    this.#expected = expected
+  }
 
   abstract send(exchange: Exchange, frame: Frame): boolean
 
@@ -192,9 +198,16 @@ export abstract class HttpSide implements Transport {
     this.calls.abandon(exchange, key)
   }
 
-  abstract pause(exchange: Exchange): void
+  pause(exchange: Exchange): void {
+    this.latchOf(exchange)?.close()
+  }
 
-  abstract resume(exchange: Exchange): void
+  resume(exchange: Exchange): void {
+    this.latchOf(exchange)?.open()
+  }
+
+  /** Closed while the client does not read what comes on this exchange. */
+  protected abstract latchOf(exchange: Exchange): Latch | undefined
 
   /** Ends the backpressure on every exchange. */
   protected abstract resumeAll(): void
@@ -204,6 +217,31 @@ export abstract class HttpSide implements Transport {
     if (urgency > 1) this.calls.endRest()
     this.#closed ??= this.#close()
     return this.#closed
+  }
+
+  protected limitsFor(exchange: Exchange): FrameLimits {
+    return { ...this.limits, expected: (key, length) => this.#expected?.(exchange, key, length) }
+  }
+
+  protected report(event: TransportEvent): void {
+    if (!this.#hasEnded) this.#onEvent(event)
+  }
+
+  protected reportFrame(exchange: Exchange, frame: Frame): void {
+    this.calls.answered(exchange, frame)
+    this.report({ type: 'frame', exchange, frame })
+  }
+
+  protected lose({ unanswered, elsewhere }: UpstreamCall, exchange: Exchange, reason: string): void {
+    for (const key of unanswered)
+      this.report({ type: 'lost', exchange, key, reason, ...(elsewhere !== undefined && { isElsewhere: true }) })
+  }
+
+  /** The last event. */
+  protected end(reason: string): void {
+    this.report({ type: 'ended', reason })
+    this.#hasEnded = true
+    for (const call of this.calls.all()) call.abort()
   }
 
   async #close(): Promise<void> {

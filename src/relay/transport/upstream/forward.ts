@@ -9,12 +9,11 @@ import {
 } from '../http/headers.js'
 import { responseKeys } from '../frames.js'
 import { Latch } from '../timers.js'
-import type { Expected, HttpRequest, Transport, TransportEvent } from '../transport.js'
+import type { HttpRequest, Transport } from '../transport.js'
+import { endedEarly, readAnswer } from './answer.js'
 import { HttpSide, type UpstreamCall } from './calls.js'
-import { errorBody } from './error-body.js'
 import {
-  bodyKind, cursor, readJson, readMessages, unexpectedBody, type BodyReading, type StreamCursor,
-  type EventWithoutMessage,
+  bodyKind, cursor, readJson, type BodyReading, type EventWithoutMessage, type StreamCursor,
 } from './messages.js'
 import { RefusedByServer } from './guarded.js'
 import { discard, failureOf, type HttpReply, type HttpRequests } from './pool.js'
@@ -52,20 +51,10 @@ const alwaysOpen = new Latch()
 const afterClientLeftMs = 30_000
 
 class HttpServer extends HttpSide {
-  readonly #options: HttpServerOptions
   readonly #opened = new ChurnMap<Exchange, OpenRequest>()
-  #onEvent: (event: TransportEvent) => void = () => {}
-  #expected: Expected | undefined
-  #ended = false
 
-  constructor(options: HttpServerOptions) {
-    super(options.stopMs)
-    this.#options = options
-  }
-
-  start(onEvent: (event: TransportEvent) => void, expected?: Expected): void {
-    this.#onEvent = onEvent
-    this.#expected = expected
+  constructor(private readonly options: HttpServerOptions) {
+    super(options.limits, options.stopMs)
   }
 
   open(exchange: Exchange, request: HttpRequest): void {
@@ -88,12 +77,8 @@ class HttpServer extends HttpSide {
     }
   }
 
-  pause(exchange: Exchange): void {
-    this.#opened.get(exchange)?.latch.close()
-  }
-
-  resume(exchange: Exchange): void {
-    this.#opened.get(exchange)?.latch.open()
+  protected latchOf(exchange: Exchange): Latch | undefined {
+    return this.#opened.get(exchange)?.latch
   }
 
   protected resumeAll(): void {
@@ -111,10 +96,8 @@ class HttpServer extends HttpSide {
   }
 
   protected finish(): void {
-    this.#report({ type: 'ended', reason: 'the connection to the server was closed' })
-    this.#ended = true
+    this.end('the connection to the server was closed')
     for (const exchange of this.#opened.keys()) this.shut(exchange)
-    for (const call of this.calls.all()) call.abort()
   }
 
   /** Sends a frame and reads the response to its end. */
@@ -124,7 +107,7 @@ class HttpServer extends HttpSide {
     // Relay-made requests borrow the client's credentials; the status and headers of their responses are
     // dropped.
     const isClientFrame = request !== undefined && frame.relayMade !== true
-    const { upstream } = this.#options
+    const { upstream } = this.options
     const headers = this.#headersFor(frame, request)
     const position = cursor()
     const expectsResponse = !call.isAnswered
@@ -142,19 +125,14 @@ class HttpServer extends HttpSide {
       const isOver = !expectsResponse || error instanceof RefusedByServer
       if (isClientFrame && isOver) this.#reportFailure(exchange, error)
     }
-    const isElsewhere = session !== undefined && !call.isAnswered
-    call.elsewhere = isElsewhere ? session : undefined
+    call.elsewhere = call.isAnswered ? undefined : session
+    const isElsewhere = call.elsewhere !== undefined
     if (isElsewhere) void call.settled.then(() => this.calls.end(call))
     else this.calls.end(call)
     if (reason === undefined) return
     const resumable = isClientFrame && canResume(request, position)
-    if (!resumable) this.#lose(call, exchange, reason)
-    if (isClientFrame) this.#report({ type: 'stream-ended', exchange, resumable: resumable || isElsewhere })
-  }
-
-  #lose({ unanswered, elsewhere }: UpstreamCall, exchange: Exchange, reason: string): void {
-    for (const key of unanswered)
-      this.#report({ type: 'lost', exchange, key, reason, ...(elsewhere !== undefined && { isElsewhere: true }) })
+    if (!resumable) this.lose(call, exchange, reason)
+    if (isClientFrame) this.report({ type: 'stream-ended', exchange, resumable: resumable || isElsewhere })
   }
 
   /** The legacy session of a request, if it has a stream that answers no request. */
@@ -182,17 +160,13 @@ class HttpServer extends HttpSide {
     for (const call of this.calls.all()) {
       if (call.elsewhere === undefined || call.elsewhere !== sessionOf(request)) continue
       call.elsewhere = undefined
-      this.#lose(call, exchange, 'the stream ended on which the answer could come')
+      this.lose(call, exchange, 'the stream ended on which the answer could come')
       call.forget()
     }
   }
 
-  #limitsFor(exchange: Exchange): FrameLimits {
-    return { ...this.#options.limits, expected: (key, length) => this.#expected?.(exchange, key, length) }
-  }
-
   #headersFor(frame: Frame, request: HttpRequest | undefined): ReadonlyMap<string, string> {
-    const { headers: operatorHeaders, inputSchemaOf } = this.#options
+    const { headers: operatorHeaders, inputSchemaOf } = this.options
     if (request === undefined || frame.relayMade === true)
       return borrowedHeaders(request?.headers ?? new Map(), frame, inputSchemaOf, operatorHeaders)
     return request.body === frame.bytes && frame.envelope?.translatedFrom === undefined
@@ -211,30 +185,17 @@ class HttpServer extends HttpSide {
   ): Promise<string | undefined> {
     const { exchange, unanswered } = call
     const kind = bodyKind(reply)
-    const expectsResponse = !call.isAnswered
     const isClientFrame = latch !== undefined
-    const limits = this.#limitsFor(exchange)
-    const reading = { limits, latch: latch ?? alwaysOpen, asked: () => [...unanswered] }
+    const limits = this.limitsFor(exchange)
+    const reading = { limits, latch: latch ?? alwaysOpen, asked: () => [...unanswered], cursor: position }
     if (isClientFrame && kind === 'json' && unanswered.size === 1)
       return this.#readResponse(call, reply, reading)
     const isAccepted = reply.status === 202 && session !== undefined
-    if (isClientFrame && (kind !== 'other' || !expectsResponse || isAccepted)) this.#reportHead(exchange, reply)
-    if (kind === 'error') {
-      await this.#readError(exchange, reply, reading)
-      return `the server answered HTTP ${reply.status}`
-    }
-    if (kind === 'other') {
-      discard(reply)
-      const faultOrReason = expectsResponse ? unexpectedBody(reply, [...unanswered]) : ''
-      if (typeof faultOrReason === 'string') return faultOrReason
-      this.#report({ type: 'frame', exchange, frame: faultOrReason })
-      return 'the response could not be read'
-    }
-    await readMessages(reply, { ...reading, cursor: position }, received => {
-      if ('bytes' in received) this.#reportFrame(exchange, received)
+    if (isClientFrame && (kind !== 'other' || call.isAnswered || isAccepted)) this.#reportHead(exchange, reply)
+    return readAnswer(reply, reading, received => {
+      if ('bytes' in received) this.reportFrame(exchange, received)
       else if (isClientFrame) this.#reportBetween(exchange, received)
     })
-    return endedEarly
   }
 
   /** The usual case, one JSON answer to one request, is a single event. @returns as `#read` */
@@ -247,20 +208,15 @@ class HttpServer extends HttpSide {
     this.calls.answered(exchange, received)
     if (!call.isAnswered) {
       this.#reportHead(exchange, reply)
-      this.#report({ type: 'frame', exchange, frame: received })
+      this.report({ type: 'frame', exchange, frame: received })
       return endedEarly
     }
     const { bytes, message, faults, facts, otherKeys } = received
-    const envelope = { response: forwardedHead(reply, this.#options) }
+    const envelope = { response: forwardedHead(reply, this.options) }
     // No spread: V8 gives each object made by one a shape of its own, which makes its readers slow.
     const frame = { bytes, message, faults, facts, otherKeys, envelope }
-    this.#report({ type: 'frame', exchange, whole: true, frame: owning(frame) })
+    this.report({ type: 'frame', exchange, whole: true, frame: owning(frame) })
     return undefined
-  }
-
-  async #readError(exchange: Exchange, reply: HttpReply, reading: BodyReading): Promise<void> {
-    const frame = await errorBody(reply, reading)
-    if (frame !== undefined) this.#reportFrame(exchange, frame)
   }
 
   /** Forwards a request without a message: GET for a stream, or DELETE for the end of the session. */
@@ -268,8 +224,8 @@ class HttpServer extends HttpSide {
     const position = cursor()
     const { signal } = (opened.controller = new AbortController())
     try {
-      const headers = forwardedHeaders(opened.request.headers, undefined, this.#options.headers)
-      const reply = await this.#options.upstream.request({ method, headers, signal })
+      const headers = forwardedHeaders(opened.request.headers, undefined, this.options.headers)
+      const reply = await this.options.upstream.request({ method, headers, signal })
       if (method === 'GET' && bodyKind(reply) !== 'sse' && reply.status < 400) {
         discard(reply)
         this.#reportFailure(exchange)
@@ -280,50 +236,36 @@ class HttpServer extends HttpSide {
     delete opened.controller
     // A client that has an event id can ask for what is missing.
     if (position.lastEventId === undefined) this.#streamOver(exchange, opened)
-    this.#report({ type: 'stream-ended', exchange, resumable: position.lastEventId !== undefined })
+    this.report({ type: 'stream-ended', exchange, resumable: position.lastEventId !== undefined })
   }
 
   async #readBare(exchange: Exchange, reply: HttpReply, position: StreamCursor, latch: Latch): Promise<void> {
-    const kind = bodyKind(reply)
     this.#reportHead(exchange, reply)
-    if (kind === 'other') return discard(reply)
-    const reading = { limits: this.#limitsFor(exchange), latch, asked: () => [] }
-    if (kind === 'error') return this.#readError(exchange, reply, reading)
-    await readMessages(reply, { ...reading, cursor: position }, received => {
+    const reading = { limits: this.limitsFor(exchange), latch, asked: () => [], cursor: position }
+    await readAnswer(reply, reading, received => {
       if ('bytes' in received) {
         this.#answeredElsewhere(sessionOf(this.#opened.get(exchange)?.request), received)
-        this.#report({ type: 'frame', exchange, frame: received })
+        this.report({ type: 'frame', exchange, frame: received })
       } else this.#reportBetween(exchange, received)
     })
   }
 
-  #reportFrame(exchange: Exchange, frame: Frame): void {
-    this.calls.answered(exchange, frame)
-    this.#report({ type: 'frame', exchange, frame })
-  }
-
   #reportHead(exchange: Exchange, reply: HttpReply): void {
-    const { status, headers: all } = forwardedHead(reply, this.#options)
+    const { status, headers: all } = forwardedHead(reply, this.options)
     const headers = bodyKind(reply) === 'other' ? bodiless(all) : all
-    this.#report({ type: 'head', exchange, status, headers })
+    this.report({ type: 'head', exchange, status, headers })
   }
 
   /** Status 502 for a client whose request the core does not track. Ignored after a head. */
   #reportFailure(exchange: Exchange, error?: unknown): void {
     const head = error instanceof RefusedByServer ? error.head : { status: 502, headers: new Map() }
-    this.#report({ type: 'head', exchange, ...head })
+    this.report({ type: 'head', exchange, ...head })
   }
 
   #reportBetween(exchange: Exchange, { lines }: EventWithoutMessage): void {
-    if (lines !== '') this.#report({ type: 'between', exchange, lines })
-  }
-
-  #report(event: TransportEvent): void {
-    if (!this.#ended) this.#onEvent(event)
+    if (lines !== '') this.report({ type: 'between', exchange, lines })
   }
 }
-
-const endedEarly = 'the response ended before the answer'
 
 const sessionOf = (request: HttpRequest | undefined): string | undefined =>
   request?.headers.get('mcp-session-id')

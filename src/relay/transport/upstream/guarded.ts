@@ -52,34 +52,30 @@ export const guardedHead = (
 
 /** A server behind a relay that may authenticate its clients. */
 export class GuardedUpstream implements HttpRequests {
-  readonly #upstream: HttpRequests
-  readonly #credentials: () => Credentials
-  readonly #refused: (reason: string) => void
-
   /** @param credentials asked for each response: a reload may change it @param refused for the records */
-  constructor(upstream: HttpRequests, credentials: () => Credentials, refused: (reason: string) => void) {
-    this.#upstream = upstream
-    this.#credentials = credentials
-    this.#refused = refused
-  }
+  constructor(
+    private readonly upstream: HttpRequests,
+    private readonly credentials: () => Credentials,
+    private readonly refused: (reason: string) => void,
+  ) {}
 
   get url(): URL {
-    return this.#upstream.url
+    return this.upstream.url
   }
 
   async request(ask: HttpAsk): Promise<HttpReply> {
-    const reply = await this.#upstream.request(ask)
-    const credentials = this.#credentials()
+    const reply = await this.upstream.request(ask)
+    const credentials = this.credentials()
     const isSo = credentials !== 'exchanged' || ask.headers.has('authorization')
     const { head, isRefusal } = guardedHead(reply, isSo ? credentials : 'of the relay')
     if (!isRefusal) return head.headers === reply.headers ? reply : { ...head, body: reply.body }
     discard(reply)
     const reason = `the server refuses the credentials that it gets (HTTP ${reply.status})`
-    this.#refused(reason)
+    this.refused(reason)
     throw new RefusedByServer(reason, head)
   }
 
   close(): Promise<void> {
-    return this.#upstream.close()
+    return this.upstream.close()
   }
 }

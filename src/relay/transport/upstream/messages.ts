@@ -18,9 +18,12 @@ export interface StreamCursor {
   retryMs: number | undefined
   /** Events so far, with or without a message. */
   events: number
+  /** Streams that were opened from here. */
+  streams: number
 }
 
-export const cursor = (): StreamCursor => ({ lastEventId: undefined, retryMs: undefined, events: 0 })
+export const cursor = (): StreamCursor =>
+  ({ lastEventId: undefined, retryMs: undefined, events: 0, streams: 0 })
 
 interface EventReading {
   readonly limits: FrameLimits

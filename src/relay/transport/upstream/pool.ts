@@ -151,16 +151,14 @@ type Reject = (error: Error) => void
 
 /** Receives one response from undici. */
 class Response implements Dispatcher.DispatchHandler {
-  readonly #signal: HttpAsk['signal']
-  readonly #resolve: (reply: HttpReply) => void
-  readonly #reject: Reject
   #started: Dispatcher.DispatchController | undefined
   #body: ResponseBody | undefined
 
-  constructor(signal: HttpAsk['signal'], resolve: (reply: HttpReply) => void, reject: Reject) {
-    this.#signal = signal
-    this.#resolve = resolve
-    this.#reject = reject
+  constructor(
+    private readonly signal: HttpAsk['signal'],
+    private readonly resolve: (reply: HttpReply) => void,
+    private readonly reject: Reject,
+  ) {
     if (signal instanceof AbortSignal) signal.addEventListener('abort', this.#abort)
     else signal.onAbort = this.#abort
   }
@@ -174,7 +172,7 @@ class Response implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#started = controller
-    if (this.#signal.aborted) this.#abort()
+    if (this.signal.aborted) this.#abort()
   }
 
   onResponseStart(
@@ -183,7 +181,7 @@ class Response implements Dispatcher.DispatchHandler {
     // Interim responses are skipped.
     if (status < 200) return
     this.#body = new ResponseBody(controller)
-    this.#resolve({ status, headers: headersOf(received), body: this.#body })
+    this.resolve({ status, headers: headersOf(received), body: this.#body })
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -199,11 +197,11 @@ class Response implements Dispatcher.DispatchHandler {
   }
 
   #end(error?: Error): void {
-    const signal = this.#signal
+    const signal = this.signal
     if (signal instanceof AbortSignal) signal.removeEventListener('abort', this.#abort)
     else if (signal.onAbort === this.#abort) signal.onAbort = undefined
     if (this.#body !== undefined) this.#body.end(error)
-    else this.#reject(error ?? new errors.RequestAbortedError())
+    else this.reject(error ?? new errors.RequestAbortedError())
   }
 }
 

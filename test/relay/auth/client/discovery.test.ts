@@ -4,7 +4,7 @@ import { discover, type Discovered } from '#relay/auth/client/discovery.js'
 import { register } from '#relay/auth/client/registration.js'
 import { IssuerClient } from '#relay/auth/client/requests.js'
 import { guardedFetch } from '#relay/transport/upstream/document.js'
-import { listen } from '../protected.js'
+import { listen } from '#test/kit/http.js'
 
 /** A server whose documents the test decides. `HERE` in a document stands for its origin. */
 const site = async (t: Test, documents: Record<string, object | number | string>) => {

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { Facade } from '#relay/auth/facade/facade.js'
 import { consentPage } from '#relay/auth/facade/page.js'
 import type { SitePage } from '#relay/transport/front/site.js'
-import { listen } from '../protected.js'
+import { listen } from '#test/kit/http.js'
 import { severalIssuers } from '../several.js'
 
 const origin = 'http://127.0.0.1:7400'

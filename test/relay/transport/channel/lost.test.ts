@@ -1,6 +1,5 @@
 import { once } from 'node:events'
-import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
 import { ChannelResponse } from '#relay/transport/channel/exchange.js'
 import { FrontEnd } from '#relay/transport/channel/front-end.js'
@@ -10,18 +9,9 @@ import { RequestArrival } from '#relay/transport/front/arrival.js'
 import { Quota } from '#relay/transport/front/quota.js'
 import type { FrontResponse } from '#relay/transport/front/request.js'
 import { duplexPair } from '#test/duplex.js'
+import { portOf } from '#test/kit/http.js'
 
 const nothing = Buffer.alloc(0)
-
-const portOf = async (t: Test, server: Server): Promise<number> => {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return (server.address() as AddressInfo).port
-}
 
 /** A front whose relay process is lost when told. */
 const front = async (t: Test, serve: (response: FrontResponse) => void) => {

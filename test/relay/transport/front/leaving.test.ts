@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { createServer, request as httpRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Duplex, PassThrough } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -12,6 +10,7 @@ import { RequestArrival } from '#relay/transport/front/arrival.js'
 import { Endpoints } from '#relay/transport/front/endpoints.js'
 import { Quota } from '#relay/transport/front/quota.js'
 import type { NewSession } from '#relay/transport/front/front.js'
+import { portOf } from '#test/kit/http.js'
 import { ask, echo, initialize, limits, Opened, post, result, start, type Ask } from './harness.js'
 
 type Leaving = Pick<Ask, 'method' | 'body'> & { readonly headers?: Readonly<Record<string, string>> }
@@ -189,11 +188,10 @@ t.test('the front releases a place when the relay process says so, or is lost', 
     places.reserve('one')
     const arrival = new RequestArrival(request)
     front.handOver({ request, response, arrival, place: () => void (released += 1) })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
+  })
+  const port = await portOf(t, server)
   for (const number of [1, 2]) {
-    const client = impatient((server.address() as AddressInfo).port, { body: initialize() })
+    const client = impatient(port, { body: initialize() })
     while (!heard.some(([kind, of]) => kind === 'open' && of === number)) await turn()
     client.destroy()
     while (!heard.some(([kind, of]) => kind === 'gone' && of === number)) await turn()

@@ -2,10 +2,10 @@ import dns from 'node:dns'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import { syncBuiltinESMExports } from 'node:module'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { fetchFor, isAtPrivateAddress } from '#relay/transport/upstream/document.js'
+import { portOf } from '#test/kit/http.js'
 
 const pem = (name: string) =>
   readFileSync(fileURLToPath(new URL(`../../../../test/fixtures/tls/${name}.pem`, import.meta.url)))
@@ -28,12 +28,7 @@ void t.test('only a server that proves its name at a private address opens priva
     seen.push(request.url ?? '')
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await portOf(t, server)
   named(t, ['127.0.0.1', '203.0.113.5'])
   const tls = { ca: pem('cert') }
   t.equal(await isAtPrivateAddress(new URL(`https://evil.example:${port}/mcp`), tls), false, 'another name')

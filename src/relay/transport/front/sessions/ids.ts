@@ -18,20 +18,14 @@ export const readNamedId = (id: string): { readonly replica: string | undefined;
  * hijacking: bind the id to information of the user).
  */
 export class BoundIds {
-  readonly #key: string | Uint8Array
-  readonly #server: string
-
   /** @param key the same at all replicas @param server the server's name: ids of others do not count */
-  constructor(key: string | Uint8Array, server: string) {
-    this.#key = key
-    this.#server = server
-  }
+  constructor(private readonly key: string | Uint8Array, private readonly server: string) {}
 
   /** The id that the client gets in place of the server's. */
   bind(id: string, owner: string): string {
     // The first word keeps these hashes apart from others that are made with the same key.
-    const facts = JSON.stringify(['session id', this.#server, owner, id])
-    return `${id}.${createHmac('sha256', this.#key).update(facts).digest('base64url')}`
+    const facts = JSON.stringify(['session id', this.server, owner, id])
+    return `${id}.${createHmac('sha256', this.key).update(facts).digest('base64url')}`
   }
 
   /** @returns the server's id; undefined for an id that was not bound to this owner */

@@ -30,14 +30,12 @@ interface Entry {
 
 /** The sessions of one endpoint, by name. Names come from the wire, so they are never keys of an object. */
 export class Sessions<Session extends Endable> {
-  readonly #options: SessionsOptions
   readonly #quota: Quota
   readonly #byName = new ChurnMap<string, Session>()
   /** Idle sessions are in the order in which they became idle. */
   readonly #entries = new ChurnMap<Session, Entry>()
 
-  constructor(options: SessionsOptions) {
-    this.#options = options
+  constructor(private readonly options: SessionsOptions) {
     this.#quota = new Quota(options.max)
   }
 
@@ -84,7 +82,7 @@ export class Sessions<Session extends Endable> {
     if (!idle) return
     this.#entries.delete(session)
     this.#entries.set(session, entry)
-    const { timers, idleMs } = this.#options
+    const { timers, idleMs } = this.options
     entry.stop = timers.after(idleMs(), () => session.end('nobody used the session'))
   }
 

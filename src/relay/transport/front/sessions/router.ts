@@ -103,7 +103,6 @@ interface AgreedElsewhere {
 
 /** Finds or begins the sessions of the requests at one path. */
 export class SessionRouter {
-  readonly #path: string
   #endpoint: Endpoint
   /** Called after the last session of a retired endpoint; undefined: new sessions may begin. */
   #emptied: (() => void) | undefined
@@ -112,18 +111,17 @@ export class SessionRouter {
    * server that was replaced.
    */
   #generation = 0
-  readonly #settings: () => RouterSettings
-  readonly #processes: Quota
   readonly #sessions: Sessions<FrontSession>
 
   /** @param processes limits the processes of sessions, over all paths */
   constructor(
-    path: string, endpoint: Endpoint, settings: () => RouterSettings, processes: Quota, timers: Timers,
+    private readonly path: string,
+    endpoint: Endpoint,
+    private readonly settings: () => RouterSettings,
+    private readonly processes: Quota,
+    timers: Timers,
   ) {
-    this.#path = path
     this.#endpoint = endpoint
-    this.#settings = settings
-    this.#processes = processes
     const max = () => settings().maxSessions
     this.#sessions = new Sessions({ max, idleMs: () => settings().idleMs, timers })
   }
@@ -167,7 +165,7 @@ export class SessionRouter {
    */
   readSessionId(arrival: RequestArrival): Refusal | undefined {
     const { sessionId } = arrival
-    const { replica, ownAuthorization } = this.#settings()
+    const { replica, ownAuthorization } = this.settings()
     if (sessionId === undefined || this.isStdio) return undefined
     const id = replica === undefined ? sessionId : readNamedId(sessionId).rest
     arrival.sessionId = ownAuthorization ? this.#ids.read(id, this.#ownerOf(arrival)) : id
@@ -176,7 +174,7 @@ export class SessionRouter {
 
   /** The head of an HTTP server's response, with session ids as the client of this request gets them. */
   withClientId(arrival: RequestArrival, { status, headers }: ResponseHead): ResponseHead {
-    const { replica, ownAuthorization } = this.#settings()
+    const { replica, ownAuthorization } = this.settings()
     const ids = this.isStdio ? undefined : headers.get('mcp-session-id')
     if (ids === undefined) return { status, headers }
     const owner = this.#ownerOf(arrival)
@@ -185,7 +183,7 @@ export class SessionRouter {
   }
 
   get #ids(): BoundIds {
-    return new BoundIds(this.#settings().sessionKey, this.#endpoint.name ?? this.#path)
+    return new BoundIds(this.settings().sessionKey, this.#endpoint.name ?? this.path)
   }
 
   /** The session to which a request belongs by its headers, if that session exists here. */
@@ -205,7 +203,7 @@ export class SessionRouter {
   /** Why an unknown id is refused in front of a process: a session is only where its process runs. */
   #unknownToProcess(sessionId: string): Refusal {
     const home = readNamedId(sessionId).replica
-    const isOwn = home === undefined || home === this.#settings().replica
+    const isOwn = home === undefined || home === this.settings().replica
     return isOwn ? refusals.noSession : refusals.otherReplica
   }
 
@@ -240,7 +238,7 @@ export class SessionRouter {
 
   /** The request's headers as the server may see them. */
   headersFor(arrival: RequestArrival): ReadonlyMap<string, string> {
-    const { passesAuthorization = !this.#settings().ownAuthorization } = this.#endpoint
+    const { passesAuthorization = !this.settings().ownAuthorization } = this.#endpoint
     return arrival.headers(!this.isStdio, passesAuthorization)
   }
 
@@ -299,12 +297,12 @@ export class SessionRouter {
 
   /** Where this relay checks tokens, a session can only be used with the token that began it. */
   #ownerOf(arrival: RequestArrival): string {
-    return this.#settings().ownAuthorization ? arrival.context('token') : ''
+    return this.settings().ownAuthorization ? arrival.context('token') : ''
   }
 
   get #contextSource(): ContextSource {
     if (!this.isStdio || this.#endpoint.isMerged) return 'headers'
-    return this.#settings().ownAuthorization ? 'token' : 'none'
+    return this.settings().ownAuthorization ? 'token' : 'none'
   }
 
   get #cannotOpen(): Refusal {
@@ -319,7 +317,7 @@ export class SessionRouter {
     const endpoint = this.#endpoint
     if (this.#emptied !== undefined) return undefined
     const client = quotaClientOf(arrival)
-    const { replica, newSessionId } = this.#settings()
+    const { replica, newSessionId } = this.settings()
     const id = kind === 'own' ? namedId(replica, newSessionId()) : undefined
     const generation = this.#generation
     const owner = this.#ownerOf(arrival)
@@ -351,7 +349,7 @@ export class SessionRouter {
     for (const name of id === undefined ? names : [idName(id, owner)]) this.#sessions.name(session, name)
     try {
       const ended = endpoint.open({
-        path: this.#path,
+        path: this.path,
         kind,
         transport: session,
         session: randomUUID(),
@@ -373,7 +371,7 @@ export class SessionRouter {
 
   /** Counts the session's process in the quota. @returns to be called when the process has ended */
   #reserveProcess(session: FrontSession, arrival: RequestArrival, client: string): (() => void) | undefined {
-    const release = (arrival.processSlot ?? this.#processes.processSlot(client)).reserve()
+    const release = (arrival.processSlot ?? this.processes.processSlot(client)).reserve()
     if (release === undefined) this.#sessions.remove(session)
     return release
   }

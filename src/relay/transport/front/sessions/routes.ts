@@ -94,13 +94,10 @@ export class Routes {
   readonly #open = new ChurnSet<FrontExchange>()
   readonly #waiting: Frame[] = []
   #waitingBytes = 0
-  readonly #whose: 'one client' | 'as named'
   #last = 0
 
   /** @param whose `as named`: every message names its exchange */
-  constructor(whose: 'one client' | 'as named') {
-    this.#whose = whose
-  }
+  constructor(private readonly whose: 'one client' | 'as named') {}
 
   get size(): number {
     return this.#open.size
@@ -121,7 +118,7 @@ export class Routes {
   }
 
   add(reply: Reply, facts: RequestFacts): FrontExchange {
-    if (facts.request === 'GET' && this.#whose === 'one client') this.#endOldestStream()
+    if (facts.request === 'GET' && this.whose === 'one client') this.#endOldestStream()
     const exchange = new FrontExchange(`http-${++this.#last}`, reply, facts)
     this.#open.add(exchange)
     return exchange
@@ -144,7 +141,7 @@ export class Routes {
     const responses = frame.message.kind === 'result' || frame.message.kind === 'error'
     const named = this.find(exchange)
     // An answer is dropped when its request is gone; what a process prints is no event of a stream.
-    if (named || responses || isPrinted(frame) || this.#whose === 'as named') return named
+    if (named || responses || isPrinted(frame) || this.whose === 'as named') return named
     // On another stream than its request's, progress could arrive after the answer.
     return this.#tied(frame) ?? this.#anyOfOne(frame)
   }

@@ -37,7 +37,6 @@ export class FrontSession implements Transport {
   readonly kind: SessionKind
   /** The `Mcp-Session-Id` that the front has created. */
   readonly id: string | undefined
-  readonly #hooks: SessionHooks
   readonly #routes: Routes
   /** Events from before `start`. */
   readonly #early: TransportEvent[] = []
@@ -60,10 +59,9 @@ export class FrontSession implements Transport {
     this.#settleClosed = resolve
   })
 
-  constructor(kind: SessionKind, id: string | undefined, hooks: SessionHooks) {
+  constructor(kind: SessionKind, id: string | undefined, private readonly hooks: SessionHooks) {
     this.kind = kind
     this.id = id
-    this.#hooks = hooks
     this.#routes = new Routes(kind === 'own' ? 'one client' : 'as named')
   }
 
@@ -173,7 +171,7 @@ export class FrontSession implements Transport {
   leave(): void {
     if (this.#ended) return
     this.#ended = true
-    this.#hooks.ended()
+    this.hooks.ended()
   }
 
   close(): Promise<void> {
@@ -220,7 +218,7 @@ export class FrontSession implements Transport {
     this.#drained(exchange)
     if (this.#routes.size > 0) return
     if (this.#endReason !== undefined) this.end(this.#endReason)
-    this.#hooks.idle(true)
+    this.hooks.idle(true)
   }
 
   /** A slow client reads again, or is gone; or the queued messages were sent. */
@@ -231,7 +229,7 @@ export class FrontSession implements Transport {
   }
 
   #opened(reply: Reply, facts: RequestFacts): FrontExchange {
-    if (this.#routes.size === 0) this.#hooks.idle(false)
+    if (this.#routes.size === 0) this.hooks.idle(false)
     const exchange = this.#routes.add(reply, facts)
     const drained = () => {
       exchange.unread = 0
@@ -248,14 +246,14 @@ export class FrontSession implements Transport {
     if (status < 300) {
       this.#accepted = true
       this.#endReason = request === 'DELETE' ? 'the client ended the session' : undefined
-      if (request === 'DELETE') this.#hooks.gone()
+      if (request === 'DELETE') this.hooks.gone()
       // A server may name the session only in its response to initialize (2025-11-25, session management).
       const begins = this.kind === 'upstream' && frame !== undefined && isInitialize(frame)
       const id = begins ? only(headers, 'mcp-session-id') : undefined
-      if (id !== undefined) this.#hooks.named(id)
+      if (id !== undefined) this.hooks.named(id)
     } else if (status === 404 && isUnverified) {
       this.#endReason = 'the server knows no such session'
-      this.#hooks.gone()
+      this.hooks.gone()
     } else if ((status === 401 || status === 403) && !this.#accepted) {
       // Clients without valid credentials must not use up the places of others.
       this.#endReason = 'the server refused the credentials'

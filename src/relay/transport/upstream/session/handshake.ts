@@ -1,7 +1,7 @@
 import type { Frame } from '#relay/protocol/frame.js'
 import { isString, member } from '#relay/protocol/json.js'
 import { isModernRequest, metadataOf, only, type InputSchemaOf } from '../../http/headers.js'
-import { bodyKind, type Received, type MaybeStop } from '../messages.js'
+import { bodyKind, type MaybeStop } from '../messages.js'
 import type { Patience } from './patience.js'
 import { discard, HttpFailure, type HttpAsk, type HttpReply, type HttpRequests } from '../pool.js'
 
@@ -21,19 +21,19 @@ export interface Agreed {
 
 /** The session negotiated by `initialize`, and the HTTP requests of that session. */
 export class HttpHandshake {
-  readonly #upstream: HttpRequests
   /** Headers of every request. */
   readonly #always: Headers
-  readonly #inputSchemaOf: InputSchemaOf
   #agreed: Agreed | undefined
   /** The last headers of a POST in a legacy session, for further POSTs with the same. */
   #repeated: Repeated | undefined
 
   /** @param headers the operator's headers, by lower-case name, for every request */
-  constructor(upstream: HttpRequests, headers: ReadonlyMap<string, string>, inputSchemaOf: InputSchemaOf) {
-    this.#upstream = upstream
+  constructor(
+    private readonly upstream: HttpRequests,
+    headers: ReadonlyMap<string, string>,
+    private readonly inputSchemaOf: InputSchemaOf,
+  ) {
     this.#always = new Map([['user-agent', 'mcp-customs'], ...headers])
-    this.#inputSchemaOf = inputSchemaOf
   }
 
   /** Undefined before `initialize`, and always with a modern client. */
@@ -49,11 +49,11 @@ export class HttpHandshake {
 
   post(frame: Frame, signal: HttpAsk['signal'], agreed = this.#agreed): Promise<HttpReply> {
     const headers = this.#headersOf(frame, agreed)
-    return this.#upstream.request({ method: 'POST', headers, body: frame.bytes, signal })
+    return this.upstream.request({ method: 'POST', headers, body: frame.bytes, signal })
   }
 
   #headersOf(frame: Frame, agreed: Agreed | undefined): Headers {
-    const own = isModernRequest(frame) ? metadataOf(frame, this.#inputSchemaOf) : []
+    const own = isModernRequest(frame) ? metadataOf(frame, this.inputSchemaOf) : []
     const session = isModernRequest(frame) || beginsHandshake(frame) ? undefined : agreed
     const trace = frame.envelope?.trace?.headers()
     const make = () =>
@@ -77,7 +77,7 @@ export class HttpHandshake {
     ])
     if (lastEventId !== undefined) headers.set('last-event-id', Buffer.from(lastEventId).toString('latin1'))
     for (const [name, value] of this.#always) headers.set(name, value)
-    const reply = await this.#upstream.request({ method: 'GET', headers, signal })
+    const reply = await this.upstream.request({ method: 'GET', headers, signal })
     if (reply.status >= 400 || bodyKind(reply) === 'sse') return reply
     discard(reply)
     throw new HttpFailure('the server does not answer a GET with an event stream')
@@ -89,7 +89,7 @@ export class HttpHandshake {
     agreed?.over.abort()
     if (agreed?.id === undefined) return
     const headers = new Map([...sessionHeaders(agreed), ...this.#always])
-    await this.#upstream.request({ method: 'DELETE', headers, signal }).then(discard, () => {})
+    await this.upstream.request({ method: 'DELETE', headers, signal }).then(discard, () => {})
   }
 }
 
@@ -144,7 +144,7 @@ interface Renewal {
   /** Aborted when nobody waits for the new session any more. */
   readonly signal: AbortSignal
   readonly patience: (frame: Frame, signal: AbortSignal) => Patience
-  readonly read: (reply: HttpReply, onMessage: (received: Received) => MaybeStop) => Promise<void>
+  readonly read: (reply: HttpReply, onMessage: (received: Frame) => MaybeStop) => Promise<unknown>
   /** Gets the notifications and requests that come with the answer. */
   readonly onMessage: (frame: Frame) => void
 }
@@ -170,7 +170,6 @@ export const renew = async (
   }
   const agreed = agreedBy(initialize, reply)
   await read(reply, received => {
-    if (!('bytes' in received)) return undefined
     agreed.version = versionBy(agreed, received)
     if (agreed.version !== undefined) return 'enough'
     if (received.message.kind === 'notification' || received.message.kind === 'request') onMessage(received)

@@ -33,13 +33,10 @@ const endpointMs = 10_000
 
 /** HTTP+SSE of 2024-11-05: one stream has all messages; its first event names the endpoint for POSTs. */
 export class LegacySse {
-  readonly #options: LegacyOptions
   readonly #over = new AbortController()
   #endpoint: URL | undefined
 
-  constructor(options: LegacyOptions) {
-    this.#options = options
-  }
+  constructor(private readonly options: LegacyOptions) {}
 
   /** @returns false when the server does not support HTTP+SSE */
   async open(): Promise<boolean> {
@@ -55,7 +52,7 @@ export class LegacySse {
 
   /** @returns why the requests that are still unanswered get no answer */
   async post(call: UpstreamCall): Promise<string> {
-    const { upstream, headers } = this.#options
+    const { upstream, headers } = this.options
     const { bytes, envelope } = call.frame
     const reply = await upstream.request({
       method: 'POST',
@@ -78,7 +75,7 @@ export class LegacySse {
   }
 
   async #open(): Promise<boolean> {
-    const { upstream, headers } = this.#options
+    const { upstream, headers } = this.options
     const reply = await upstream.request({
       method: 'GET',
       headers: new Map([['accept', 'text/event-stream'], ...headers]),
@@ -93,7 +90,7 @@ export class LegacySse {
 
   /** @param opened called with whether the first event names the endpoint; later calls have no effect */
   async #follow(reply: HttpReply, opened: (isOpen: boolean) => void): Promise<void> {
-    const { upstream, limits, latch, onMessage, ended } = this.#options
+    const { upstream, limits, latch, onMessage, ended } = this.options
     const report = (message: Received): undefined => {
       if ('bytes' in message) onMessage(message)
     }

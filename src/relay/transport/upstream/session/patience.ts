@@ -23,13 +23,11 @@ interface Waiting {
 
 /** Decides whether a request that the server did not run is sent again, and waits until then. */
 export class Patience {
-  readonly #waiting: Waiting
   readonly #until: number
   #pauseMs = firstMs
   #sentAt = 0
 
-  constructor(waiting: Waiting) {
-    this.#waiting = waiting
+  constructor(private readonly waiting: Waiting) {
     this.#until = realTimers.now() + waiting.ms
   }
 
@@ -56,7 +54,7 @@ export class Patience {
     const isAway = reply.status === 502 || reply.status === 503
     const isAtOnce = realTimers.now() - this.#sentAt <= promptMs
     const cannotHaveRun = reply.status === 503 && isAtOnce && !mayHaveRun.test(text)
-    const mayRepeat = isHarmless(this.#waiting.frame) || cannotHaveRun
+    const mayRepeat = isHarmless(this.waiting.frame) || cannotHaveRun
     return isAway && mayRepeat ? this.#pause(reply) : Promise.resolve(false)
   }
 
@@ -66,7 +64,7 @@ export class Patience {
     this.#pauseMs *= 2
     if (realTimers.now() + ms > this.#until) return false
     try {
-      await pause(ms, this.#waiting.signal)
+      await pause(ms, this.waiting.signal)
       return true
     } catch {
       return false

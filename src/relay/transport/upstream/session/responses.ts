@@ -4,14 +4,13 @@ import type { Frame } from '#relay/protocol/frame.js'
 import { isString } from '#relay/protocol/json.js'
 import { isModernRequest } from '../../http/headers.js'
 import { pause, realTimers } from '../../timers.js'
+import { errorBody, readAnswer, withId } from '../answer.js'
 import type { UpstreamCall } from '../calls.js'
-import { errorBody, withId } from '../error-body.js'
 import {
-  bodyKind, cursor, readMessages, unexpectedBody, type StreamCursor, type MaybeStop, type StreamReading,
-  type Received,
+  bodyKind, cursor, type MaybeStop, type StreamCursor, type StreamReading,
 } from '../messages.js'
 import { discard, failureOf, type HttpReply } from '../pool.js'
-import type { Agreed, HttpHandshake } from './handshake.js'
+import type { Agreed } from './handshake.js'
 import { losesSession, type SessionRefusal } from './lost-session.js'
 
 interface ResponseOptions extends Pick<StreamReading, 'limits' | 'latch'> {
@@ -38,11 +37,7 @@ export const exchangeFor = (call: UpstreamCall | undefined, { message }: Frame):
 
 /** Reads responses to the end, and resumes their streams when a connection is cut. */
 export class HttpResponses {
-  readonly #options: ResponseOptions
-
-  constructor(options: ResponseOptions) {
-    this.#options = options
-  }
+  constructor(private readonly options: ResponseOptions) {}
 
   /**
    * Reads the response to a POST.
@@ -52,72 +47,109 @@ export class HttpResponses {
   async answer(
     call: UpstreamCall, reply: HttpReply, isLost: (frame: Frame) => boolean,
   ): Promise<Frame | string> {
-    const { exchange, frame, unanswered } = call
     const kind = bodyKind(reply)
-    if (kind === 'other') {
-      discard(reply)
-      const faultOrReason = unanswered.size > 0 ? unexpectedBody(reply, [...unanswered]) : ''
-      if (isString(faultOrReason))
-        return reply.status === 202 ? this.#options.elsewhere(call, faultOrReason) : faultOrReason
-      this.#options.onMessage(exchange, faultOrReason)
-      return 'the response could not be read'
-    }
     const position = cursor()
-    let cut: string | undefined
+    let mayBeElsewhere = kind !== 'other' || reply.status === 202
+    let reason: string
     let lost: Frame | undefined
     try {
-      await this.readWith(reply, received => {
-        if (!('bytes' in received)) return undefined
+      reason = await this.read(reply, position, call, received => {
         if (isLost(received)) lost = received
-        else this.#options.onMessage(exchangeFor(call, received), received)
+        else this.options.onMessage(exchangeFor(call, received), received)
         return lost && 'enough'
-      }, position, call)
+      })
     } catch (error) {
-      cut = failureOf(error)
+      reason = failureOf(error)
+      mayBeElsewhere = false
     }
     if (lost !== undefined) return lost
-    const resumable = kind === 'sse' && position.lastEventId !== undefined && !isModernRequest(frame)
-    if (resumable && unanswered.size > 0) return this.#resumed(call, position)
-    return cut ?? this.#options.elsewhere(call, 'the response ended before the answer')
+    const resumable = kind === 'sse' && position.lastEventId !== undefined && !isModernRequest(call.frame)
+    if (!resumable || call.isAnswered) return mayBeElsewhere ? this.options.elsewhere(call, reason) : reason
+    const outcome = await this.#resume(position, call.signal, call)
+    if (outcome === undefined || isString(outcome)) return outcome ?? ''
+    discard(outcome)
+    return `the stream was cut, and the server does not resume it (HTTP ${outcome.status})`
   }
 
   /** The body of an HTTP error. A stdio client cannot get a page. */
   async refusal(reply: HttpReply, call?: UpstreamCall): Promise<Refused> {
-    const { limits, latch } = this.#options
+    const { limits, latch } = this.options
     const body = await errorBody(reply, { limits, latch, asked: () => [...(call?.unanswered ?? [])] })
     const frame = body === undefined || body.message.kind === 'page' ? undefined : withId(body)
     return { ...reply, frame, ...saidBy(body) }
   }
 
-  /** Reports every message of a body to `onMessage` of the options. @throws what the connection fails with */
-  async read(reply: HttpReply, position: StreamCursor, call?: UpstreamCall): Promise<void> {
-    await this.readWith(reply, received => {
-      if ('bytes' in received) this.#options.onMessage(exchangeFor(call, received), received)
-    }, position, call)
-  }
-
-  /** Like `read`, but calls this `onMessage`. */
-  readWith(
-    reply: HttpReply, onMessage: (received: Received) => MaybeStop, position = cursor(), call?: UpstreamCall,
-  ): Promise<void> {
-    const { limits, latch } = this.#options
+  /** Reads messages, for `onMessage` of the options unless another one is given. @returns as `readAnswer` */
+  read(
+    reply: HttpReply, position: StreamCursor, call?: UpstreamCall, onMessage?: (frame: Frame) => MaybeStop,
+  ): Promise<string> {
+    const { limits, latch } = this.options
     const asked = () => [...(call?.unanswered ?? [])]
-    return readMessages(reply, { limits, latch, asked, cursor: position }, onMessage)
+    return readAnswer(reply, { limits, latch, asked, cursor: position }, received => {
+      if (!('bytes' in received)) return undefined
+      if (onMessage) return onMessage(received)
+      this.options.onMessage(exchangeFor(call, received), received)
+      return undefined
+    })
   }
 
-  async #resumed(call: UpstreamCall, position: StreamCursor): Promise<string> {
-    const { unanswered, signal } = call
-    const outcome = await resume({
-      cursor: position,
-      backoff: this.#options.backoff,
-      signal,
-      open: () => this.#options.get(position.lastEventId, signal),
-      read: reply => this.read(reply, position, call),
-      done: () => unanswered.size === 0,
-    })
-    if (outcome === undefined || isString(outcome)) return outcome ?? ''
-    discard(outcome)
-    return `the stream was cut, and the server does not resume it (HTTP ${outcome.status})`
+  /**
+   * Reads the stream of unsolicited messages while the session lasts and the server offers it (2025-11-25,
+   * listening for messages), and keeps `agreed.stream` up to date.
+   * @returns true when the server has lost the session
+   */
+  async listen(agreed: Agreed): Promise<boolean> {
+    const position = cursor()
+    agreed.stream = 'open'
+    const outcome = await this.#resume(position, agreed.over.signal)
+    // Opened again when the server answers another request.
+    agreed.stream = 'closed'
+    if (outcome === undefined || isString(outcome)) return false
+    const refusal = await this.refusal(outcome).catch(() => undefined)
+    const isLost = position.streams > 0 && agreed.id !== undefined
+      && refusal !== undefined && losesSession(refusal)
+    if (!isLost) agreed.stream = 'refused'
+    return isLost
+  }
+
+  /**
+   * Requests the rest of a stream until it is not needed any more, or the server refuses it.
+   * @param call whose answers the stream brings; undefined for the stream of unsolicited messages, which is
+   * opened at once: a client waits for the other ones
+   * @returns the response that refused it, or the reason for giving up; undefined when it is done
+   */
+  async #resume(
+    position: StreamCursor, signal: AbortSignal, call?: UpstreamCall,
+  ): Promise<HttpReply | string | undefined> {
+    const { backoff, get } = this.options
+    const isUnsolicited = call === undefined
+    let reason = ''
+    let isFirst = isUnsolicited
+    let brief = 0
+    for (let failures = 0; failures < backoff.attempts; failures++) {
+      if (call?.isAnswered === true || signal.aborted) return undefined
+      const { events, retryMs } = position
+      let openedAt = Infinity
+      try {
+        const ms = isFirst ? 0 : waitMs({ retryMs, brief, failures, isUnsolicited }, backoff)
+        isFirst = false
+        if (ms > 0) await pause(ms, signal)
+        const reply = await get(position.lastEventId, signal)
+        openedAt = realTimers.now()
+        if (reply.status >= 400 && reply.status < 500 && reply.status !== 429) return reply
+        reason = `HTTP ${reply.status}`
+        if (reply.status >= 400) discard(reply)
+        else {
+          position.streams += 1
+          await this.read(reply, position, call)
+        }
+      } catch (error) {
+        reason = failureOf(error)
+      }
+      if (position.events > events) failures = -1
+      brief = realTimers.now() - openedAt >= briefMs ? 0 : brief + 1
+    }
+    return `the stream was cut and could not be resumed: ${reason}`
   }
 }
 
@@ -145,58 +177,12 @@ export interface Backoff {
 /** Gives up after half a minute. */
 export const backoff: Backoff = { firstMs: 500, maxMs: 30_000, attempts: 6 }
 
-interface Resumable {
-  readonly cursor: StreamCursor
-  readonly backoff: Backoff
-  /** The stream of unsolicited messages is opened at once; a client waits for the other ones. */
-  readonly isUnsolicited?: boolean
-  readonly signal: AbortSignal
-  /** Requests the rest: resolves with a stream, or an error response. */
-  readonly open: () => Promise<HttpReply>
-  /** Reads the stream; rejects when it is cut. */
-  readonly read: (reply: HttpReply) => Promise<void>
-  /** Whether the rest of the stream is not needed any more. */
-  readonly done: () => boolean
-}
-
 /** Bounds of the server's `retry:`, in milliseconds. */
 const maxRetryMs = 300_000
 const minRetryMs = 10
 
 /** A stream that ends sooner than this, in milliseconds, is asked for less often. */
 const briefMs = 2000
-
-/**
- * Requests the rest of a stream until it is not needed any more, or the server refuses it.
- * @returns the response that refused it, or the reason for giving up; undefined when it is done
- */
-export const resume = async (stream: Resumable): Promise<HttpReply | string | undefined> => {
-  const { cursor, backoff, signal, isUnsolicited = false } = stream
-  let reason = ''
-  let isFirst = isUnsolicited
-  let brief = 0
-  for (let failures = 0; failures < backoff.attempts; failures++) {
-    if (stream.done() || signal.aborted) return undefined
-    const { events } = cursor
-    let openedAt = Infinity
-    try {
-      const ms = isFirst ? 0 : waitMs({ retryMs: cursor.retryMs, brief, failures, isUnsolicited }, backoff)
-      isFirst = false
-      if (ms > 0) await pause(ms, signal)
-      const reply = await stream.open()
-      openedAt = realTimers.now()
-      if (reply.status >= 400 && reply.status < 500 && reply.status !== 429) return reply
-      reason = `HTTP ${reply.status}`
-      if (reply.status >= 400) discard(reply)
-      else await stream.read(reply)
-    } catch (error) {
-      reason = failureOf(error)
-    }
-    if (cursor.events > events) failures = -1
-    brief = realTimers.now() - openedAt >= briefMs ? 0 : brief + 1
-  }
-  return `the stream was cut and could not be resumed: ${reason}`
-}
 
 interface Attempts {
   /** The server's `retry:`. */
@@ -223,44 +209,4 @@ export const waitMs = (
   if (asked !== undefined && asked >= firstMs && failures === 0) return asked
   const longest = failures === 0 && !isUnsolicited ? maxAwaited * firstMs : maxMs
   return Math.max(asked ?? 0, Math.min(firstMs * 2 ** brief, longest))
-}
-
-interface Listening {
-  readonly handshake: HttpHandshake
-  readonly agreed: Agreed
-  readonly backoff: Backoff
-  readonly responses: HttpResponses
-}
-
-/**
- * Reads the stream of unsolicited messages while the session lasts and the server offers it (2025-11-25,
- * listening for messages), and keeps `agreed.stream` up to date.
- * @returns true when the server has lost the session
- */
-export const listenToServer = async (
-  { handshake, agreed, backoff, responses }: Listening,
-): Promise<boolean> => {
-  const { signal } = agreed.over
-  const position = cursor()
-  let streams = 0
-  agreed.stream = 'open'
-  const outcome = await resume({
-    cursor: position,
-    backoff,
-    isUnsolicited: true,
-    signal,
-    open: () => handshake.get(position.lastEventId, signal),
-    read: reply => {
-      streams += 1
-      return responses.read(reply, position)
-    },
-    done: () => false,
-  })
-  // Opened again when the server answers another request.
-  agreed.stream = 'closed'
-  if (outcome === undefined || isString(outcome)) return false
-  const refusal = await responses.refusal(outcome).catch(() => undefined)
-  const isLost = streams > 0 && agreed.id !== undefined && refusal !== undefined && losesSession(refusal)
-  if (!isLost) agreed.stream = 'refused'
-  return isLost
 }

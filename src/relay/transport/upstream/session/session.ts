@@ -7,10 +7,10 @@ import { isCancellation, notificationBytes } from '#relay/protocol/message.js'
 import { isModernRequest, type InputSchemaOf } from '../../http/headers.js'
 import { machine } from '../../machine.js'
 import { Latch, limited } from '../../timers.js'
-import type { Expected, Transport, TransportEvent } from '../../transport.js'
+import type { Transport } from '../../transport.js'
 import { AuthorizedUpstream, type Authorizer } from '../authorized.js'
 import { HttpSide, type UpstreamCall } from '../calls.js'
-import { bodyKind } from '../messages.js'
+import { bodyKind, cursor } from '../messages.js'
 import { failureOf, HttpUpstream, type HttpReply, type HttpRequests, type HttpTls } from '../pool.js'
 import {
   agreedBy, HttpHandshake, beginsHandshake, isInitialized, renew, versionBy, type Agreed,
@@ -18,9 +18,7 @@ import {
 import { LegacySse, mayBeLegacy } from './legacy.js'
 import { losesSession } from './lost-session.js'
 import { Patience, patienceMs } from './patience.js'
-import {
-  backoff, exchangeFor, HttpResponses, listenToServer, refusedWith, saidBy, type Backoff,
-} from './responses.js'
+import { backoff, exchangeFor, HttpResponses, refusedWith, saidBy, type Backoff } from './responses.js'
 
 export interface HttpSessionOptions {
   readonly url: URL
@@ -49,7 +47,6 @@ export interface HttpSessionOptions {
 export const httpSession = (options: HttpSessionOptions): Transport => new UpstreamSession(options)
 
 class UpstreamSession extends HttpSide {
-  readonly #options: HttpSessionOptions
   readonly #upstream: HttpRequests
   readonly #handshake: HttpHandshake
   readonly #responses: HttpResponses
@@ -65,18 +62,11 @@ class UpstreamSession extends HttpSide {
   #legacy: LegacySse | undefined
   readonly #stopWaiting: (() => void) | undefined
   #waits = 0
-  /** Calls whose HTTP response is over: their answers may come on the stream of unsolicited messages. */
-  readonly #awaited = new Set<UpstreamCall>()
-  #onEvent: (event: TransportEvent) => void = () => {}
-  #expected: Expected | undefined
   readonly #limits: FrameLimits
 
-  constructor(options: HttpSessionOptions) {
-    super(options.stopMs)
-    this.#options = options
-    this.#limits = {
-      ...options.limits, expected: (key, length) => this.#expected?.(stdioExchange, key, length),
-    }
+  constructor(private readonly options: HttpSessionOptions) {
+    super(options.limits, options.stopMs)
+    this.#limits = this.limitsFor(stdioExchange)
     const { authorizer } = options
     this.#upstream = options.upstream ?? ownUpstream(options)
     this.#stopWaiting = authorizer?.waiting(message => this.#tellWaiting(message))
@@ -91,11 +81,6 @@ class UpstreamSession extends HttpSide {
     })
   }
 
-  start(onEvent: (event: TransportEvent) => void, expected?: Expected): void {
-    this.#onEvent = onEvent
-    this.#expected = expected
-  }
-
   send(exchange: Exchange, frame: Frame): boolean {
     if (this.#cancels(exchange, frame)) return true
     const call = this.calls.start(exchange, frame)
@@ -105,12 +90,8 @@ class UpstreamSession extends HttpSide {
     return true
   }
 
-  pause(): void {
-    this.#latch.close()
-  }
-
-  resume(): void {
-    this.#latch.open()
+  protected latchOf(): Latch {
+    return this.#latch
   }
 
   protected resumeAll(): void {
@@ -118,19 +99,18 @@ class UpstreamSession extends HttpSide {
   }
 
   protected async finish(): Promise<void> {
-    this.#end('the connection to the server was closed')
+    this.end('the connection to the server was closed')
     const limit = limited(this.stopMs)
     await this.#handshake.leave(limit.signal)
     limit.stop()
-    if (this.#options.upstream === undefined) await this.#upstream.close()
+    if (this.options.upstream === undefined) await this.#upstream.close()
   }
 
-  #end(reason: string): void {
-    this.#report({ type: 'ended', reason })
+  protected override end(reason: string): void {
+    super.end(reason)
     this.#closing.abort()
     this.#stopWaiting?.()
     this.#legacy?.close()
-    for (const call of this.calls.all()) call.abort()
   }
 
   /** @returns true when the cancellation is not sent: closing the stream tells a modern server */
@@ -155,13 +135,12 @@ class UpstreamSession extends HttpSide {
       if (!isString(progressToken) && typeof progressToken !== 'number') continue
       const params = { progressToken, progress: this.#waits, message }
       const told = notificationBytes('notifications/progress', params)
-      this.#report({ type: 'frame', exchange, frame: parseFrame(told, this.#options.limits) })
+      this.report({ type: 'frame', exchange, frame: parseFrame(told, this.options.limits) })
     }
   }
 
   async #deliver(call: UpstreamCall): Promise<void> {
-    const { exchange, unanswered } = call
-    call.linger(this.#options.lingerMs ?? 5000)
+    call.linger(this.options.lingerMs ?? 5000)
     let reason: string
     try {
       if (call.aborted) reason = failureOf(undefined)
@@ -170,7 +149,7 @@ class UpstreamSession extends HttpSide {
       reason = failureOf(error)
     }
     this.calls.end(call)
-    for (const key of unanswered) this.#report({ type: 'lost', exchange, key, reason })
+    this.lose(call, call.exchange, reason)
   }
 
   /**
@@ -214,7 +193,7 @@ class UpstreamSession extends HttpSide {
   }
 
   #patience(frame: Frame, signal: AbortSignal): Patience {
-    return new Patience({ frame, signal, ms: this.#options.patienceMs ?? patienceMs })
+    return new Patience({ frame, signal, ms: this.options.patienceMs ?? patienceMs })
   }
 
   /** The server has accepted a frame: opens the stream of unsolicited messages after the handshake. */
@@ -225,21 +204,18 @@ class UpstreamSession extends HttpSide {
   }
 
   async #listen(agreed: Agreed): Promise<void> {
-    const retry = this.#options.backoff ?? backoff
-    const lost =
-      await listenToServer({ handshake: this.#handshake, agreed, backoff: retry, responses: this.#responses })
-    for (const call of this.#awaited) call.settle()
+    const lost = await this.#responses.listen(agreed)
+    for (const call of this.calls.all()) if (call.elsewhere !== undefined) call.settle()
     if (lost) await this.#renewed(agreed)
   }
 
   async #elsewhere(call: UpstreamCall, reason: string): Promise<string> {
-    const { exchange, frame, unanswered } = call
-    const hasStream = this.#handshake.agreed?.stream === 'open' && !isModernRequest(frame)
-    if (unanswered.size === 0 || !hasStream) return reason
-    for (const key of unanswered) this.#report({ type: 'lost', exchange, key, reason, isElsewhere: true })
-    this.#awaited.add(call)
+    const { agreed } = this.#handshake
+    if (call.isAnswered || agreed?.stream !== 'open' || isModernRequest(call.frame)) return reason
+    call.elsewhere = agreed.id ?? ''
+    this.lose(call, call.exchange, reason)
     await call.settled
-    this.#awaited.delete(call)
+    call.elsewhere = undefined
     return reason
   }
 
@@ -265,12 +241,12 @@ class UpstreamSession extends HttpSide {
       lost,
       signal: AbortSignal.any([this.#closing.signal, limit.signal]),
       patience: (frame, signal) => this.#patience(frame, signal),
-      read: (reply, onMessage) => this.#responses.readWith(reply, onMessage),
+      read: (reply, onMessage) => this.#responses.read(reply, cursor(), undefined, onMessage),
       onMessage: frame => this.#onMessage(stdioExchange, frame),
     }).catch(() => false).then(renewed => {
       limit.stop()
       this.#renewal = undefined
-      if (renewed) this.#report({ type: 'renewed' })
+      if (renewed) this.report({ type: 'renewed' })
       if (renewed && lost.initialized) this.#accepted(lost.initialized)
       return renewed
     })
@@ -283,11 +259,11 @@ class UpstreamSession extends HttpSide {
   /** The server has refused `initialize`: it may support HTTP+SSE only. */
   async #refused(call: UpstreamCall, reply: HttpReply, error: Frame | undefined): Promise<string> {
     if (mayBeLegacy(reply.status, error)) {
-      const { headers } = this.#options
+      const { headers } = this.options
       const legacy = new LegacySse({
         upstream: this.#upstream, headers, limits: this.#limits, latch: this.#latch,
         onMessage: frame => this.#onMessage(stdioExchange, frame),
-        ended: ended => this.#end(ended),
+        ended: ended => this.end(ended),
       })
       if (await legacy.open()) {
         this.#legacy = legacy
@@ -301,12 +277,7 @@ class UpstreamSession extends HttpSide {
   #onMessage(exchange: Exchange, frame: Frame): void {
     const { agreed } = this.#handshake
     if (agreed) agreed.version ??= versionBy(agreed, frame)
-    this.calls.answered(exchange, frame)
-    this.#report({ type: 'frame', exchange, frame })
-  }
-
-  #report(event: TransportEvent): void {
-    if (!this.#closing.signal.aborted) this.#onEvent(event)
+    this.reportFrame(exchange, frame)
   }
 }
 

@@ -1,6 +1,7 @@
 import { edit } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { readMediaType } from '#relay/protocol/headers.js'
+import { isString } from '#relay/protocol/json.js'
 import { anonymousError, idOf, lenientResponse } from '#relay/protocol/message.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
 import { afterSpace, byte } from '#relay/protocol/scan.js'
@@ -8,8 +9,36 @@ import { parseInTurns } from '../frames.js'
 import { UndecodableBody } from '../http/content-coding.js'
 import { only } from '../http/headers.js'
 import type { HttpHeaders } from '../transport.js'
-import { answering, wholeBody, type BodyReading } from './messages.js'
-import type { HttpReply } from './pool.js'
+import {
+  answering, bodyKind, readMessages, unexpectedBody, wholeBody, type BodyReading, type MaybeStop,
+  type Received, type StreamReading,
+} from './messages.js'
+import { discard, type HttpReply } from './pool.js'
+
+/**
+ * Reads a response to its end, or discards a body that is neither JSON nor SSE.
+ * @param onMessage as for `readMessages`; gets an HTTP error's body, too, and a fault for a discarded one
+ * @returns why the requests that are still unanswered get no answer
+ * @throws as `readMessages`
+ */
+export const readAnswer = async (
+  reply: HttpReply, reading: StreamReading, onMessage: (received: Received) => MaybeStop,
+): Promise<string> => {
+  const kind = bodyKind(reply)
+  if (kind === 'json' || kind === 'sse') {
+    await readMessages(reply, reading, onMessage)
+    return endedEarly
+  }
+  if (kind === 'other') discard(reply)
+  const asked = reading.asked()
+  const received = kind === 'error' ? await errorBody(reply, reading)
+    : asked.length > 0 ? unexpectedBody(reply, asked) : ''
+  if (isString(received)) return received
+  if (received !== undefined) onMessage(received)
+  return kind === 'error' ? `the server answered HTTP ${reply.status}` : 'the response could not be read'
+}
+
+export const endedEarly = 'the response ended before the answer'
 
 /** Longer error pages are not forwarded, in bytes. */
 const maxBytes = 1024 * 1024
