@@ -168,6 +168,7 @@ for (let day = 1; day <= days; day += 1) {
     const told = refusal ?? ''
     const offered = day >= 3 && name === 'tasks' && !count.questions.some(({ server }) => server === name)
     if (refusal === undefined && missing.length === 0 && !offered) continue
+    await run([process.execPath, cli, 'audit', 'report', '-o', join(folder, `question-${name}.html`)])
     // The user looks what is wrong, and finds the command.
     const { stdout } = await run([process.execPath, cli, 'tools', name])
     const command = shownCommand(told) ?? shownCommand(stdout)

@@ -132,13 +132,13 @@ const summaryOf = ({ tools, client, more }: ServerTools): string => {
   const all = [...tools.values()]
   const missing = all.filter(({ state }) => state === 'missing').length
   const rewritten = all.filter(one => one.state === 'changed' && dangerIn(one) === 'nothing').length
-  const bare = all.filter(({ lostAnnotations }) => lostAnnotations).length
+  const bare = all.filter(({ state, lostAnnotations }) => lostAnnotations && state !== 'missing').length
   const whom = client === undefined ? 'the client' : shownName(client)
   return [
     countText(all.length - missing + more, 'tool'),
     ...(missing > 0 ? [`${missing} withheld`] : []),
-    ...(rewritten > 0 ? [`${rewritten} rewritten for ${whom}: nothing to do`] : []),
-    ...(bare > 0 ? [`claims of ${bare} removed (--trust keeps them)`] : []),
+    ...(rewritten > 0 ? [`${rewritten} rewritten for ${whom} (nothing to do)`] : []),
+    ...(bare > 0 ? [`annotations of ${bare} removed (--trust keeps them)`] : []),
   ].join(', ')
 }
 

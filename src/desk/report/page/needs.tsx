@@ -112,7 +112,7 @@ const Whole = ({ cause, isNew, isNamed }: WholeProps) => {
       ))}
       {values.map(({ path, got, declared }) => (
         <Beside
-          key={path} title={path} old="Declared" now="What came (texts as their length)"
+          key={path} title={path} old="Declared" now="What came (redacted)"
           before={declared === '' ? <em>not kept</em> : declared} after={got}
         />
       ))}

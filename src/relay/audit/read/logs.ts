@@ -1,7 +1,7 @@
 import { statSync, type Dirent } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { cannotRead } from '#relay/base/errors.js'
+import { cannotRead, CustomsError, pathText } from '#relay/base/errors.js'
 import { checkpointOf } from '../checkpoint.js'
 import { lostRecordsIn } from '../place.js'
 import { readLine, type ReadRecord } from './line.js'
@@ -72,14 +72,27 @@ const filesIn = async (path: string): Promise<readonly string[]> => {
   }
 }
 
+/** A folder of logs has fewer entries. To search a whole disk would take minutes. */
+const maxEntries = 100_000
+
 /**
  * The files named `*.ndjson` in a folder and in all folders below it, sorted by name. Links to files that are
  * elsewhere are among them: a log that was put in another place must not go unread.
+ * @throws CustomsError CANNOT_AUDIT when there are too many files and folders
  */
-export const logsIn = async (folder: string): Promise<readonly string[]> => {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  const named = entries.filter(entry => entry.name.endsWith('.ndjson'))
-  const pathOf = ({ parentPath, name }: Dirent): string => join(parentPath, name)
+export const logsIn = async (folder: string, most = maxEntries): Promise<readonly string[]> => {
+  const [folders, named]: [string[], Dirent[]] = [[folder], []]
+  let seen = 0
+  for (const one of folders) {
+    const entries = await readdir(one, { withFileTypes: true })
+    seen += entries.length
+    if (seen > most) {
+      throw new CustomsError('CANNOT_AUDIT', `${pathText(folder)}: has more than ${most} files and ` +
+        'folders in it: name the folder of the logs')
+    }
+    folders.push(...entries.filter(entry => entry.isDirectory()).map(pathOf))
+    named.push(...entries.filter(entry => entry.name.endsWith('.ndjson')))
+  }
   const files = named.filter(entry => entry.isFile()).map(pathOf)
   const links = named.filter(entry => entry.isSymbolicLink()).map(pathOf)
   if (links.length === 0) return files.sort()
@@ -88,3 +101,5 @@ export const logsIn = async (folder: string): Promise<readonly string[]> => {
   const targets = await Promise.all(links.map(link => realpath(link).catch(() => link)))
   return [...files, ...links.filter((_, index) => !here.has(targets[index] ?? ''))].sort()
 }
+
+const pathOf = ({ parentPath, name }: Dirent): string => join(parentPath, name)
