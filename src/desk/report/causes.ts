@@ -86,17 +86,14 @@ const ofOffer = (summary: Summary, row: OfferRow & { readonly times: number }, c
     changes: row.changes, values: [],
     before: !isDrift ? undefined : /accepted/.test(row.message) ? 'What you accepted' : 'As it was listed first',
     // Nobody should be led to let hidden text pass.
-    next: isDrift ? accept : danger === 'hidden' ? next.slice(0, 1) : withoutReport(next), isResolved, isBad: !isResolved,
+    next: isDrift ? accept : danger === 'hidden' ? next.slice(0, 1) : next,
+    isResolved, isBad: !isResolved,
     report: isDrift || row.fault !== 'server' ? undefined : reportOf(summary, {
       ...row, what: `The ${noun} \`${name}\` is not described as the protocol asks.`, help,
     }),
     first, last,
   }
 }
-
-/** The text for the author has its own button. */
-const withoutReport = (next: readonly string[]): readonly string[] =>
-  next.filter(step => !step.startsWith('Report it to the author of the server'))
 
 const accept = [
   'Compare the texts. To accept what it says now: `mcp-customs lock --server SERVER` (of a gateway: with ' +
@@ -130,8 +127,9 @@ const stepsFor = ({ health, isDown, isProcess, stderr }: HealthRow): readonly st
 const ofHeld = (
   summary: Summary, rows: readonly (HeldGroup & { readonly times: number })[],
 ): readonly Cause[] => {
-  const causes = new Map<string, Cause & { readonly calls: number; readonly isBlocked: boolean }>()
-  for (const row of rows.toSorted((a, b) => Number(a.isResolved) - Number(b.isResolved))) {
+  const causes = new Map<string, Cause & { readonly calls: number }>()
+  const isBlocked = ({ verdict }: HeldGroup) => verdict === 'block'
+  for (const row of [...rows.filter(isBlocked), ...rows.filter(one => !isBlocked(one))]) {
     const { server, subject, verdict, rule, fault, isResolved, newest, path } = row
     const { means, next = [], help } = summary.rules[rule] ?? {}
     const name = nameOf({ server, name: subject })
@@ -145,12 +143,10 @@ const ofHeld = (
     const became = verdict === 'log' ? 'strict clients refuse it'
       : verdict === 'demote' ? 'clients get an error beside the text' : 'blocked'
     const isCall = !subject.includes('/')
-    const state = isCall ? `${did}: ${became}` : 'was blocked'
-    const isWorse = before !== undefined && (before.isBlocked || verdict !== 'block')
     causes.set(key, {
       key, calls, server, name, fault, isResolved,
       danger: before === undefined || byDanger(row.danger, before.danger) < 0 ? row.danger : before.danger,
-      state: isWorse ? before.state : state, isBlocked: before?.isBlocked === true || verdict === 'block',
+      state: before?.state ?? (isCall ? `${did}: ${became}` : 'was blocked'),
       times: `in ${countText(calls, isCall ? 'call' : 'message')}`,
       why: [...new Set([...before?.why ?? [], means ?? newest.reason])],
       changes: [], before: undefined,
@@ -158,7 +154,7 @@ const ofHeld = (
         ...before?.values ?? [],
         ...(row.got === undefined ? [] : [{ path, got: row.got, declared: row.declared ?? '' }]),
       ].slice(0, 3),
-      next: [...new Set([...before?.next ?? [], ...withoutReport(next)])],
+      next: [...new Set([...before?.next ?? [], ...next])],
       report: before?.report ?? (fault !== 'server' ? undefined : reportOf(summary, {
         ...row, message: newest.reason, revision: new Map(newest.facts).get('revision'),
         what: `The tool \`${subject}\` returns what it does not declare.`, help,

@@ -80,9 +80,11 @@ export class LastTools {
 }
 
 /** How a tool concerns the reader. */
-const dangerIn = ({ state, findings: [first] }: ToolState): Danger =>
-  (first === undefined ? 'nothing' : state === 'missing' ? dangerOf(first)
-    : first.rule === 'tool/drift' ? 'passed' : 'nothing')
+const dangerIn = ({ state, findings: [first] }: ToolState): Danger => {
+  if (state !== 'missing') return first?.rule === 'tool/drift' ? 'passed' : 'nothing'
+  const danger = first === undefined ? 'held' : dangerOf(first)
+  return danger === 'nothing' ? 'held' : danger
+}
 
 /** Servers with longer names are rare: the rest of a name would push the text away. */
 const nameOf = ({ server }: ServerTools): string => shownText(server, 30)
@@ -110,7 +112,7 @@ export const overviewText = (servers: readonly ServerTools[], style: Style, widt
 }
 
 const needingIn = ({ tools }: ServerTools): readonly (readonly [string, ToolState])[] =>
-  [...tools].filter(([, state]) => dangerIn(state) !== 'nothing' || state.state === 'missing')
+  [...tools].filter(([, state]) => dangerIn(state) !== 'nothing')
     .sort(([, a], [, b]) => byDanger(dangerIn(a), dangerIn(b)))
 
 const worstOf = ([first]: ReturnType<typeof needingIn>): Danger =>

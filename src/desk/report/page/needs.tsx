@@ -107,7 +107,7 @@ const Whole = ({ cause, isNew, isNamed }: WholeProps) => {
       {changes.map(({ path, before, after }) => (
         <Beside
           key={path} title={path} old={old} now="What it says now"
-          {...(old === undefined ? { before, after } : marked(before, after))}
+          {...(old === undefined ? { before, after } : withMarks(before, after))}
         />
       ))}
       {values.map(({ path, got, declared }) => (
@@ -147,7 +147,7 @@ const Beside = ({ title, old, now, before, after }: BesideProps) => (
 )
 
 /** Both texts, with the words between their first and last difference marked. */
-const marked = (before: string | undefined, after: string) => {
+const withMarks = (before: string | undefined, after: string) => {
   if (before === undefined) return { before: <em>nothing: it is new</em>, after: <ins>{after}</ins> }
   const [one, other] = [before, after].map(text => text.split(/(?<=\s)/))
   const same = (a: readonly string[] = [], b: readonly string[] = []) => {

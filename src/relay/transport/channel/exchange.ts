@@ -113,7 +113,7 @@ export class ChannelResponse extends Writable implements FrontResponse {
     this.#wire = wire
     this.#exchange = exchange
     this.req = request
-    // Of a write after the end.
+    // A write came after the end.
     this.on('error', () => undefined)
   }
 
