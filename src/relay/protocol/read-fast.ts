@@ -82,7 +82,7 @@ export const readFast = (bytes: Buffer, limits: FrameLimits): FastRead | undefin
 
 const spend = (steps: number): void => turns.spend(steps)
 
-/** Bytes that are searched for the id at the beginning of a response, and at its end: most ids stand there. */
+/** Bytes at the beginning and at the end of a response that are searched for its id: most stand there. */
 const idBytes = 96
 
 /**

@@ -223,7 +223,7 @@ const Empty = ({ summary: { places }, isLive }: { readonly summary: Summary; rea
       {!isOfGateway && (
         <>
           <p>Nothing is wrong: either no client uses a server through mcp-customs, or no tool was called
-            {' '}since.{isLive && ' Calls show up here within a second.'}</p>
+            {' '}yet.{isLive && ' Calls show up here within a second.'}</p>
           <ul class="steps">
             <li>see which clients do: <Copied text="mcp-customs install --check" /></li>
             <li>for the servers that a client has already: <Copied text="mcp-customs install" /></li>

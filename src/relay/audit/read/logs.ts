@@ -85,8 +85,8 @@ const maxEntries = 100_000
 /**
  * The files named `*.ndjson` in a folder and in all folders below it, sorted by name. Links to files that are
  * elsewhere are among them: a log that was put in another place must not go unread.
- * @throws CustomsError CANNOT_AUDIT for a whole disk, or more than `most` files and folders: a search would take
- * minutes
+ * @throws CustomsError CANNOT_AUDIT for a whole disk, or more than `most` files and folders: a search would
+ * take minutes
  */
 export const logsIn = async (folder: string, most = maxEntries): Promise<readonly string[]> => {
   const [folders, named]: [string[], Dirent[]] = [[folder], []]
