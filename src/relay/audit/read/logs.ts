@@ -1,7 +1,7 @@
 import { statSync, type Dirent } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { cannotRead, CustomsError, pathText } from '#relay/base/errors.js'
+import { cannotRead, codeOf, CustomsError, pathText } from '#relay/base/errors.js'
 import { checkpointOf } from '../checkpoint.js'
 import { lostRecordsIn } from '../place.js'
 import { readLine, type ReadRecord } from './line.js'
@@ -93,7 +93,10 @@ export const logsIn = async (folder: string, most = maxEntries): Promise<readonl
   let seen = dirname(resolve(folder)) === resolve(folder) ? Infinity : 0
   for (const one of folders) {
     const entries = await readdir(one, { withFileTypes: true }).catch((cause: unknown) => {
-      throw one === folder ? cause : cannotRead('CANNOT_AUDIT', one, cause)
+      if (one === folder) throw cause
+      // A folder may be removed meanwhile.
+      if (codeOf(cause) === 'ENOENT') return []
+      throw cannotRead('CANNOT_AUDIT', one, cause)
     })
     seen += entries.length
     if (seen > most) {
