@@ -1,7 +1,8 @@
 // Simulates the week of a desktop user: eight servers behind `install --lock`, and 500 calls. Three servers are official packages, five come
-// by `npx NAME@latest` from a registry of this script's own. One is careless: it declares an integer and returns null, which strict clients refuse. At the second start of the client one of those has a new version that describes a
-// tool otherwise, at the third one has a new version with another tool, at the fourth one crashes. Whenever a tool is gone, or a server does not
-// start, the user runs the command that was shown. Prints what happened; the exit code is 1 where something is not as users need it.
+// by `npx NAME@latest` from a registry of this script's own. One of those is careless: it declares an integer and returns null, which strict
+// clients refuse. At the second start of the client one has a new version with a poisoned description, at the third one has a new version
+// with another tool, at the fourth one crashes. Whenever a tool is gone, or a server does not start, the user runs the command that was
+// shown; `question-SERVER.html` is the page at that time. Prints what happened; the exit code is 1 where something is not as users need it.
 // After `npm run build`: node bench/week.mjs [FOLDER] [CALLS (500)]
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -13,6 +14,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { causesOf } from '../dist/desk/report/causes.js'
 
 const [given, calls = '500'] = process.argv.slice(2)
 const folder = given === undefined ? mkdtempSync(join(tmpdir(), 'week-')) : resolve(given)
@@ -168,11 +170,15 @@ for (let day = 1; day <= days; day += 1) {
     const told = refusal ?? ''
     const offered = day >= 3 && name === 'tasks' && !count.questions.some(({ server }) => server === name)
     if (refusal === undefined && missing.length === 0 && !offered) continue
+    const page = join(folder, `question-${name}.html`)
+    await run([process.execPath, cli, 'audit', 'report', '-o', page])
+    const [, summary] = /id="summary">(.*)<\/script>/.exec(readFileSync(page, 'utf8'))
+    const [worst] = causesOf(JSON.parse(summary), undefined, { start: 0, end: Infinity, isAll: true })
     // The user looks what is wrong, and finds the command.
     const { stdout } = await run([process.execPath, cli, 'tools', name])
     const command = shownCommand(told) ?? shownCommand(stdout)
     const { code, stderr } = command === undefined ? { code: undefined, stderr: '' } : await run([process.execPath, cli, ...command.split(/\s+/), '--yes', '--timeout', '300'])
-    count.questions.push({ server: name, day, missing, command, code, ...(code !== 0 && { stderr }), shown: told || stdout.trim() })
+    count.questions.push({ server: name, day, missing, command, code, named: `${worst?.name} ${worst?.state}`, ...(code !== 0 && { stderr }), shown: told || stdout.trim() })
   }
   console.log(`day ${day}: ${count.calls} calls, ${count.questions.length} questions`)
 }
@@ -194,6 +200,7 @@ const verdicts = [
   [`${calls} calls`, count.calls >= Number(calls) * 0.97],
   ['no server died without a word', count.silentlyDead.length === 0 && health.some(text => text.startsWith('mail: exit')) && count.crash !== ''],
   ['at most three questions, each answered by one command that was shown', count.questions.length <= 3 && count.questions.every(({ code }) => code === 0)],
+  ['the page names the poisoned description first, with the server that changed it', count.questions[0]?.named.startsWith('notes.read_notes was changed after you accepted it')],
   ['both changes were held back, and taken after the question', ['notes', 'tasks'].every(name => count.questions.some(({ server }) => server === name))],
   ['the results of the careless server reach the client, which would refuse them', records.some(({ event, server, verdict }) => event === 'tools/call' && server === 'shop' && verdict === 'mend')],
   ['nothing innocent was blocked', innocent.length === 0 && count.blocked.length === 0 && count.errors.length <= 1],

@@ -43,7 +43,7 @@ const chapters = { 'AISVS C9': '9.', 'AISVS C10': '10.', 'AISVS C12': '12.', 'MC
 
 const aisvsPage = () => Object.entries(chapters).reduce((page, [chapter, beginning]) => withTable(
   page, `## ${chapter}(?=[:\\n]).*\\n\\n\\| id `,
-  taxonomies.flatMap(({ taxa }) => taxa).filter(({ id }) => id.startsWith(beginning)).map(({ id, text, met, tests }) => [id, text, met, tests.join(', ')]),
+  taxonomies.flatMap(({ taxa }) => taxa).filter(({ id }) => id.startsWith(beginning)).map(({ id, text, met }) => [id, text, met]),
 ), read('docs/aisvs.md'))
 
 /** What each file should hold. */

@@ -43,7 +43,7 @@ const session = async ([command, ...args], calls, env = {}) => {
   return { tools, answers }
 }
 
-const told = ({ content, isError, message }) => `${isError ? 'an error: ' : ''}${content?.[0]?.text ?? message}`
+const told = ({ content, isError, message }) => `${isError ? 'an error that says: ' : ''}${content?.[0]?.text ?? message}`
 const descriptionIn = ({ tools }) => tools.find(tool => tool.name === 'echo')?.description
 const line = (label, text) => console.log(`   ${label.padEnd(14)} ${text.length > 160 ? `${text.slice(0, 159)}…` : text}`)
 

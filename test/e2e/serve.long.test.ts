@@ -330,7 +330,7 @@ t.test('a client that goes away is let go of at the server', async t => {
 })
 
 t.test('the admin listener tells of sessions and verdicts, and is not where clients are', async t => {
-  const { command } = scripted(scratch(t), [...manners(), on('tools/call', okay('$ID'))])
+  const { command } = scripted(scratch(t), [...manners(), on('tools/call', 'Listening on stdio', okay('$ID'))])
   const { relay, url } =
     await serve(t, ['--audit', 'none', '--log-level', 'info', '--admin', '127.0.0.1:0', '--', ...command])
   const [, page = ''] = /page on (\S+)\/\?/.exec(relay.stderr())
@@ -347,5 +347,6 @@ t.test('the admin listener tells of sessions and verdicts, and is not where clie
   const { text } = await at('/metrics')
   t.match(text, /^mcp_customs_sessions\{[^}]*\} 1$/m)
   t.match(text, /^mcp_customs_answers_total\{[^}]*method="tools\/call",verdict="pass"\} 1$/m)
+  t.match(text, /^mcp_customs_findings_total\{[^}]*rule="wire\/json",action="noise"\} 1$/m)
   t.equal((await fetch(`${url}/metrics`)).status, 404)
 })

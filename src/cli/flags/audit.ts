@@ -132,7 +132,7 @@ const readPeriod = (given: Given, now: number): Pick<WantedRecords, 'servers' | 
 
 const readPoint = (name: string, written: string | undefined, now: number): number | undefined =>
   written === undefined ? undefined : readTime(written, now)
-    ?? badUsage(`--${name} ${quote(written)}: neither so long ago (30m, 2h, 7d) nor a date (2026-11-21, ` +
+    ?? badUsage(`--${name} ${quote(written)}: neither a time before now (30m, 2h, 7d) nor a date (2026-11-21, ` +
       '2026-11-21T08:30)')
 
 const readHead = (text: string): string => {

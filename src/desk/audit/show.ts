@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { LogFollower } from '#relay/audit/read/follow.js'
-import { findLogs } from '#relay/audit/read/logs.js'
-import { CustomsError, visible } from '#relay/base/errors.js'
+import { findLogs, someLogs } from '#relay/audit/read/logs.js'
+import { visible } from '#relay/base/errors.js'
 import { plainStyle, styleFor } from '#desk/terminal/style.js'
 import { filterFor } from '#desk/report/filter.js'
 import { merge, type MergedRecord } from '#desk/report/merge.js'
@@ -36,10 +36,7 @@ export const auditShow = async (
     return text === undefined || output.line(text)
   }
   let unreadable = 0
-  const logs = await findLogs(paths)
-  if (logs.length === 0 && !follow) {
-    throw new CustomsError('CANNOT_AUDIT', `${paths.join(', ')}: no audit log is there`)
-  }
+  const logs = await (follow ? findLogs : someLogs)(paths)
   const follower = follow ? new LogFollower(paths) : undefined
   const extent = await follower?.skip()
 

@@ -67,7 +67,7 @@ const listening = async (
   }
 }
 
-/** Reads of so many bytes take long enough to be told. */
+/** Reads of more bytes take long enough to show how far they are. */
 const longRead = 1_000_000
 
 const follow = async (

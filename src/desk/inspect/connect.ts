@@ -31,7 +31,7 @@ export interface ConnectOptions {
   readonly version: string
   /** Longest wait for a response, in milliseconds. */
   readonly timeoutMs: number
-  /** After so many milliseconds without a response to server/discover, initialize is sent as well. */
+  /** How many milliseconds a response to server/discover is waited for before initialize is sent as well. */
   readonly probeMs: number
   /** Only `initialize` is tried. */
   readonly legacy?: boolean | undefined

@@ -103,12 +103,12 @@ export const inspectServer = async (
 }
 
 /**
- * In milliseconds. A package that has to be fetched first is still slower; then both ways of asking wait for
- * it.
+ * In milliseconds. A package that has to be fetched first takes longer; then the answer to either request is
+ * waited for.
  */
 const longestProbe = 10_000
 
-/** @param name where several servers are asked */
+/** @param name of the server, where several are asked */
 const printTail = (tail: LastLines, name: string | undefined): void => {
   const lines = tail.lines.map(line => plain(line, 200)).filter(line => line !== '')
   if (lines.length > 0) {

@@ -23,8 +23,8 @@ export interface Locking {
 export const noLocking: Locking = { lockOf: () => undefined, changed: [], isPartial: false }
 
 /**
- * Lists each server and prints the difference to its lock. A server that cannot be listed keeps its lock; one
- * that was never accepted runs without, because a lock would stop it from starting.
+ * Lists each server and prints the difference to its lock. A server that cannot be listed keeps its lock, or
+ * gets none: a lock without its definitions would stop it from starting.
  * @returns the exit code when it was interrupted
  * @throws CustomsError for a lock that cannot be relied on
  */

@@ -99,7 +99,10 @@ export const lockCommand = async (
       '--accept TOOL a part)')
     return failures > 0 ? 2 : 1
   }
-  for (const draft of changed) await draft.write().then(() => context.tell(`wrote ${pathText(draft.file)}`))
+  for (const draft of changed) {
+    await draft.write()
+    context.tell(`wrote ${pathText(draft.file)}: it holds when the client or the gateway is started again`)
+  }
   return failures > 0 ? 2 : isRefused ? 1 : 0
 }
 

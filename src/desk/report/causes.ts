@@ -50,7 +50,7 @@ export const causesOf = (
     .reduce((sum, { times }) => sum + times, 0)
   return [
     ...offers.map(row => ofOffer(summary, row, callsOf(row))),
-    ...inRange(summary.health, server, range).map(row => ofHealth(row, summary)),
+    ...inRange(summary.health, server, range).map(ofHealth),
     ...ofHeld(summary, [
       ...held.filter(row => !isOfWithheld(row)), ...inRange(summary.refused.rows, server, range),
     ]),
@@ -86,7 +86,8 @@ const ofOffer = (summary: Summary, row: OfferRow & { readonly times: number }, c
     changes: row.changes, values: [],
     before: !isDrift ? undefined : /accepted/.test(row.message) ? 'What you accepted' : 'As it was listed first',
     // Nobody should be led to let hidden text pass.
-    next: isDrift ? accept(summary) : danger === 'hidden' ? next.slice(0, 1) : withoutReport(next), isResolved, isBad: !isResolved,
+    next: isDrift ? accept : danger === 'hidden' ? next.slice(0, 1) : next,
+    isResolved, isBad: !isResolved,
     report: isDrift || row.fault !== 'server' ? undefined : reportOf(summary, {
       ...row, what: `The ${noun} \`${name}\` is not described as the protocol asks.`, help,
     }),
@@ -94,35 +95,28 @@ const ofOffer = (summary: Summary, row: OfferRow & { readonly times: number }, c
   }
 }
 
-/** The text for the author has its own button. */
-const withoutReport = (next: readonly string[]): readonly string[] =>
-  next.filter(step => !step.startsWith('Report it to the author of the server'))
-
-/** A gateway has its servers in a file. */
-const accept = ({ places }: Summary): readonly string[] => [
-  'Compare the texts. To accept what it says now: ' +
-    `\`mcp-customs lock ${places.length === 0 ? '--config FILE ' : ''}--server SERVER\``,
+const accept = [
+  'Compare the texts. To accept what it says now: `mcp-customs lock --server SERVER` (of a gateway: with ' +
+    '--config FILE)',
   'If you do not know why it changed, ask its author, or remove the server',
 ]
 
-const ofHealth = (row: HealthRow & { readonly times: number }, { places }: Summary): Cause => ({
+const ofHealth = (row: HealthRow & { readonly times: number }): Cause => ({
   key: `${row.server} health`, danger: 'down', server: row.server, name: row.server,
   state: row.isDown ? 'is down' : 'failed, and answers again', times: countText(row.times, 'failure'),
   why: [row.reason, ...row.stderr.slice(-1).map(line => `Its last words: ${line}`)],
   fault: row.isDown ? 'server' : undefined, changes: [], before: undefined, values: [],
-  next: stepsFor(row, places.length === 0), report: undefined,
+  next: stepsFor(row), report: undefined,
   first: row.first, last: row.last, isResolved: !row.isDown, isBad: row.isDown,
 })
 
 /** What the reader can do about a server that failed. */
-const stepsFor = (
-  { health, isDown, isProcess, stderr }: HealthRow, isGateway: boolean,
-): readonly string[] => [
+const stepsFor = ({ health, isDown, isProcess, stderr }: HealthRow): readonly string[] => [
   !isDown
     ? 'Nothing, unless it happens again'
     : isProcess
       ? (stderr.length === 0 ? '' : 'Check what its last words name, and its settings. ') +
-        (isGateway ? 'The next session starts it again' : 'Restart the client, which starts its servers again')
+        'Restart the client, which starts its servers again (a gateway does so at the next session)'
       : 'Check its address, and whether it runs: the next request tries it again',
   ...(health === 'exit' || health === 'refusal'
     ? [`See what it does by itself: \`mcp-customs inspect ${isProcess ? 'COMMAND' : 'URL'}\``] : []),
@@ -133,8 +127,9 @@ const stepsFor = (
 const ofHeld = (
   summary: Summary, rows: readonly (HeldGroup & { readonly times: number })[],
 ): readonly Cause[] => {
-  const causes = new Map<string, Cause & { readonly calls: number; readonly isBlocked: boolean }>()
-  for (const row of rows.toSorted((a, b) => Number(a.isResolved) - Number(b.isResolved))) {
+  const causes = new Map<string, Cause & { readonly calls: number }>()
+  const isBlocked = ({ verdict }: HeldGroup) => verdict === 'block'
+  for (const row of [...rows.filter(isBlocked), ...rows.filter(one => !isBlocked(one))]) {
     const { server, subject, verdict, rule, fault, isResolved, newest, path } = row
     const { means, next = [], help } = summary.rules[rule] ?? {}
     const name = nameOf({ server, name: subject })
@@ -148,12 +143,10 @@ const ofHeld = (
     const became = verdict === 'log' ? 'strict clients refuse it'
       : verdict === 'demote' ? 'clients get an error beside the text' : 'blocked'
     const isCall = !subject.includes('/')
-    const state = isCall ? `${did}: ${became}` : 'was blocked'
-    const isWorse = before !== undefined && (before.isBlocked || verdict !== 'block')
     causes.set(key, {
       key, calls, server, name, fault, isResolved,
       danger: before === undefined || byDanger(row.danger, before.danger) < 0 ? row.danger : before.danger,
-      state: isWorse ? before.state : state, isBlocked: before?.isBlocked === true || verdict === 'block',
+      state: before?.state ?? (isCall ? `${did}: ${became}` : 'was blocked'),
       times: `in ${countText(calls, isCall ? 'call' : 'message')}`,
       why: [...new Set([...before?.why ?? [], means ?? newest.reason])],
       changes: [], before: undefined,
@@ -161,7 +154,7 @@ const ofHeld = (
         ...before?.values ?? [],
         ...(row.got === undefined ? [] : [{ path, got: row.got, declared: row.declared ?? '' }]),
       ].slice(0, 3),
-      next: [...new Set([...before?.next ?? [], ...withoutReport(next)])],
+      next: [...new Set([...before?.next ?? [], ...next])],
       report: before?.report ?? (fault !== 'server' ? undefined : reportOf(summary, {
         ...row, message: newest.reason, revision: new Map(newest.facts).get('revision'),
         what: `The tool \`${subject}\` returns what it does not declare.`, help,
@@ -182,7 +175,7 @@ interface Reported extends Pick<HeldGroup, 'server' | 'rule' | 'path'> {
   readonly declared?: string | undefined
 }
 
-/** A text for an issue. It has no values but those of the record, in which texts are lengths. */
+/** A text for an issue. Its values are those of the record, which are redacted. */
 const reportOf = (
   { version, programs }: Summary,
   { server, what, message, help, revision, rule, path, got, declared }: Reported,

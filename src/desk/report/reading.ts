@@ -12,7 +12,7 @@ import { Window } from './totals/window.js'
 
 /** What is read of logs. */
 interface Settings {
-  /** Records of so many milliseconds before now are counted. */
+  /** How many milliseconds before now records count. */
   readonly windowMs: number
   readonly now: number
   /** Set to verify the chain of hashes as well, by these keys. */

@@ -49,7 +49,7 @@ export const changesIn = ({ rule, value, declared }: LoggedFinding): readonly Ch
     const was = isRecord(before) ? before[path] : undefined
     if (!isString(now)) return []
     return [{
-      path: shownText(path, maxText), before: isString(was) ? shownText(was, maxChange) : undefined,
+      path: shownText(path, maxText), before: isString(was) && was !== '' ? shownText(was, maxChange) : undefined,
       after: shownText(now.replace(tags, hiddenIn), maxChange),
     }]
   })

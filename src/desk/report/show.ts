@@ -51,7 +51,7 @@ export class Show {
     const time = isCut ? clockOf(record.time) : `${day} ${clockOf(record.time)}.${milliseconds}`
     const { verdict } = record
     const [word, paint] =
-      isNoise(record) ? ['noise', style.dim] : [verdict ?? '', painted(verdict, style)]
+      isNoise(record) ? ['noise', style.dim] : [verdict ?? '', painterFor(verdict, style)]
     const event = record.from === 'server' ? `${record.event} (server)` : record.event
     const subject = record.tool === undefined
       ? `${shownText(record.server, maxName)} ${shownText(event, maxName)}`.trim()
@@ -69,7 +69,7 @@ export class Show {
   }
 }
 
-const painted = (verdict: Verdict | undefined, style: Style): ((text: string) => string) =>
+const painterFor = (verdict: Verdict | undefined, style: Style): ((text: string) => string) =>
   verdict === undefined || verdict === 'pass' ? style.dim : verdict === 'block' ? style.bad : style.warn
 
 const details = (record: LogRecord, file: string, number: number | undefined): readonly string[] => {

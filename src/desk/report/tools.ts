@@ -80,9 +80,11 @@ export class LastTools {
 }
 
 /** How a tool concerns the reader. */
-const dangerIn = ({ state, findings: [first] }: ToolState): Danger =>
-  (first === undefined ? 'nothing' : state === 'missing' ? dangerOf(first)
-    : first.rule === 'tool/drift' ? 'passed' : 'nothing')
+const dangerIn = ({ state, findings: [first] }: ToolState): Danger => {
+  if (state !== 'missing') return first?.rule === 'tool/drift' ? 'passed' : 'nothing'
+  const danger = first === undefined ? 'held' : dangerOf(first)
+  return danger === 'nothing' ? 'held' : danger
+}
 
 /** Servers with longer names are rare: the rest of a name would push the text away. */
 const nameOf = ({ server }: ServerTools): string => shownText(server, 30)
@@ -110,7 +112,7 @@ export const overviewText = (servers: readonly ServerTools[], style: Style, widt
 }
 
 const needingIn = ({ tools }: ServerTools): readonly (readonly [string, ToolState])[] =>
-  [...tools].filter(([, state]) => dangerIn(state) !== 'nothing' || state.state === 'missing')
+  [...tools].filter(([, state]) => dangerIn(state) !== 'nothing')
     .sort(([, a], [, b]) => byDanger(dangerIn(a), dangerIn(b)))
 
 const worstOf = ([first]: ReturnType<typeof needingIn>): Danger =>
@@ -132,13 +134,13 @@ const summaryOf = ({ tools, client, more }: ServerTools): string => {
   const all = [...tools.values()]
   const missing = all.filter(({ state }) => state === 'missing').length
   const rewritten = all.filter(one => one.state === 'changed' && dangerIn(one) === 'nothing').length
-  const bare = all.filter(({ lostAnnotations }) => lostAnnotations).length
+  const bare = all.filter(({ state, lostAnnotations }) => lostAnnotations && state !== 'missing').length
   const whom = client === undefined ? 'the client' : shownName(client)
   return [
     countText(all.length - missing + more, 'tool'),
     ...(missing > 0 ? [`${missing} withheld`] : []),
-    ...(rewritten > 0 ? [`${rewritten} rewritten for ${whom}: nothing to do`] : []),
-    ...(bare > 0 ? [`claims of ${bare} removed (--trust keeps them)`] : []),
+    ...(rewritten > 0 ? [`${rewritten} rewritten for ${whom} (nothing to do)`] : []),
+    ...(bare > 0 ? [`annotations of ${bare} removed (--trust keeps them)`] : []),
   ].join(', ')
 }
 

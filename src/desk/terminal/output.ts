@@ -7,7 +7,7 @@ export const print = (text: string): Promise<void> =>
     process.stdout.write(text, error => (error ? reject(error) : resolve()))
   })
 
-/** Lines are written when so many characters are pending. */
+/** The pending characters at which lines are written. */
 const most = 64 * 1024
 
 /** Writes lines to a stream that may be a pipe whose reader has gone. */

@@ -10,7 +10,7 @@ import { removeOldest, statesOf, type Retention } from './retention.js'
 
 /** When a file ends and the next one begins. Without any limit, one file takes all records. */
 export interface Rotation extends Retention {
-  /** In bytes: a record that comes when the file is at least so large goes to the next file. */
+  /** The size in bytes from which a file takes no more records. */
   readonly maxBytes?: number | undefined
   /** In UTC. */
   readonly rotate?: Period | undefined

@@ -35,7 +35,7 @@ interface IssuerOptions {
 const algorithms = [
   'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519',
 ]
-/** Clocks may differ by so many seconds. */
+/** The longest difference between two clocks that is accepted. */
 const leewaySeconds = 5
 /** A token is not checked again for this time, in milliseconds: a revoked one is valid for as long. */
 const rememberMs = 60_000

@@ -27,7 +27,7 @@ const touchMs = 1000
 /** Time between two attempts of a process that waits, in milliseconds. */
 export const attemptMs = 100
 /**
- * After so many attempts without a touch in between, the owner counts as dead. Attempts are counted, and not
+ * The attempts without a touch in between after which the owner counts as dead. Attempts are counted, and not
  * the time, because a process that was suspended would take every owner for dead.
  */
 const patience = 50

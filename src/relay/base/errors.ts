@@ -83,9 +83,11 @@ export const cannotListen = (name: string, port: number | undefined, cause: unkn
   return new CustomsError('CANNOT_START', `${name}: ${reason}`, { cause })
 }
 
-/** The error for a file that the system does not let us read. */
+/** The error for a file that the system does not let us read. An error of ours names the reason already. */
 export const cannotRead = (code: ErrorCode, path: string, cause: unknown): CustomsError =>
-  new CustomsError(code, `${path}: cannot be read: ${reasonOf(cause)}`, { cause })
+  (cause instanceof CustomsError
+    ? cause
+    : new CustomsError(code, `${path}: cannot be read: ${reasonOf(cause)}`, { cause }))
 
 /** The error for a file that the system does not let us write. */
 export const cannotWrite = (code: ErrorCode, path: string, cause: unknown): CustomsError =>

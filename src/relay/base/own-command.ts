@@ -43,17 +43,15 @@ export const launcherFor = (
       ]
     : !stays(file)
         ? [
-        `this copy of mcp-customs (${file}) is in a temporary folder or a cache, which is emptied`,
+        `this copy of mcp-customs (${file}) is in a temporary folder or a cache, which may be emptied`,
         'copy it to a folder that stays, and run install from there',
           ]
-        : ['the Node.js that runs this is in a temporary folder or a cache, which is emptied', 'run install by another']
+        : ['the Node.js that runs this is in a temporary folder or a cache, which may be emptied', 'run install by another']
   if (!shared && stays(file) && node !== undefined) {
     return { words: [node, file], reason: 'Node.js and this copy of mcp-customs, where they are now' }
   }
-  if (!published) {
-    const why = 'this copy did not come from npm, which could start it again'
-    return { refusal: `${problem}, and ${why}: ${remedy}` }
-  }
+  // A copy that npm fetched can be fetched again.
+  if (!published) return { refusal: `${problem}: ${remedy}` }
   const npx = ['npx', '-y', `mcp-customs@${version}`]
   // On Windows clients cannot start `npx.cmd` without a shell.
   return { words: platform === 'win32' ? ['cmd', '/c', ...npx] : npx, reason: problem }

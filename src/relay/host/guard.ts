@@ -7,6 +7,7 @@ import type {
   AuditConfiguration, Configuration, Limits, ServerConfiguration,
 } from '#relay/config/configuration.js'
 import { CallRates } from '#relay/core/call-rates.js'
+import { noise } from '#relay/core/event.js'
 import { actionOf } from '#relay/core/findings.js'
 import type { RelayOptions } from '#relay/core/options.js'
 import { messageOf, pathText } from '#relay/base/errors.js'
@@ -178,7 +179,7 @@ export const openGuard = (
       const flush = audit.add(entry, ruling.now.payloads)
       log.decision(entry)
       for (const { rule } of entry.findings) {
-        metrics.found(server.name, rule, actionOf(ruling.now.policy, rule))
+        metrics.found(server.name, rule, entry.reason === noise ? 'noise' : actionOf(ruling.now.policy, rule))
       }
       return flush
     },

@@ -55,8 +55,8 @@ export const pinAdvice = (server: ServerConfiguration, identity: DataObject): st
   const version = isRecord(its) ? field(its, 'version') : undefined
   return named === undefined || named.exact !== undefined || !isString(version)
     ? undefined
-    : `no version of ${named.name} is named, so any may run at the next start: to keep this one, write ` +
-      `${named.pinned(version)} in its command`
+    : `the command names no version of ${named.name}, so the next start may run another one: to keep this one, ` +
+      `write ${named.pinned(version)}`
 }
 
 /**

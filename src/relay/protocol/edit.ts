@@ -70,7 +70,7 @@ const collect = (
   }
 }
 
-/** @param length visits at most so many children @returns the end of the last visited child */
+/** @param length the most children that are visited @returns the end of the last visited child */
 const collectInside = (
   bytes: Buffer, open: number, edits: readonly Edit[], depth: number, length: number, splices: Splice[],
 ): number => {

@@ -9,7 +9,7 @@ import { unmetered } from './unmetered.js'
 
 // Reads and writes messages and their ids. Ids are compared by their keys (`IdKey`), in core/pending.ts.
 
-/** The ids of an unusable text are searched for in so many members and bytes. */
+/** The members and bytes of an unusable text that are searched for ids. */
 const maxMembers = 10_000
 const maxBytes = 1024 * 1024
 

@@ -82,7 +82,7 @@ export const readFast = (bytes: Buffer, limits: FrameLimits): FastRead | undefin
 
 const spend = (steps: number): void => turns.spend(steps)
 
-/** Most ids stand at the beginning of a response or at its end: so many bytes of each are searched. */
+/** Bytes at the beginning and at the end of a response that are searched for its id: most stand there. */
 const idBytes = 96
 
 /**

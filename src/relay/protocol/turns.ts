@@ -30,7 +30,7 @@ export class FairQueue<Item> {
   }
 }
 
-/** After so many steps, about 5 ms, no other reading or check begins in a turn of the event loop. */
+/** Steps of a turn of the event loop, about 5 ms, after which no other reading or check begins in it. */
 const stepsPerTurn = 500_000
 /** Fewer steps in a turn are ignored, which saves a callback. */
 const fewSteps = stepsPerTurn / 10

@@ -91,7 +91,7 @@ export const noDescription: Powers = {
   },
 }
 
-/** A flat list has at least so many paths, and at least two paths in a folder on average. */
+/** The fewest paths in a flat list; there are at least two in a folder on average. */
 const longList = 20
 
 const isFlatList = (value: Json | undefined, meter: Meter): boolean => {

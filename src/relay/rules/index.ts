@@ -78,7 +78,8 @@ const letPass = (name: RuleName, standard: Row['standard']): string => {
 }
 
 /** Letting it pass as it is helps nobody: strict clients refuse it. */
-const relax = 'Let the tool work all the same: `mcp-customs relax SERVER TOOL` (without a tool: all of the server\'s)'
+const relax = 'Let the tool work all the same: `mcp-customs relax SERVER TOOL` (without TOOL: all of the server\'s; of a ' +
+  'gateway: with --config FILE)'
 
 const inInspect = { inspect: 'log', relay: 'off' } as const
 const onceLocked = { locked: 'block', otherwise: 'log' } as const
@@ -86,8 +87,8 @@ const relaxable = { relaxed: true } as const
 const checked = { needsCheck: true } as const
 const nobody = { fault: 'nobody' } as const
 const accept =
-  '`mcp-customs lock --server SERVER` (shows the change, and asks whether you accept it; of a gateway: ' +
-  '`mcp-customs lock --config FILE --server SERVER`), or else remove the server'
+  '`mcp-customs lock --server SERVER` (shows the change, and asks whether you accept it; of a gateway: with ' +
+  '--config FILE), or else remove the server'
 const beware = {
   steps: [
     'Ask the author of the server why the characters are there before you use it, or remove the server ' +

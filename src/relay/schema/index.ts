@@ -26,8 +26,8 @@ type Problems = readonly SchemaProblem[]
 const fine: Problems = []
 
 /**
- * Making a table costs as much as evaluating so many bytes of values without one, most of it in the automata
- * of its patterns: so it is made when so many bytes were evaluated, or come at once (docs/speed.md).
+ * To make a table costs as much as to evaluate this many bytes of values without one, mostly for the automata
+ * of patterns. So it is made when these bytes were evaluated, or come at once (docs/speed.md).
  */
 const worthBytes = 128 * 1024
 /** Steps of making a table for each small value, about a millisecond. */

@@ -35,7 +35,7 @@ const table = {
   ),
   findings: counter(
     'findings_total', ['server', 'rule', 'action'],
-    'Findings, by rule and by the action that the policy asked for.',
+    'Findings, by rule and by the action that the policy asked for; noise for lines that are no messages.',
   ),
   bytes: counter('message_bytes_total', ['server', 'from'], 'Bytes of messages, as received from this side.'),
   relay: histogram('relay_seconds', relaySeconds, 'Time that a request and its answer spent in the relay.'),
@@ -135,7 +135,8 @@ const metricsIn = <Into extends Registry | undefined>(registry: Into) => ({
     registry?.observe(table.relay, { server }, relayMs / 1000)
     if (serverMs !== undefined) registry?.observe(table.server, { server }, serverMs / 1000)
   },
-  found: (server: string, rule: RuleName, action: Action) =>
+  /** @param action `noise` where a line of a server was dropped that is no message */
+  found: (server: string, rule: RuleName, action: Action | 'noise') =>
     registry?.add(table.findings, { server, rule, action }),
   moved: (server: string, from: 'client' | 'server', bytes: number) =>
     registry?.add(table.bytes, { server, from }, bytes),

@@ -6,7 +6,7 @@ export type Signal = (typeof signals)[number]
 
 /** The operator's settings, besides the environment. */
 export interface OtlpSettings {
-  /** Of the collector, for every signal; undefined: the environment decides. */
+  /** The collector's URL for every signal; undefined: the environment decides. */
   readonly endpoint: string | undefined
   /** Sent with every request; the names in lower case. */
   readonly headers: ReadonlyMap<string, string>

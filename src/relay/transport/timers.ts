@@ -36,7 +36,7 @@ export const realTimers: Clock = {
   },
 }
 
-/** Resolves after so many milliseconds. @throws when the signal is aborted first */
+/** Resolves after a number of milliseconds. @throws when the signal is aborted first */
 export const pause = (ms: number, signal: AbortSignal): Promise<void> => new Promise((resolve, reject) => {
   const aborted = () => {
     stop()
@@ -50,7 +50,7 @@ export const pause = (ms: number, signal: AbortSignal): Promise<void> => new Pro
   else signal.addEventListener('abort', aborted, { once: true })
 })
 
-/** A signal that is aborted after so many milliseconds, unless it is stopped. */
+/** A signal that is aborted after a number of milliseconds, unless it is stopped. */
 export const limited = (ms: number): { readonly signal: AbortSignal; readonly stop: () => void } => {
   const controller = new AbortController()
   return { signal: controller.signal, stop: realTimers.after(ms, () => controller.abort()) }

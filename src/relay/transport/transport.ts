@@ -30,8 +30,8 @@ export type TransportEvent =
   }
   /**
    * The connection is over; for a process, with its exit.
-   * @property graceMs the client has closed its output, but reads pending answers for so long, in
-   * milliseconds. A second event without `graceMs` says that it does not read any more
+   * @property graceMs for how many milliseconds a client that has closed its output still reads pending
+   * answers. A second event without `graceMs` says that it does not read any more
    */
   | { readonly type: 'ended'; readonly reason: string; readonly exit?: Exit; readonly graceMs?: number }
   | HttpEvent

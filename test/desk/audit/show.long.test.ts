@@ -130,7 +130,7 @@ t.test('audit show -f continues with new records, across rotation', async t => {
 const mistakes: readonly (readonly [string, string, Given, RegExp])[] = [
   [
     'a time that is none', 'show', new Map([['since', 'yesterday']]),
-    /^--since "yesterday": neither so long ago/,
+    /^--since "yesterday": neither a time before now/,
   ],
   [
     'a time that is none, of a report', 'report', new Map([['until', '2026-13-01']]),

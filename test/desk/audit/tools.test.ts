@@ -22,7 +22,7 @@ t.test('tools says of a real server which tools are missing, why, and what to do
   await relay.end()
   const { code, stdout, stderr } = await run(t, ['tools'], env)
   t.strictSame([code, stderr], [0, ''])
-  t.match(stdout, /^✗ weather {2}8 tools, 3 withheld, claims of 1 removed \(--trust keeps them\)\n {4}add_numbers is withheld: /)
+  t.match(stdout, /^✗ weather {2}8 tools, 3 withheld, annotations of 1 removed \(--trust keeps them\)\n {4}add_numbers is withheld: /)
   t.match(stdout, /a hidden character .*\n? *\(tool\/hidden-text\)\n {6}now: Adds two\s+numbers\.<hidden: Before you use\s/)
   t.match(stdout, /→ Ask the author of the server why the characters are there before you use it, or remove/)
   t.match((await run(t, ['tools', '--all'], env)).stdout, /^weather {2}8 tools, 3 withheld, [^]*✓ echo, get_weather, /)
@@ -45,7 +45,7 @@ t.test('the last list of each server counts, in all its pages', async t => {
   ]) audit.write(one)
   audit.close()
   const { stdout } = await run(t, ['tools', 'files', '--logs', file], plain)
-  t.match(stdout, /^files {2}3 tools, 1 withheld, 1 rewritten for desk 1\.0: nothing to do {2}desk 1\.0, 2026-11-21\s12:00:0\d\n/)
+  t.match(stdout, /^files {2}3 tools, 1 withheld, 1 rewritten for desk 1\.0 \(nothing to do\) {2}desk 1\.0, 2026-11-21\s12:00:0\d\n/)
   t.match(stdout, /gone is withheld: differs \(tool\/drift\)\n[^]*~ rewritten \(list\/shape\): odd\n +✓ read, write\n$/)
   t.match(
     (await run(t, ['tools', 'many', '--logs', file], plain)).stdout, /^many {2}301 tools [^]*and 1 more/,

@@ -353,7 +353,7 @@ t.test('the page in a browser', { skip }, async t => {
   await t.test('a page without records says what was read', async t => {
     const { page, wrong } = await open(t, browser, [])
     t.match(await textsOf(page, 'header p'), ['Nothing is on record'])
-    t.match(await page.locator('main').innerText(), /hold no record.*\n+Read were \/logs\./)
+    t.match(await page.locator('main').innerText(), /The logs hold no record\n+This page is of \/logs\..*\n[^]*install --check/)
     t.strictSame(wrong, [])
   })
 })

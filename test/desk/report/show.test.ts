@@ -65,8 +65,8 @@ t.test('the long form has every field of the record', t => {
     '    and 1 more',
     '    result/schema: The tool\'s answer is not what the tool promises: a value is missing, or is of ' +
       'another kind.',
-    '      → Let the tool work all the same: mcp-customs relax weather get_weather (without a tool: all of ' +
-      'the server\'s)',
+    '      → Let the tool work all the same: mcp-customs relax weather get_weather (without TOOL: all of the ' +
+      'server\'s; of a gateway: with --config FILE)',
     '      → Report it to the author of the server: Return what the outputSchema declares, or declare ' +
       'what is returned',
     '      → More: mcp-customs explain result/schema',

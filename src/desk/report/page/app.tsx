@@ -213,20 +213,17 @@ const Empty = ({ summary: { places }, isLive }: { readonly summary: Summary; rea
   const isOfGateway = places.length === 0
   return (
     <section class="card start">
-      <h2>
-        {isLive ? 'No server was used yet' : 'The logs hold no record of the time and servers asked for'}
-      </h2>
+      <h2>{isLive ? 'No server was used yet' : 'The logs hold no record'}</h2>
       {places.length > 0 && (
-        <p>{isLive ? 'This page watches' : 'Read were'} <code>{places.join(', ')}</code>.</p>
+        <p>{isLive ? 'This page watches' : 'This page is of'} <code>{places.join(', ')}</code>.</p>
       )}
       {!isLive && (
-        <p>Give other files or folders, or leave out <code>--since</code>, <code>--until</code> and
-          {' '}<code>--server</code>.</p>
+        <p><code>--since</code>, <code>--until</code> and <code>--server</code> leave records out.</p>
       )}
-      {isLive && !isOfGateway && (
+      {!isOfGateway && (
         <>
           <p>Nothing is wrong: either no client uses a server through mcp-customs, or no tool was called
-            {' '}since. Calls show up here within a second.</p>
+            {' '}yet.{isLive && ' Calls show up here within a second.'}</p>
           <ul class="steps">
             <li>see which clients do: <Copied text="mcp-customs install --check" /></li>
             <li>for the servers that a client has already: <Copied text="mcp-customs install" /></li>

@@ -7,7 +7,7 @@ export interface Filter {
   readonly server?: string | undefined
   readonly verdict?: string | undefined
   readonly search?: string | undefined
-  /** The last so many milliseconds; or else from and to, in milliseconds since 1970. */
+  /** The length in milliseconds of a range that ends now; or else from and to, in milliseconds since 1970. */
   readonly last?: number | undefined
   readonly from?: number | undefined
   readonly to?: number | undefined

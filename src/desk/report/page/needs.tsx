@@ -107,12 +107,12 @@ const Whole = ({ cause, isNew, isNamed }: WholeProps) => {
       {changes.map(({ path, before, after }) => (
         <Beside
           key={path} title={path} old={old} now="What it says now"
-          {...(old === undefined ? { before, after } : marked(before, after))}
+          {...(old === undefined ? { before, after } : withMarks(before, after))}
         />
       ))}
       {values.map(({ path, got, declared }) => (
         <Beside
-          key={path} title={path} old="Declared" now="What came (texts as their length)"
+          key={path} title={path} old="Declared" now="What came (redacted)"
           before={declared === '' ? <em>not kept</em> : declared} after={got}
         />
       ))}
@@ -147,7 +147,7 @@ const Beside = ({ title, old, now, before, after }: BesideProps) => (
 )
 
 /** Both texts, with the words between their first and last difference marked. */
-const marked = (before: string | undefined, after: string) => {
+const withMarks = (before: string | undefined, after: string) => {
   if (before === undefined) return { before: <em>nothing: it is new</em>, after: <ins>{after}</ins> }
   const [one, other] = [before, after].map(text => text.split(/(?<=\s)/))
   const same = (a: readonly string[] = [], b: readonly string[] = []) => {

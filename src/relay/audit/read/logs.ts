@@ -1,7 +1,7 @@
 import { statSync, type Dirent } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
-import { join } from 'node:path'
-import { cannotRead } from '#relay/base/errors.js'
+import { dirname, join, resolve } from 'node:path'
+import { cannotRead, codeOf, CustomsError, pathText } from '#relay/base/errors.js'
 import { checkpointOf } from '../checkpoint.js'
 import { lostRecordsIn } from '../place.js'
 import { readLine, type ReadRecord } from './line.js'
@@ -21,6 +21,13 @@ export const logOf = (first: ReadRecord): string => checkpointOf(first.members)?
 export const findLogs = async (paths: readonly string[]): Promise<readonly (readonly string[])[]> => {
   const files = [...new Set((await Promise.all(paths.map(filesIn))).flat())]
   return byLog(files.map(file => ({ file, size: statSync(file).size }))).flatMap(chainsIn)
+}
+
+/** The same, where there must be one. @throws CustomsError CANNOT_AUDIT also when there is none */
+export const someLogs = async (paths: readonly string[]): Promise<readonly (readonly string[])[]> => {
+  const logs = await findLogs(paths)
+  if (logs.length === 0) throw new CustomsError('CANNOT_AUDIT', `${paths.join(', ')}: no audit log is there`)
+  return logs
 }
 
 interface State {
@@ -72,14 +79,33 @@ const filesIn = async (path: string): Promise<readonly string[]> => {
   }
 }
 
+/** A folder of logs has fewer files and folders below it. */
+const maxEntries = 100_000
+
 /**
  * The files named `*.ndjson` in a folder and in all folders below it, sorted by name. Links to files that are
  * elsewhere are among them: a log that was put in another place must not go unread.
+ * @throws CustomsError CANNOT_AUDIT for a whole disk, or more than `most` files and folders: a search would
+ * take minutes
  */
-export const logsIn = async (folder: string): Promise<readonly string[]> => {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  const named = entries.filter(entry => entry.name.endsWith('.ndjson'))
-  const pathOf = ({ parentPath, name }: Dirent): string => join(parentPath, name)
+export const logsIn = async (folder: string, most = maxEntries): Promise<readonly string[]> => {
+  const [folders, named]: [string[], Dirent[]] = [[folder], []]
+  let seen = dirname(resolve(folder)) === resolve(folder) ? Infinity : 0
+  for (const one of folders) {
+    const entries = await readdir(one, { withFileTypes: true }).catch((cause: unknown) => {
+      if (one === folder) throw cause
+      // A folder may be removed meanwhile.
+      if (codeOf(cause) === 'ENOENT') return []
+      throw cannotRead('CANNOT_AUDIT', one, cause)
+    })
+    seen += entries.length
+    if (seen > most) {
+      const reason = 'is too much to search: name the folder of the logs'
+      throw new CustomsError('CANNOT_AUDIT', `${pathText(folder)}: ${reason}`)
+    }
+    folders.push(...entries.filter(entry => entry.isDirectory()).map(pathOf))
+    named.push(...entries.filter(entry => entry.name.endsWith('.ndjson')))
+  }
   const files = named.filter(entry => entry.isFile()).map(pathOf)
   const links = named.filter(entry => entry.isSymbolicLink()).map(pathOf)
   if (links.length === 0) return files.sort()
@@ -88,3 +114,5 @@ export const logsIn = async (folder: string): Promise<readonly string[]> => {
   const targets = await Promise.all(links.map(link => realpath(link).catch(() => link)))
   return [...files, ...links.filter((_, index) => !here.has(targets[index] ?? ''))].sort()
 }
+
+const pathOf = ({ parentPath, name }: Dirent): string => join(parentPath, name)

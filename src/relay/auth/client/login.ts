@@ -27,7 +27,7 @@ export interface LoginOptions {
   readonly now?: () => number
 }
 
-/** After a login that failed, the user is not asked again for so long, in milliseconds. */
+/** The pause after a login that failed before the user is asked again, in milliseconds. */
 const againMs = 30_000
 /** Most step-ups to the same scopes within `stepUpsMs` (milliseconds). */
 const maxStepUps = 2

@@ -16,7 +16,7 @@ interface RenewalOptions {
   readonly now: () => number
 }
 
-/** After a renewal that failed, the next one waits for so long, in milliseconds. */
+/** The pause after a renewal that failed, in milliseconds. */
 const retryMs = 5000
 /** Time between two looks at the file, in milliseconds: `login` or `logout` may have changed the file. */
 const lookMs = 2000

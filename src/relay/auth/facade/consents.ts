@@ -26,7 +26,7 @@ interface ConsentOptions {
   readonly now: () => number
 }
 
-/** A client has so long to redeem its code, in milliseconds. The issuer's code may end sooner. */
+/** The time in which a client must redeem its code, in milliseconds. The issuer's code may end sooner. */
 const codeMs = 60_000
 /** Longest `state` and `scope` of a client, in characters. */
 const longest = 2000

@@ -28,11 +28,11 @@ interface Known {
   readonly scopes: readonly string[]
 }
 
-/** Users have so long for the login at the issuer, in milliseconds. */
+/** The time that users have for the login at the issuer, in milliseconds. */
 export const loginMs = 600_000
-/** The metadata of the server and its issuer counts for so long, in milliseconds. */
+/** How long the metadata of the server and its issuer counts, in milliseconds. */
 const knownMs = 10 * 60_000
-/** After a failure, the server is not asked again for so long, in milliseconds. */
+/** The pause after a failure before the server is asked again, in milliseconds. */
 const againMs = 5000
 
 /** Logs users in at the issuer of a server, as one client of that issuer. Rejects with HttpFailure. */

@@ -65,7 +65,7 @@ export type LegList =
   | { readonly result: Buffer }
   | { readonly code: number; readonly error: string }
 
-/** A list that was read so many milliseconds ago is read again for a name that is not in it. */
+/** The age in milliseconds from which a list is read again for a name that is not in it. */
 const freshMs = 1000
 
 /** Merges the servers' lists, and fills the tables by which calls find their servers. */

@@ -13,7 +13,7 @@ export interface RedisOptions {
   readonly limitMs?: number
 }
 
-/** After an operation without an answer in time, others fail at once for so long, in milliseconds. */
+/** How long other operations fail at once after one without an answer in time, in milliseconds. */
 const restMs = 250
 /**
  * Time after an error reply (no memory, no writes) in which the success of another operation does not prove

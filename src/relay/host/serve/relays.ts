@@ -18,7 +18,7 @@ import { refusalsTo } from './audits.js'
 import type { RelaySetup } from './relay-process.js'
 import { fileOf, fileOfFront, shareOf, workersOf } from './share.js'
 
-/** An idle relay process ends after so many milliseconds, or after `sessions.idleMs` if that is less. */
+/** The milliseconds after which an idle relay process ends, unless `sessions.idleMs` is less. */
 const idleMs = 60_000
 /** How long relay processes may take to end beyond their own grace, in milliseconds. */
 const patienceMs = 70_000

@@ -27,7 +27,7 @@ const isLetter = (codePoint: number): boolean => {
 const maxChanges = 16
 const oneIn = 8
 
-/** Marks allowed among so many letters: words of any script have more letters. */
+/** Marks that are allowed in a window of letters: words of any script have fewer. */
 const maxInWindow = 24
 const windowLetters = 60
 

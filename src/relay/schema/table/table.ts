@@ -67,7 +67,7 @@ export class TableWriter {
   }
 
   /**
-   * Goes on until so many steps are left.
+   * Goes on until no more steps than these are left.
    * @returns false when there is more to write
    * @throws Exhausted
    */

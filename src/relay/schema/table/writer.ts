@@ -12,7 +12,7 @@ export class Writer {
     return Buffer.from(this.#bytes.subarray(0, this.#length))
   }
 
-  /** Room for so many bytes, all of them zero. */
+  /** Reserves this number of bytes, all of them zero. */
   reserve(length: number): number {
     const at = this.#length
     this.#length = (at + length + 7) & ~7

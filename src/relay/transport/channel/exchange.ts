@@ -106,7 +106,7 @@ export class ChannelResponse extends Writable implements FrontResponse {
   constructor(private readonly wire: Wire, private readonly exchange: number, request: ChannelRequest) {
     super({ highWaterMark: windowBytes, autoDestroy: false })
     this.req = request
-    // Of a write after the end.
+    // A write came after the end.
     this.on('error', () => undefined)
   }
 

@@ -14,15 +14,15 @@ import { realTimers } from '../timers.js'
  *   the response that its client took)
  * From the relay process:
  *   head, flush, piece, last, cut, continue (100 Continue), pending and answered (ids of requests), leave
- *   (the place of a request is free again: sent once for each request that has one, after its `gone` at the
- *   latest where no session has begun, else when that session is closed)
+ *   (the place of a request is free again: sent once, when the session that it began is closed, or, where it
+ *   began none, after its `gone` at the latest)
  * From both: note (`calls.ts`)
  * The payloads of `open` and `head` are JSON. They hold no MCP message.
  *
- * Frames of one turn of the event loop are written together. Bodies are passed on in parts as they come. Of a
- * response, at most `windowBytes` are sent and not yet taken; the relay process keeps the rest: a slow client
- * delays neither other clients nor heartbeats. Of requests, a relay process reads all that was sent, within
- * the quota for bodies; while it does not read, they stay in the sockets of their clients.
+ * Frames of one turn of the event loop are written together. Bodies are passed on in parts as they come. A
+ * response has at most `windowBytes` that are sent and not yet taken, and the relay process keeps the rest: a
+ * slow client delays neither other clients nor heartbeats. A relay process reads all requests that were sent,
+ * within the quota for bodies; while it does not read, they stay in the sockets of their clients.
  */
 export const kinds = [
   'open', 'body', 'bodyEnd', 'gone', 'head', 'flush', 'piece', 'last', 'cut', 'continue', 'pending',
@@ -106,7 +106,7 @@ export class Wire {
     this.send(kind, exchange, JSON.stringify(value))
   }
 
-  /** Reports that so many bytes of the exchange's body were passed on. */
+  /** Reports how many bytes of the exchange's body were passed on. */
   taken(exchange: number, bytes: number): void {
     const payload = Buffer.allocUnsafe(4)
     payload.writeUInt32LE(bytes, 0)

@@ -50,7 +50,7 @@ export interface HttpFrontOptions extends FrontSettings {
 
 /** How often the clients of open responses are checked again, in milliseconds. */
 const recheckMs = 5000
-/** For so many checks a response stays open while the issuer cannot say whether its token is valid. */
+/** How many checks a response outlives while the issuer cannot say whether its token is valid. */
 const maxUnknown = 60
 
 /** An open response to an admitted request. */

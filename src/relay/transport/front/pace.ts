@@ -1,4 +1,4 @@
-/** A network is answered so often a second while its clients are not known; so many may come at once. */
+/** Time between two answers to a network while its clients are not known, and what may be saved up of it. */
 const everyMs = 5
 const burstMs = 1000
 /** Requests that would wait longer than this are cut off, in milliseconds. */

@@ -27,7 +27,7 @@ export interface Authorizer {
 /** No login could begin: no issuer was found, or it cannot be used. */
 export class NoLogin extends HttpFailure {}
 
-/** Requests are sent again so often. */
+/** How often a request is sent again. */
 const maxTries = 3
 
 /** An HTTP server that wants tokens. */

@@ -44,7 +44,7 @@ t.test('a client starts us in a way that goes on working', async t => {
 
 t.test('a copy that did not come from the registry is never started by its name there', async t => {
   const cases: readonly (readonly [string, Partial<Installation>, boolean, RegExp])[] = [
-    ['in a file of a team', {}, true, /^the file is shared, .* did not come from npm.*: /],
+    ['in a file of a team', {}, true, /^the file is shared, and paths .*: wrap the servers in a file of your own/],
     ['in the cache of npx', { file: inNpxCache }, false, /_npx.*copy it to a folder that stays/],
     ['in a temporary folder', { file: '/tmp/x/cli.js' }, false, /\/tmp\/x\/cli\.js\) is in a temporary folder or a cache/],
     [
