@@ -11,12 +11,15 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
-import { auditOf, scratch } from './bridge.js'
+import { auditOf, cli, scratch } from './bridge.js'
 import { codeOf, Heard, overHttp, textOf, waysOf } from './era-peers.js'
-import { initialize as initializeBody, open as openSession, send, until } from './gateways.js'
+import { call, initialize as initializeBody, open as openSession, send, until } from './gateways.js'
+import { start } from './harness.js'
 import { serve } from './http-bridges.js'
 
 const server = fileURLToPath(new URL('../../test/fixtures/eras/modern.mjs', import.meta.url))
+
+const legacy = fileURLToPath(new URL('../../test/fixtures/eras/legacy-server.mjs', import.meta.url))
 
 const program = [process.execPath, server]
 const { ways } = waysOf<Transport>(
@@ -190,6 +193,34 @@ void t.test('the session of a legacy client is 404 where it is unknown or ended'
   t.match(unknown.text, /"error"/)
   t.equal((await send(`${url}/mcp`, begun, '', 'DELETE')).status, 200)
   await until(async () => (await send(`${url}/mcp`, begun, list)).status === 404)
+})
+
+/** Two calls with one id, at once. @returns what the client and the record say of them */
+const repeated = async (t: Test, target: readonly string[]) => {
+  const audit = join(scratch(t), 'audit.ndjson')
+  const relay = start(t, process.execPath, [cli, 'wrap', '--audit', audit, ...target])
+  relay.send(initializeBody)
+  await relay.next()
+  relay.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
+  relay.send(`${call(1, 'echo', { text: 'hi', message: 'hi' })}\n${call(1, 'echo', { text: 'no', message: 'no' })}`)
+  const answers = [await relay.responseTo('1'), await relay.responseTo('1')].map(line => JSON.parse(line) as object)
+  relay.closeInput()
+  await relay.exit
+  const verdicts = auditOf(audit).filter(({ event }) => event === 'tools/call')
+    .map(({ id, verdict, findings }) => [id, verdict === 'block' && findings.map(({ rule }) => rule)])
+  return { answers, verdicts: verdicts.sort() }
+}
+
+void t.test('of two calls with one id the second is treated as without a translation', async t => {
+  const same = await repeated(t, ['--', process.execPath, legacy])
+  const target = await overHttp(t, program)
+  for (const modern of [['--', ...program], [target]]) {
+    const translated = await repeated(t, modern)
+    t.strictSame(translated.verdicts, same.verdicts)
+    t.strictSame(translated.answers[0], same.answers[0], 'the error comes first')
+    t.match(translated.answers[1], { result: { content: [{ text: /hi/ }] } })
+  }
+  t.match(same.verdicts, [[1, false], [1, ['wire/id']]])
 })
 
 void t.test('with translate off, and within one era, the client gets the server\'s own answer', async t => {

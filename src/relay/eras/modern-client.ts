@@ -232,8 +232,7 @@ export class ModernClient implements Translator {
 
   #forward(exchange: Exchange, frame: Frame, message: Request): void {
     const { method, id, params } = message
-    if (this.#calls.awaited(exchange, message.key).length > 0)
-      return this.#send(exchange, errorFrame(message, errorCode.invalidRequest, 'mcp-customs: the id is in use'))
+    const isRepeated = this.#calls.awaited(exchange, message.key).length > 0
     const given = tokenIn(frame)
     const [key, token] = [this.#calls.free(message.key, 'id'), this.#calls.free(given, 'token')]
     const [declared, logLevel] = [inMeta(params, 'clientCapabilities'), inMeta(params, 'logLevel')]
@@ -251,7 +250,7 @@ export class ModernClient implements Translator {
       // The client may have cancelled it.
       if (this.#calls.find(key) !== call) return
       call.isAtServer = true
-      const sent = legacyRequest(frame, key, token === given ? undefined : token)
+      const sent = legacyRequest(frame, key, token === given ? undefined : token, isRepeated)
       this.#report({ type: 'frame', exchange: call.exchange, frame: sent })
     })
   }
