@@ -50,7 +50,8 @@ async function serveLegacy(request, response, body) {
     onsessioninitialized: id => void sessions.set(id, transport),
     onsessionclosed: id => void sessions.delete(id),
   })
-  await fixtureServer().connect(transport)
+  const server = fixtureServer({ toolsChanged: () => server.sendToolListChanged(), promptsChanged: () => server.sendPromptListChanged() })
+  await server.connect(transport)
   return transport.handleRequest(request, response, body)
 }
 

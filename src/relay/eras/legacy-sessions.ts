@@ -2,7 +2,7 @@ import type { Exchange } from '#relay/core/vocabulary.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { errorCode, type Request } from '#relay/protocol/json-rpc.js'
-import { inMeta } from '#relay/protocol/revisions/index.js'
+import { firstModern, inMeta, metaPrefix } from '#relay/protocol/revisions/index.js'
 import { textWithout } from '#relay/protocol/edit.js'
 import { isModernVersion } from '#relay/transport/http/headers.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
@@ -122,7 +122,9 @@ export class LegacySessions {
     })
     this.#probed = port
     this.#options.openAlone(port)
-    const _meta = textWithout(frame, ['params', '_meta'], ['progressToken']) ?? '{}'
+    // A request that lacks its terms is refused by whoever turns out to speak them.
+    const isWhole = message.kind === 'request' && inMeta(message.params, 'protocolVersion') !== undefined
+    const _meta = isWhole ? textWithout(frame, ['params', '_meta'], ['progressToken']) : noTerms
     const params = objectOf({ _meta })
     const asked = made({ id: '"era"', method: '"server/discover"', params })
     port.report({ type: 'frame', exchange: probe, frame: asked })
@@ -233,5 +235,11 @@ export class LegacySessions {
 
 const saysModern = (headers: ReadonlyMap<string, string> | undefined): boolean =>
   isModernVersion(headers?.get('mcp-protocol-version'))
+
+/** The terms of a client that declares nothing. */
+const noTerms = JSON.stringify({
+  [`${metaPrefix}protocolVersion`]: firstModern, [`${metaPrefix}clientCapabilities`]: {},
+  [`${metaPrefix}clientInfo`]: { name: 'unknown', version: '0' },
+})
 
 const onlyPost = new Map([['allow', ['POST']]])

@@ -45,8 +45,8 @@ export const legacyRequest = (
     ...reserved.map(name => ({ path: ['params', '_meta', metaPrefix + name], remove: true } as const)),
     ...(token === undefined ? [] : [{ path: ['params', '_meta', 'progressToken'], replace: token }]),
   ])
-  const { faults, envelope: { scopes, client, trace } = {} } = frame
-  const envelope = { scopes, client, trace, isRepeated, translatedFrom: firstModern }
+  const { faults, envelope: { scopes, client, trace, headers } = {} } = frame
+  const envelope = { scopes, client, trace, isRepeated, modernHeaders: headers, translatedFrom: firstModern }
   return { ...madeFrame(bytes), faults, envelope }
 }
 

@@ -62,6 +62,8 @@ export interface Envelope {
   readonly clientId?: Id | undefined
   /** Another request of the client has this id, so that the relay sent it under another id. */
   readonly isRepeated?: boolean | undefined
+  /** Of a request of 2026-07-28 that the relay has translated: its headers, to compare with the call only. */
+  readonly modernHeaders?: ReadonlyMap<string, string> | undefined
   /** Of a request that is traced. */
   readonly trace?: Trace | undefined
 }
