@@ -1,12 +1,13 @@
 import { Chance } from './chance.js'
 import { Gateway } from './worlds/gateway.js'
 import { SessionWorld } from './worlds/session.js'
+import { TranslatedWorld } from './worlds/translated.js'
 import { WrapWorld } from './worlds/wrap.js'
 import type { Step, Violation, World } from './world.js'
 
 /** The worlds by name. */
 export const worlds = {
-  gateway: Gateway, session: SessionWorld, wrap: WrapWorld,
+  gateway: Gateway, session: SessionWorld, translated: TranslatedWorld, wrap: WrapWorld,
 } satisfies Record<string, new (seed: number) => World>
 export type WorldName = keyof typeof worlds
 

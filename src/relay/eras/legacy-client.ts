@@ -132,7 +132,9 @@ class LegacyClient implements Translator {
     const { message } = frame
     if (this.#session !== undefined) return this.#session.fromRelay(exchange, frame)
     const key = message.kind === 'result' || message.kind === 'error' ? message.key : undefined
-    if (this.#out.answered(exchange, frame, key)) return true
+    // The answer to `server/discover` may come when nobody waits for it any more.
+    const isLate = key !== undefined && key === this.#asked?.key
+    if (this.#out.answered(exchange, frame, key) || isLate) return true
     const shows = message.kind === 'error' && frame.relayMade !== true ? showsModernOnly(message.error) : 'no'
     const opening = key !== undefined && key === this.#opening?.key && exchange === this.#opening.exchange
       ? this.#opening : undefined
