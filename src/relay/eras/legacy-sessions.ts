@@ -6,8 +6,9 @@ import { firstModern, inMeta, metaPrefix } from '#relay/protocol/revisions/index
 import { textWithout } from '#relay/protocol/edit.js'
 import { isModernVersion } from '#relay/transport/http/headers.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
-import { carried, eraShownBy } from './modern-client.js'
+import { carried } from './modern-client.js'
 import { made, objectOf } from './modern-frames.js'
+import { eraShownBy } from './shown-era.js'
 
 interface LegacySessionsOptions {
   /** The HTTP requests of modern clients with one authorization context. */
