@@ -32,6 +32,7 @@ export const warmUp = async (): Promise<void> => {
   ])
   for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) await play('gateway', seed)
   await play('session', 1)
+  await play('translated', 1)
   await play('wrap', 1)
 }
 
