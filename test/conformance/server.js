@@ -1,4 +1,6 @@
-// The server that the official MCP conformance suite asks for, at http://127.0.0.1:$PORT/mcp, for clients of every revision.
+// The server that the official MCP conformance suite asks for, at http://127.0.0.1:$PORT/mcp, for clients of every
+// revision. With ONLY=modern or ONLY=legacy it speaks one era: what the suite of the other finds of it is the relay's translation
+// (docs/eras.md).
 import { createServer } from 'node:http'
 import { randomUUID } from 'node:crypto'
 import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server'
@@ -31,6 +33,7 @@ class Events {
 const modern = createMcpHandler(() => fixtureServer(modern.notify), { legacy: 'reject' })
 const serveModern = toNodeHandler(modern)
 
+const only = process.env.ONLY
 const sessions = new Map()
 
 async function serveLegacy(request, response, body) {
@@ -47,7 +50,8 @@ async function serveLegacy(request, response, body) {
     onsessioninitialized: id => void sessions.set(id, transport),
     onsessionclosed: id => void sessions.delete(id),
   })
-  await fixtureServer().connect(transport)
+  const server = fixtureServer({ toolsChanged: () => server.sendToolListChanged(), promptsChanged: () => server.sendPromptListChanged() })
+  await server.connect(transport)
   return transport.handleRequest(request, response, body)
 }
 
@@ -69,9 +73,10 @@ const validOrigin = localhostOriginValidation()
 const server = createServer(async (request, response) => {
   if (!validHost(request, response) || !validOrigin(request, response)) return
   if (new URL(request.url, 'http://host').pathname !== '/mcp') return response.writeHead(404).end()
+  if (only === 'modern') return serveModern(request, response)
   if (request.method !== 'POST') return serveLegacy(request, response)
   const { json } = await bodyOf(request)
-  const legacy = await isLegacyRequest(await toWebRequest(request, json ?? ''), json)
+  const legacy = only === 'legacy' || await isLegacyRequest(await toWebRequest(request, json ?? ''), json)
   return legacy ? serveLegacy(request, response, json) : serveModern(request, response, json)
 })
 

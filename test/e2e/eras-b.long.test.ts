@@ -1,19 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import {
-  type CallToolResult, Client, StreamableHTTPClientTransport, type Transport,
-} from '@modelcontextprotocol/client'
+import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { EmptyResultSchema } from '@modelcontextprotocol/sdk/types.js'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { auditOf, scratch } from './bridge.js'
-import { codeOf, Heard, overHttp, textOf, waysOf } from './era-peers.js'
+import { overHttp, textOf, waysOf } from './era-peers.js'
+import { modernPeer, modernSteps } from './era-steps-modern.js'
 import { until } from './gateways.js'
 import { serve } from './http-bridges.js'
 
 const server = fileURLToPath(new URL('../../test/fixtures/eras/legacy-server.mjs', import.meta.url))
-const prefix = 'io.modelcontextprotocol/'
 const modern = fileURLToPath(new URL('../../test/fixtures/eras/modern.mjs', import.meta.url))
 
 const program = [process.execPath, server]
@@ -22,160 +19,11 @@ const { wrapped, served, command, ways } = waysOf<Transport>(
   { stdio: program, http: [...program, '--http'] },
 )
 
-interface Peer {
-  readonly t: Test
-  readonly client: Client
-  readonly transport: Transport
-  readonly isHttp: boolean
-  /** The params of questions and notifications, by method. */
-  readonly heard: (name: string) => readonly Record<string, unknown>[]
-  readonly call: (name: string, given?: object, options?: object, meta?: object) => Promise<CallToolResult>
-}
-
-/** What a client of 2026-07-28 does with a legacy server, in order. */
-const steps: Readonly<Record<string, (peer: Peer) => Promise<unknown>>> = {
-  'the client connects': async ({ t, client, transport }) => {
-    await client.connect(transport)
-    t.equal(client.getServerVersion()?.name, 'legacy')
-    t.equal(client.getInstructions(), 'Ask me.')
-    t.same(client.getServerCapabilities()?.tools, { listChanged: true })
-  },
-  'tools/list': async ({ t, client }) => {
-    const { tools } = await client.listTools()
-    t.notOk(tools.some(tool => 'execution' in tool))
-    t.notOk(tools.some(({ name }) => name === 'task'), 'a tool that only runs as a task')
-    t.ok(tools.some(({ name }) => name === 'echo'))
-  },
-  'a call': async ({ t, call }) => void t.equal(textOf(await call('echo', { message: 'hi' })), 'echo hi'),
-  'an error of a tool': async ({ t, call }) => void t.equal((await call('fails')).isError, true),
-  'an unknown tool': async ({ t, call }) => void t.equal(await codeOf(call('none')), -32602),
-  'a structured result': async ({ t, call }) => void t.same((await call('structured')).structuredContent, { sum: 3 }),
-  'prompts/list': async ({ t, client }) => void t.equal((await client.listPrompts()).prompts.length, 2),
-  'prompts/get': async ({ t, client }) => {
-    const { messages } = await client.getPrompt({ name: 'greet', arguments: { name: 'Ann' } })
-    t.match(messages, [{ content: { text: 'Hello Ann' } }])
-  },
-  'resources/list': async ({ t, client }) => void t.equal((await client.listResources()).resources.length, 1),
-  'resources/read': async ({ t, client }) => {
-    t.match(await client.readResource({ uri: 'note://one' }), { contents: [{ uri: 'note://one', text: 'one' }] })
-  },
-  'resources/templates/list': async ({ t, client }) => {
-    t.equal((await client.listResourceTemplates()).resourceTemplates.length, 1)
-  },
-  'completion/complete': async ({ t, client }) => {
-    const ref = { type: 'ref/prompt', name: 'greet' } as const
-    t.same((await client.complete({ ref, argument: { name: 'name', value: 'x' } })).completion.values, ['xa', 'xb'])
-  },
-  'a prompt that asks the user': async ({ t, client }) => {
-    t.match(await client.getPrompt({ name: 'asks' }), { messages: [{ content: { text: 'Hello Ann' } }] })
-  },
-  'an unknown resource': async ({ t, client }) => {
-    t.equal(await codeOf(client.readResource({ uri: 'note://none' })), -32602, 'the client takes the -32002 of the server for it')
-  },
-  progress: async ({ t, call }) => {
-    const seen: number[] = []
-    await call('progress', {}, { onprogress: ({ progress }: { progress: number }) => void seen.push(progress) })
-    t.same(seen, [1, 2, 3])
-  },
-  'cancellation reaches the tool': async ({ t, call }) => {
-    const controller = new AbortController()
-    const slow = codeOf(call('slow', {}, { signal: controller.signal }))
-    await call('echo', { message: 'meanwhile' })
-    controller.abort()
-    t.not(await slow, 'no error')
-    await until(async () => textOf(await call('cancelled')) === '1')
-  },
-  'twenty calls at once': async ({ t, call }) => {
-    const words = Array.from({ length: 20 }, (_, index) => `call ${index}`)
-    const answers = await Promise.all(words.map(message => call('echo', { message })))
-    t.same(answers.map(textOf), words.map(word => `echo ${word}`))
-  },
-  'log messages': async ({ t, call, heard }) => {
-    await call('log')
-    t.equal(heard('log').length, 0, 'none where the request asks for none')
-    await call('log', {}, {}, { [`${prefix}logLevel`]: 'warning' })
-    await until(() => heard('log').length > 0)
-    t.match(heard('log'), [{ level: 'warning' }])
-  },
-  'elicitation by a form': async ({ t, call, heard }) => {
-    t.equal(textOf(await call('elicit')), 'accept Ann')
-    t.equal(heard('elicitation').at(-1)?.['mode'], 'form')
-  },
-  sampling: async ({ t, call }) => void t.equal(textOf(await call('sample')), 'sampled'),
-  roots: async ({ t, call }) => void t.equal(textOf(await call('roots')), 'file:///root'),
-  'three questions at once': async ({ t, call }) => void t.equal(textOf(await call('three')), 'Ann,sampled,1'),
-  'five rounds': async ({ t, call }) => void t.equal(textOf(await call('five')), 'Ann,Ann,Ann,Ann,Ann'),
-  'elicitation by a URL': async ({ t, call, heard }) => {
-    t.equal(textOf(await call('url')), 'accept')
-    t.notOk('elicitationId' in (heard('elicitation').at(-1) ?? {}))
-  },
-  'a URL that is asked for by an error': async ({ t, call }) => void t.equal(textOf(await call('required')), 'visited'),
-  list_changed: async ({ t, client, call, heard }) => {
-    const all = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
-    const stream = await client.listen(all)
-    t.same(stream.honoredFilter, all)
-    await call('changes')
-    await until(() => ['tools', 'prompts', 'resources'].every(name => heard(name).length > 0))
-    await stream.close()
-  },
-  'resources/subscribe, an update, and the end': async ({ t, client, call, heard }) => {
-    const stream = await client.listen({ resourceSubscriptions: ['note://one'] })
-    t.same(stream.honoredFilter, { resourceSubscriptions: ['note://one'] })
-    t.equal(textOf(await call('update', { uri: 'note://one' })), 'updated')
-    await until(() => heard('updated').length > 0)
-    t.match(heard('updated'), [{ uri: 'note://one' }])
-    await stream.close()
-    await until(async () => textOf(await call('update', { uri: 'note://one' })) === 'nobody')
-  },
-  'an unknown method': async ({ t, client, isHttp }) => {
-    const code = await codeOf(client.request({ method: 'no/such', params: {} } as never, EmptyResultSchema as never))
-    // Over HTTP the client hides the code: the status is 404.
-    if (isHttp) t.not(code, 'no error')
-    else t.equal(code, -32601)
-  },
-}
-
-interface Who {
-  readonly name?: string
-  readonly capabilities?: object
-}
-
-const everything = { roots: {}, sampling: {}, elicitation: { form: {}, url: {} } }
-
-const peerOf = (
-  t: Test, transport: Transport, isHttp: boolean, { name: own = 'Ann', capabilities = everything }: Who = {},
-): Peer => {
-  const heard = new Heard()
-  const hear = heard.hear.bind(heard)
-  const client = new Client({ name: 'modern', version: '1' }, {
-    capabilities, versionNegotiation: { mode: { pin: '2026-07-28' } },
-  })
-  if (capabilities === everything) {
-    client.setRequestHandler('elicitation/create', ({ params }) => {
-      hear('elicitation', params)
-      return { action: 'accept', ...(params.mode !== 'url' && { content: { name: own } }) }
-    })
-    client.setRequestHandler('sampling/createMessage', () =>
-      ({ role: 'assistant', model: 'm', content: { type: 'text', text: 'sampled' } }))
-    client.setRequestHandler('roots/list', () => ({ roots: [{ uri: 'file:///root' }] }))
-  }
-  client.setNotificationHandler('notifications/message', ({ params }) => hear('log', params))
-  client.setNotificationHandler('notifications/tools/list_changed', ({ params }) => hear('tools', params))
-  client.setNotificationHandler('notifications/prompts/list_changed', ({ params }) => hear('prompts', params))
-  client.setNotificationHandler('notifications/resources/list_changed', ({ params }) => hear('resources', params))
-  client.setNotificationHandler('notifications/resources/updated', ({ params }) => hear('updated', params))
-  return {
-    t, client, transport, isHttp, heard: name => heard.of(name),
-    call: async (name, given = {}, options = {}, meta) =>
-      client.callTool({ name, arguments: { ...given }, ...(meta && { _meta: { ...meta } }) }, options),
-  }
-}
-
 for (const [way, open] of Object.entries(ways)) {
   void t.test(`a client of 2026-07-28 and a legacy server, ${way}`, async t => {
     const audit = join(scratch(t), 'audit.ndjson')
-    const peer = peerOf(t, await open(t, ['--translate', 'both', '--audit', audit]), way.startsWith('HTTP'))
-    for (const [name, step] of Object.entries(steps)) await t.test(name, async t => {
+    const peer = modernPeer(t, await open(t, ['--translate', 'both', '--audit', audit]), way.startsWith('HTTP'))
+    for (const [name, step] of Object.entries(modernSteps)) await t.test(name, async t => {
       await step({ ...peer, t })
     })
     await peer.client.close()
@@ -189,7 +37,7 @@ for (const [way, open] of Object.entries(ways)) {
   void t.test(`a client that declares nothing is told what a tool needs, ${way}`, async t => {
     const audit = join(scratch(t), 'audit.ndjson')
     const transport = await open(t, ['--translate', 'both', '--audit', audit])
-    const { client, call } = peerOf(t, transport, way.startsWith('HTTP'), { capabilities: {} })
+    const { client, call } = modernPeer(t, transport, way.startsWith('HTTP'), { capabilities: {} })
     await client.connect(transport)
     const error: unknown = await call('elicit').then(() => undefined, (error: unknown) => error)
     t.match(error, { code: -32021, data: { requiredCapabilities: { elicitation: {} } } })
@@ -206,7 +54,7 @@ void t.test('clients of one gateway keep apart', async t => {
     const { url: at } = await serve(t, ['--translate', 'both', '--audit', 'none', ...target])
     const peers = await Promise.all(['Ann', 'Bob', 'Cleo'].map(async name => {
       const transport = new StreamableHTTPClientTransport(new URL(`${at}/mcp`))
-      const peer = peerOf(t, transport, true, { name })
+      const peer = modernPeer(t, transport, true, { name })
       await peer.client.connect(transport)
       return { ...peer, name }
     }))
@@ -228,7 +76,7 @@ for (const way of ['stdio to HTTP', 'HTTP to HTTP']) {
   void t.test(`a session that the server has lost is begun anew, ${way}`, async t => {
     const transport = await ways[way]?.(t, ['--translate', 'both', '--audit', 'none'])
     if (transport === undefined) return
-    const { client, call } = peerOf(t, transport, way.startsWith('HTTP'))
+    const { client, call } = modernPeer(t, transport, way.startsWith('HTTP'))
     await client.connect(transport)
     await call('forget').catch(() => undefined)
     t.equal(textOf(await call('elicit')), 'accept Ann')
@@ -241,7 +89,7 @@ for (const via of ['wrap', 'serve']) {
     const audit = join(scratch(t), 'audit.ndjson')
     const args = ['--translate', 'both', '--audit', audit, '--', process.execPath, modern]
     const transport = via === 'wrap' ? wrapped(args) : await served(t, args)
-    const { client, call } = peerOf(t, transport, via === 'serve')
+    const { client, call } = modernPeer(t, transport, via === 'serve')
     await client.connect(transport)
     t.equal(client.getServerVersion()?.name, 'modern-only')
     t.equal(textOf(await call('form')), 'Hello Ann')

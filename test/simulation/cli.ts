@@ -24,7 +24,7 @@ interface Found {
 }
 
 /** One history in five is of the whole gateway, which costs most. */
-const inTurn: readonly WorldName[] = ['gateway', 'wrap', 'session', 'session', 'session']
+const inTurn: readonly WorldName[] = ['gateway', 'wrap', 'session', 'session', 'translated']
 
 const worldOf = (seed: number): WorldName => named ?? inTurn[seed % inTurn.length] ?? 'session'
 

@@ -129,6 +129,10 @@ export const mutations: readonly Mutation[] = [
     invariant: 'answer reaches', before: 'await get(position.lastEventId, signal)',
     after: 'await get(call ? undefined : position.lastEventId, signal)',
   },
+  {
+    name: 'an answer that the translator gave up reaches the client', file: 'relay/eras/legacy-client.ts',
+    world: 'translated', invariant: 'one answer', before: ' || isLate) return true', after: ') return true',
+  },
   gateway('two clients have one number', 'relay/transport/one-process/requests.ts',
     'number: ++this.#last', 'number: (this.#last = (this.#last + 1) % 2)', 'own bytes'),
   gateway('any long frame is freed (H3)', 'relay/transport/frames.ts',

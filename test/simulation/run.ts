@@ -1,12 +1,13 @@
 import { Chance } from './chance.js'
 import { Gateway } from './worlds/gateway.js'
 import { SessionWorld } from './worlds/session.js'
+import { TranslatedWorld } from './worlds/translated.js'
 import { WrapWorld } from './worlds/wrap.js'
 import type { Step, Violation, World } from './world.js'
 
 /** The worlds by name. */
 export const worlds = {
-  gateway: Gateway, session: SessionWorld, wrap: WrapWorld,
+  gateway: Gateway, session: SessionWorld, translated: TranslatedWorld, wrap: WrapWorld,
 } satisfies Record<string, new (seed: number) => World>
 export type WorldName = keyof typeof worlds
 
@@ -31,6 +32,7 @@ export const warmUp = async (): Promise<void> => {
   ])
   for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) await play('gateway', seed)
   await play('session', 1)
+  await play('translated', 1)
   await play('wrap', 1)
 }
 

@@ -112,6 +112,8 @@ export class ClientRequests {
         request, undefined, errorFrame(request, this.#gone.code, `mcp-customs: ${this.#gone.reason}`),
       )
     if (!this.#hasRoom(request)) ask('onId', { use: 'no-room', from: 'client' }, findings, '/id')
+    // A translator sends it under an id of its own, and the rule is the same.
+    if (frame.envelope?.isRepeated === true) ask('onId', repeatedId, findings, '/id')
     this.#core.judgeRevision('client', handshake.spokenIn(message, terms, frame.envelope?.headers), findings)
     if (findings.isStop)
       return this.#reply(request, undefined, isOldRevision(findings)
@@ -334,7 +336,7 @@ export class ClientRequests {
   #repeated(request: PendingRequest, frame: Frame): void {
     const { findings, exchange } = request
     const { ask, records, output } = this.#core
-    ask('onId', { use: 'repeated', from: 'client' }, findings, '/id')
+    ask('onId', repeatedId, findings, '/id')
     if (findings.isStop) return this.#reply(request, undefined, blocked(request, findings))
     const first = this.pending.find(exchange, request.key)
     // The first was cancelled, so the next response belongs to the second.
@@ -426,6 +428,8 @@ export class ClientRequests {
     request.suspect = undefined
   }
 }
+
+const repeatedId = { use: 'repeated', from: 'client' } as const
 
 /** A request whose answer shows the server's era. */
 const showsEra = (method: string): boolean => method === 'initialize' || method === 'server/discover'

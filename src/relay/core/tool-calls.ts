@@ -276,18 +276,13 @@ const isSchemaMismatch = ({ kind }: SchemaProblem): boolean => kind === 'mismatc
 
 /** Compares `Mcp-Param-*` headers, which repeat arguments that the input schema names, with the call. */
 const headerMismatchOf = ({ called, request, terms }: PendingRequest): string | undefined => {
-  // The headers of a translated call are made from its body later.
-  const { headers, translatedFrom } = request?.frame.envelope ?? {}
+  const { headers, translatedFrom, modernHeaders } = request?.frame.envelope ?? {}
   const schema = called?.tool?.inputSchemas[0]
-  if (
-    request === undefined
-    || headers === undefined
-    || translatedFrom !== undefined
-    || schema === undefined
-    || !traitsOf(terms.revision).modern
-  )
-    return undefined
-  return compareHeaders(headers, request.message, schema)
+  // The headers of a call that is translated to 2026-07-28 are made from its body later.
+  const isModern = translatedFrom === undefined && traitsOf(terms.revision).modern
+  const given = modernHeaders ?? (isModern ? headers : undefined)
+  if (request === undefined || given === undefined || schema === undefined) return undefined
+  return compareHeaders(given, request.message, schema)
 }
 
 /** Names that are compared with an unknown one. */

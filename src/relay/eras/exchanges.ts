@@ -24,6 +24,8 @@ export interface Origin {
   readonly envelope: Envelope | undefined
   /** The client's id of the request, where it goes to the relay under another. */
   readonly clientId?: Id
+  /** Another request of the client has this id. */
+  readonly isRepeated?: boolean
 }
 
 const nothing: readonly EraAction[] = []
@@ -158,9 +160,9 @@ export class EraOutgoing {
     if (this.#own.delete(exchange)) this.report({ type: 'exchange-ended', exchange })
   }
 
-  #place({ exchange, envelope, clientId }: Origin): Origin {
+  #place({ exchange, envelope, clientId, isRepeated }: Origin): Origin {
     const { headers, scopes, client, trace } = envelope ?? {}
-    const made = { scopes, client, trace, clientId, translatedFrom: this.translatedFrom }
+    const made = { scopes, client, trace, clientId, isRepeated, translatedFrom: this.translatedFrom }
     if (exchange === stdioExchange) return { exchange, envelope: made }
     const own = new OwnExchange(`${exchange.name} translated ${++this.#last}`, exchange.context)
     this.#own.set(own, { head: undefined, isStream: false })

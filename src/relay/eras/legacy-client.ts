@@ -8,7 +8,8 @@ import { firstModern } from '#relay/protocol/revisions/index.js'
 import { LegacySession, modernRequest } from './legacy-session.js'
 import { type AskedRequest, EraOutgoing } from './exchanges.js'
 import type { Requester } from './results.js'
-import { type ClientTerms, clientTerms, serverTerms, showsModernOnly } from './terms.js'
+import { showsModernOnly } from './shown-era.js'
+import { type ClientTerms, clientTerms, serverTerms } from './terms.js'
 import { isModernRequest } from '#relay/transport/http/headers.js'
 import type { TransportEvent } from '#relay/transport/transport.js'
 import type { EraAction, EraEvent, EraOptions, MakeTranslator, Translator } from './translator.js'
@@ -132,7 +133,9 @@ class LegacyClient implements Translator {
     const { message } = frame
     if (this.#session !== undefined) return this.#session.fromRelay(exchange, frame)
     const key = message.kind === 'result' || message.kind === 'error' ? message.key : undefined
-    if (this.#out.answered(exchange, frame, key)) return true
+    // The answer to `server/discover` may come when nobody waits for it any more.
+    const isLate = key !== undefined && key === this.#asked?.key
+    if (this.#out.answered(exchange, frame, key) || isLate) return true
     const shows = message.kind === 'error' && frame.relayMade !== true ? showsModernOnly(message.error) : 'no'
     const opening = key !== undefined && key === this.#opening?.key && exchange === this.#opening.exchange
       ? this.#opening : undefined

@@ -222,14 +222,14 @@ export class LegacySession {
 
   #call(frame: Frame, message: Request, requester: Requester, origin: Origin): void {
     const edits = [...metaEdits(frame, this.#client, this.#logLevel), { path: ['params', 'task'], remove: true as const }]
-    // An id that another request of the client still has is replaced, so that each gets its answer.
-    const isTaken = this.#calls.get(requester.key) !== undefined
-    const id = isTaken ? this.#options.newId() : message.id
-    const bytes = isTaken ? frameWithId(frame, id, edits) : edit(frame.bytes, edits)
+    // The id that another request of the client still has is replaced, so that each gets its answer.
+    const isRepeated = this.#calls.get(requester.key) !== undefined
+    const id = isRepeated ? this.#options.newId() : message.id
+    const bytes = isRepeated ? frameWithId(frame, id, edits) : edit(frame.bytes, edits)
     const call = new LegacyCall(
-      this.#parts, requester, origin, message, { bytes, message, faults: [] }, `call ${++this.#lastTimer}`,
+      this.#parts, requester, { ...origin, isRepeated }, message, { bytes, message, faults: [] }, `call ${++this.#lastTimer}`,
     )
-    if (!isTaken) this.#calls.set(requester.key, call)
+    if (!isRepeated) this.#calls.set(requester.key, call)
     call.begin(id, bytes)
   }
 

@@ -2,12 +2,13 @@ import type { Exchange } from '#relay/core/vocabulary.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { errorCode, type Request } from '#relay/protocol/json-rpc.js'
-import { inMeta } from '#relay/protocol/revisions/index.js'
+import { firstModern, inMeta, metaPrefix } from '#relay/protocol/revisions/index.js'
 import { textWithout } from '#relay/protocol/edit.js'
 import { isModernVersion } from '#relay/transport/http/headers.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
-import { carried, eraShownBy } from './modern-client.js'
+import { carried } from './modern-client.js'
 import { made, objectOf } from './modern-frames.js'
+import { eraShownBy } from './shown-era.js'
 
 interface LegacySessionsOptions {
   /** The HTTP requests of modern clients with one authorization context. */
@@ -122,7 +123,9 @@ export class LegacySessions {
     })
     this.#probed = port
     this.#options.openAlone(port)
-    const _meta = textWithout(frame, ['params', '_meta'], ['progressToken']) ?? '{}'
+    // A request that lacks its terms is refused by whoever turns out to speak them.
+    const isWhole = message.kind === 'request' && inMeta(message.params, 'protocolVersion') !== undefined
+    const _meta = isWhole ? textWithout(frame, ['params', '_meta'], ['progressToken']) : noTerms
     const params = objectOf({ _meta })
     const asked = made({ id: '"era"', method: '"server/discover"', params })
     port.report({ type: 'frame', exchange: probe, frame: asked })
@@ -233,5 +236,11 @@ export class LegacySessions {
 
 const saysModern = (headers: ReadonlyMap<string, string> | undefined): boolean =>
   isModernVersion(headers?.get('mcp-protocol-version'))
+
+/** The terms of a client that declares nothing. */
+const noTerms = JSON.stringify({
+  [`${metaPrefix}protocolVersion`]: firstModern, [`${metaPrefix}clientCapabilities`]: {},
+  [`${metaPrefix}clientInfo`]: { name: 'unknown', version: '0' },
+})
 
 const onlyPost = new Map([['allow', ['POST']]])

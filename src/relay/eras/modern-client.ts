@@ -4,11 +4,10 @@ import { ChurnMap } from '#relay/core/memory.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import { edited, textWithout } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import { each, isArray, isObject, isString, member, Meter, type JsonObject } from '#relay/protocol/json.js'
+import { isObject, isString, member, type JsonObject } from '#relay/protocol/json.js'
 import { errorCode, type IdKey, type Notification, type Request } from '#relay/protocol/json-rpc.js'
 import { idOf, isCancellation, keyAt, keyIn, idKeysOf } from '#relay/protocol/message.js'
 import { firstModern, inMeta, metaPrefix, newestLegacy } from '#relay/protocol/revisions/index.js'
-import { modernErrors } from '#relay/transport/http/headers.js'
 import type { TransportEvent } from '#relay/transport/transport.js'
 import { ListenStreams } from './listen-streams.js'
 import {
@@ -16,6 +15,7 @@ import {
 } from './modern-frames.js'
 import { type OpenCall, OpenCalls } from './open-calls.js'
 import { ParkedCalls, callSubject } from './parked-calls.js'
+import { eraShownBy } from './shown-era.js'
 import type { EraAction, EraEvent, EraOptions, Translator } from './translator.js'
 
 /**
@@ -232,8 +232,7 @@ export class ModernClient implements Translator {
 
   #forward(exchange: Exchange, frame: Frame, message: Request): void {
     const { method, id, params } = message
-    if (this.#calls.awaited(exchange, message.key).length > 0)
-      return this.#send(exchange, errorFrame(message, errorCode.invalidRequest, 'mcp-customs: the id is in use'))
+    const isRepeated = this.#calls.awaited(exchange, message.key).length > 0
     const given = tokenIn(frame)
     const [key, token] = [this.#calls.free(message.key, 'id'), this.#calls.free(given, 'token')]
     const [declared, logLevel] = [inMeta(params, 'clientCapabilities'), inMeta(params, 'logLevel')]
@@ -251,7 +250,7 @@ export class ModernClient implements Translator {
       // The client may have cancelled it.
       if (this.#calls.find(key) !== call) return
       call.isAtServer = true
-      const sent = legacyRequest(frame, key, token === given ? undefined : token)
+      const sent = legacyRequest(frame, key, token === given ? undefined : token, isRepeated)
       this.#report({ type: 'frame', exchange: call.exchange, frame: sent })
     })
   }
@@ -442,22 +441,6 @@ const longestName = 1024
 const tokenIn = (frame: Frame): IdKey | undefined => {
   const token = keyAt(frame, ['params', '_meta', 'progressToken'])
   return token !== undefined && token.length <= longestName ? token : undefined
-}
-
-/** A status with which a server refuses a request for what it is: not for its credentials, time or number. */
-const refusedByHttp = /^mcp-customs: the server answered HTTP 4(?!01|03|07|08|29)\d\d/
-
-/** The era of a server, by its answer to `server/discover`; undefined: the answer proves nothing. */
-export const eraShownBy = ({ message, relayMade }: Frame): 'legacy' | 'modern' | undefined => {
-  if (message.kind === 'result') {
-    const versions = member(message.result, 'supportedVersions')
-    const named = isArray(versions) ? [...each(versions, new Meter())] : []
-    return named.some(([, version]) => version === firstModern) ? 'modern' : undefined
-  }
-  if (message.kind !== 'error') return undefined
-  const { code, message: text } = message.error
-  if (relayMade === true) return refusedByHttp.test(text) ? 'legacy' : undefined
-  return modernErrors.has(code) ? 'modern' : 'legacy'
 }
 
 /** The capabilities that can be carried: a question of the server reaches the client by `input_required`. */

@@ -34,16 +34,19 @@ export const resultOf = ({ key }: RequestId, members: FrameTexts): Frame =>
 /**
  * A modern request as the server gets it.
  * @param key the id by which the server knows it @param token its progress token there, if it is another one
+ * @param isRepeated the client's own id is that of another request of it
  */
-export const legacyRequest = (frame: Frame, key: IdKey, token: IdKey | undefined): Frame => {
+export const legacyRequest = (
+  frame: Frame, key: IdKey, token: IdKey | undefined, isRepeated: boolean,
+): Frame => {
   const { bytes } = edited(frame, [
     { path: ['id'], replace: key },
     ...ofRetry.map(name => ({ path: ['params', name], remove: true } as const)),
     ...reserved.map(name => ({ path: ['params', '_meta', metaPrefix + name], remove: true } as const)),
     ...(token === undefined ? [] : [{ path: ['params', '_meta', 'progressToken'], replace: token }]),
   ])
-  const { faults, envelope: { scopes, client, trace } = {} } = frame
-  const envelope = { scopes, client, trace, translatedFrom: firstModern }
+  const { faults, envelope: { scopes, client, trace, headers } = {} } = frame
+  const envelope = { scopes, client, trace, isRepeated, modernHeaders: headers, translatedFrom: firstModern }
   return { ...madeFrame(bytes), faults, envelope }
 }
 

@@ -1,13 +1,11 @@
 import { edit, type Edit } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
-import {
-  each, isArray, isObject, isString, type Json, type JsonObject, member, Meter, parseJson,
-} from '#relay/protocol/json.js'
-import { errorCode, type ErrorResponse } from '#relay/protocol/json-rpc.js'
+import { isObject, isString, type JsonObject, member, parseJson } from '#relay/protocol/json.js'
 import {
   firstModern, isRevision, metaPrefix, newestLegacy, type Revision, traitsOf,
 } from '#relay/protocol/revisions/index.js'
 import { byte, slice } from '#relay/protocol/scan.js'
+import { namesModern } from './shown-era.js'
 
 /** What a legacy client has said in `initialize`. Texts are JSON, in the client's own spelling. */
 export interface ClientTerms {
@@ -64,23 +62,6 @@ export const serverTerms = (discovered: Frame, result: JsonObject): ServerTerms 
     instructions: isString(instructions) ? JSON.stringify(instructions) : undefined,
     info: info?.[0] === byte.openObject ? info.toString() : undefined,
   }
-}
-
-const namesModern = (versions: Json | undefined): boolean => {
-  if (!isArray(versions)) return false
-  for (const [, version] of each(versions, new Meter())) if (version === firstModern) return true
-  return false
-}
-
-/**
- * Whether the refusal of a legacy request shows that the server speaks 2026-07-28 only; `perhaps` where
- * `server/discover` has to tell (2026-07-28, Versioning).
- */
-export const showsModernOnly = ({ code, data }: ErrorResponse['error']): 'yes' | 'perhaps' | 'no' => {
-  if (code === errorCode.unsupportedVersion) {
-    return isObject(data) && namesModern(member(data, 'supported')) ? 'yes' : 'no'
-  }
-  return code === errorCode.methodNotFound || code === errorCode.invalidParams ? 'perhaps' : 'no'
 }
 
 /** The edits by which a legacy request says what each request of 2026-07-28 says (`_meta`). */

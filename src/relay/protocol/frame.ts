@@ -60,6 +60,10 @@ export interface Envelope {
   readonly translatedFrom?: string | undefined
   /** The client's id of a request that the relay sent under another id; for records only. */
   readonly clientId?: Id | undefined
+  /** Another request of the client has this id, so that the relay sent it under another id. */
+  readonly isRepeated?: boolean | undefined
+  /** Of a request of 2026-07-28 that the relay has translated: its headers, to compare with the call only. */
+  readonly modernHeaders?: ReadonlyMap<string, string> | undefined
   /** Of a request that is traced. */
   readonly trace?: Trace | undefined
 }

@@ -1,8 +1,6 @@
-import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as ai from '@ai-sdk/mcp'
@@ -17,6 +15,7 @@ import * as beta from 'mcp-client-beta'
 import { auditOf, scratch } from '../../e2e/bridge.js'
 import { lineOf, start, type Started } from '../../e2e/harness.js'
 import { balance, engine, startEngine, startReplica, type Replica } from '../../e2e/replicas.js'
+import { installed } from '../../installed.js'
 import { Browser, freePort, serveAt } from './facade-parts.js'
 import { answerAsServer, bodyOf, listen, openProtected, type Protected } from './protected.js'
 
@@ -197,15 +196,7 @@ const mcpRemote = (t: Test, proxy: string, needsLogin: boolean): Sdk => ({
   },
 })
 
-/** Clients that are no dependency, in a folder that is kept; undefined where npm gives none. */
-const more = ((): string | undefined => {
-  const folder = join(tmpdir(), 'mcp-customs-test-clients')
-  const wanted = ['sdk120@npm:@modelcontextprotocol/sdk@1.20.2', 'mcp-remote@0.15.1']
-  if (existsSync(join(folder, 'node_modules', '.package-lock.json'))) return folder
-  const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefix', folder]
-  const { status } = spawnSync('npm', ['install', ...flags, ...wanted], { timeout: 120_000 })
-  return status === 0 ? folder : undefined
-})()
+const more = installed('sdk120@npm:@modelcontextprotocol/sdk@1.20.2', 'mcp-remote@0.15.1')
 
 const answer = [{ type: 'text', text: 'done' }]
 

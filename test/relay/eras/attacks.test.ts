@@ -78,10 +78,13 @@ t.test('a server that says another thing of its era at each step gets no second 
   t.end()
 })
 
-t.test('two requests with one id get an answer each', t => {
+t.test('of two requests with one id the relay is told which repeats it, and each gets its answer', t => {
   const play = begun()
   const call = { id: 1, method: 'tools/call', params: { name: 'a' } }
   play.client(call).client(call)
+  const marks = play.actions.flatMap(one =>
+    (one.type === 'report' && one.event.type === 'frame' ? [one.event.frame.envelope?.isRepeated] : []))
+  t.same(marks.slice(-2), [false, true])
   const [first, second] = play.taken()
   t.not(first?.id, second?.id)
   play.server({ id: second?.id, result: { content: [], n: 2 } })

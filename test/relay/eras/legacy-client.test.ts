@@ -68,7 +68,10 @@ t.test('a server that does not answer server/discover leaves the client its refu
   t.same(play.got(), [])
   play.fire('discover')
   t.match(play.got(), [{ id: 0, error: { code: -32601 } }])
-  t.match(play.taken().at(-1), { method: 'notifications/cancelled' })
+  const [, discover, cancelled] = play.taken()
+  t.match(cancelled, { method: 'notifications/cancelled' })
+  play.server(discovered(discover?.id))
+  t.same(play.got(), [], 'and an answer that comes later goes nowhere')
   t.end()
 })
 

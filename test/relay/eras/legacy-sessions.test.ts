@@ -13,6 +13,8 @@ interface Played {
   readonly client: Transport
   readonly kind: 'alone' | 'shared'
   readonly got: string[]
+  /** The request that asks for the era. */
+  asked: unknown
   /** The exchange of the request that asks for the era. */
   probe: Exchange
 }
@@ -37,12 +39,15 @@ const play = () => {
     close: () => Promise.resolve(),
   }
   const open = (kind: Played['kind']) => (port: Transport) => {
-    const session: Played = { client: port, kind, got: [], probe: stdioExchange }
+    const session: Played = { client: port, kind, got: [], asked: undefined, probe: stdioExchange }
     sessions.push(session)
     port.start(event => {
       if (event.type !== 'frame') return void session.got.push(event.type)
       const { message } = event.frame
-      if (message.kind === 'request' && message.method === 'server/discover') session.probe = event.exchange
+      if (message.kind === 'request' && message.method === 'server/discover') {
+        session.probe = event.exchange
+        session.asked = message
+      }
       session.got.push(message.kind === 'request' ? message.method : message.kind)
     })
   }
@@ -105,6 +110,16 @@ t.test('a server of 2026-07-28 has one session for all; what proves nothing is a
   silent.ask(asks(1, 'tools/list'))
   t.strictSame(silent.sessions.map(({ kind }) => kind), ['alone', 'shared', 'alone'])
   t.strictSame(silent.sessions[1]?.got, ['tools/list', 'exchange-ended', 'ended'])
+})
+
+t.test('a request that lacks its terms asks for the era with terms of the relay', async t => {
+  const world = play()
+  const { message, ...rest } = frameOf({ id: 1, method: 'tools/list', params: {} })
+  const envelope = { headers: new Map([['mcp-protocol-version', '2026-07-28']]) }
+  world.tell({ type: 'frame', exchange: { name: 'http-1', context: 'c' }, frame: { ...rest, message, envelope } })
+  t.match(world.sessions[0]?.asked, { params: { _meta: {
+    [`${prefix}protocolVersion`]: '2026-07-28', [`${prefix}clientCapabilities`]: {},
+  } } })
 })
 
 t.test('a session that has ended is followed by another, and the end of the clients ends all', async t => {

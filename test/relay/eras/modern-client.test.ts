@@ -98,6 +98,15 @@ t.test('a request loses the reserved keys of _meta, and a result gains what its 
   t.strictSame(bench.atClient(), [{ jsonrpc: '2.0', id: 2, error: { code: -32602, message: 'x', data: { uri: 'a' } } }])
 })
 
+t.test('the headers of a request are kept to be compared with the call, and do not reach the server', async t => {
+  const bench = new Bench().open()
+  const headers = new Map([['mcp-param-region', 'eu']])
+  const frame = { ...frameOf(call(1)), envelope: { headers } }
+  const actions = bench.translator.handle({ from: 'client', event: { type: 'frame', exchange: http('a'), frame } })
+  const [sent] = (actions ?? []).flatMap(one => (one.type === 'report' && one.event.type === 'frame' ? [one.event.frame] : []))
+  t.strictSame([sent?.envelope?.modernHeaders, sent?.envelope?.headers], [headers, undefined])
+})
+
 t.test('tools lose execution, and those that only run as tasks are left out', async t => {
   const bench = new Bench().open().client(asks(1, 'tools/list'))
   const tool = (

@@ -50,9 +50,9 @@ export class DirectServer extends ServerActor {
 
   protected announce(): void {
     this.tools.told.set('session', this.book.step)
-    if (!this.#direct.isGroup) return this.#changed(stdioExchange, 'c1')
+    if (!this.#direct.isGroup) return this.changed(stdioExchange, 'c1')
     for (const one of [...this.open] as DirectReceived[])
-      if (one.message.method === 'subscriptions/listen' && one.answers > 0) this.#changed(one.exchange, one.marker ?? '')
+      if (one.message.method === 'subscriptions/listen' && one.answers > 0) this.changed(one.exchange, one.marker ?? '')
   }
 
   /** Answers that wait for others of their batch. */
@@ -65,7 +65,7 @@ export class DirectServer extends ServerActor {
     this.#gathered = undefined
   }
 
-  /** In a group the relay is told on a subscription only. */
+  /** In a group, and by a translator, the relay is told on a subscription only. */
   override actions(): readonly Action[] {
     const actions = [...super.actions()]
     const answers = actions.filter(({ label }) => label.endsWith(': answers'))
@@ -73,16 +73,17 @@ export class DirectServer extends ServerActor {
       label: `${this.name} answers ${answers.length} in a batch`, weight: 2,
       act: chance => this.#answersTogether(answers, chance),
     })
-    const hears = !this.#direct.isGroup || this.open.some(({ message: { method }, answers }) =>
+    const { isGroup, isTranslated } = this.#direct
+    const hears = (!isGroup && !isTranslated) || this.open.some(({ message: { method }, answers }) =>
       method === 'subscriptions/listen' && answers > 0)
     return hears ? actions : actions.filter(({ label }) => !label.endsWith('announces'))
   }
 
-  #changed(exchange: Exchange, to: string): void {
+  protected changed(exchange: Exchange, to: string, meta: object = {}): void {
     const order = this.book.next()
     this.book.notices.push({ marker: `changed${order}`, kind: 'changed', to, order, isGot: false, isOff: false })
     this.#direct.serverSide.say(exchange, {
-      method: 'notifications/tools/list_changed', params: { _meta: { m: `<<changed${order}>>` } },
+      method: 'notifications/tools/list_changed', params: { _meta: { m: `<<changed${order}>>`, ...meta } },
     })
   }
 }

@@ -86,6 +86,11 @@ export abstract class ServerActor implements Actor {
     readonly manners: Manners,
   ) {}
 
+  /** What the client hears of a result. */
+  protected heard(result: object): object {
+    return result
+  }
+
   /** Sends the last message for a request. */
   protected abstract answer(to: Received, message: object, chance: Chance): void
 
@@ -342,7 +347,8 @@ export abstract class ServerActor implements Actor {
       content: [{ type: 'text', text: text + pad }],
       structuredContent: { v: kind === 'integer' ? 5 : 'five' }, ...modern,
     }
-    one.asked?.given.push({ digest: digestOf(JSON.stringify(result)), kind, step: this.book.step })
+    const digest = digestOf(JSON.stringify(this.heard(result)))
+    one.asked?.given.push({ digest, kind, step: this.book.step })
     return result
   }
 }

@@ -88,6 +88,7 @@ export class SessionWorld extends World {
   readonly book = new Book(this)
   readonly isGroup: boolean
   readonly isBatching: boolean
+  readonly isTranslated: boolean
   readonly #manners: Manners
   readonly clients: DirectClient[] = []
   readonly server: DirectServer
@@ -99,16 +100,18 @@ export class SessionWorld extends World {
   #unwritten: string[] = []
   session: Session | undefined
 
-  constructor(seed: number) {
+  /** @param Server one of 2026-07-28 only: its clients are translated; undefined: it speaks their era */
+  constructor(seed: number, Server?: typeof DirectServer) {
     super(seed)
     const chance = this.setting
-    this.isGroup = chance.is(0.5)
+    this.isTranslated = Server !== undefined
+    this.isGroup = chance.is(0.5) && !this.isTranslated
     this.#manners =
       { ...mannersBy(chance), changes: chance.is(0.85), dies: false, isLong: false, isNoisy: false }
     this.#recordsLate = chance.is(0.3)
-    this.isBatching = !this.isGroup && chance.is(0.4)
+    this.isBatching = !this.isGroup && !this.isTranslated && chance.is(0.4)
     this.book.isStrict = true
-    this.server = new DirectServer('s', this, this.book, this.#manners)
+    this.server = new (Server ?? DirectServer)('s', this, this.book, this.#manners)
     this.clientSide = new Side(
       (exchange, frame) => this.#toClient(exchange, frame),
       exchange => this.clients.forEach(one => one.over(exchange)),
@@ -124,6 +127,7 @@ export class SessionWorld extends World {
       name: 's', policy: presetPolicy('standard', { purpose: 'relay', locked: false }), trusted: true, tools: new Map(),
       listMs, requestMs: 0, maxTools: 5000, intent: false, checker: new LateChecker(this, chance.is(0.5)),
       audit: (entry: Entry) => this.#record(entry),
+      eras: this.isTranslated ? { translate: 'auto' as const, limits: frameLimits } : undefined,
       prepare: () => (this.#recordsLate && this.setting.is(0.3)
         ? new Promise<void>(resolve => this.soon('a record is prepared', this.main, resolve, true))
         : undefined),
