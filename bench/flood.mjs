@@ -7,7 +7,7 @@ import { openSession } from '../dist/relay/session/open.js'
 import { stdioExchange } from '../dist/relay/core/event.js'
 import { parseFrame, readFrame } from '../dist/relay/protocol/parse.js'
 import { createSchemaChecker } from '../dist/relay/schema/index.js'
-import { presetPolicy } from '../dist/relay/rules/index.js'
+import { presetPolicy, rules } from '../dist/relay/rules/index.js'
 import { acceptedOfLock } from '../dist/relay/lock/accepted.js'
 import { standardActions } from '../dist/relay/lock/decide.js'
 import { emptyOffer, single } from '../dist/relay/lock/offer.js'
@@ -85,8 +85,11 @@ let largest = 0
 const open = (preset, isLocked) => {
   const [client, server] = [new End(), new End()]
   const guard = {
-    name: 'flood', policy: presetPolicy(preset, { purpose: 'relay', locked: isLocked }), trusted: false, tools: new Map(), listMs: limits.listMs, requestMs: 0,
-    maxTools: limits.tools, intent: false, checker, accepted: isLocked ? locked : undefined,
+    judgement: {
+      server: 'flood', rules, trusted: false, limits, intent: false, accepted: isLocked ? locked : undefined,
+      ruling: { policy: presetPolicy(preset, { purpose: 'relay', locked: isLocked }), tools: new Map() },
+    },
+    checker,
     audit: entry => void (largest = Math.max(largest, JSON.stringify({ ...entry, arguments: undefined, result: undefined }).length)),
   }
   openSession(guard, client, () => server).start()

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { openAudit } from '../dist/relay/audit/sink.js'
 import { openSession } from '../dist/relay/session/open.js'
-import { presetPolicy } from '../dist/relay/rules/index.js'
+import { presetPolicy, rules } from '../dist/relay/rules/index.js'
 import { createSchemaChecker } from '../dist/relay/schema/index.js'
 import { stdioClient } from '../dist/relay/transport/stdio/client.js'
 
@@ -102,7 +102,7 @@ async function measure(kind, bytes) {
   out.client.on('data', chunk => (received += chunk.length))
   out.server.resume()
   const policy = presetPolicy('standard', { purpose: 'relay', locked: false })
-  const guard = { name: 'bench', policy, trusted: false, tools: new Map(), listMs: 10000, requestMs: 0, maxTools: 5000, intent: false, checker, audit: entry => audit.write(entry) }
+  const guard = { judgement: { server: 'bench', rules, ruling: { policy, tools: new Map() }, trusted: false, limits, intent: false }, checker, audit: entry => audit.write(entry) }
   const client = stdioClient({ input: ends.client, output: out.client, limits })
   const server = stdioClient({ input: ends.server, output: out.server, limits })
   const session = openSession(guard, client, () => server)

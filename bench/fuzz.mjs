@@ -60,7 +60,7 @@ const made = length => Array.from({ length }, () => ({ from: pick(['client', 'se
 const throughRelay = (stateless, script) => {
   const exchanges = stateless ? [exchangeNamed('a'), exchangeNamed('b'), exchangeNamed('c')] : [stdioExchange, stdioExchange, stdioExchange]
   const policy = presetPolicy('standard', { purpose: 'relay', locked: false })
-  const relay = new Relay({ server: 's', session: 's', nonce: 'n', stateless, policy, rules, trusted: false, tools: new Map(), listMs: 1000, requestMs: 0, maxTools: 5000, intent: false, checkNow: () => [] })
+  const relay = new Relay({ judgement: { server: 's', ruling: { policy, tools: new Map() }, rules, trusted: false, limits: { listMs: 1000, requestMs: 0, tools: 5000 }, intent: false }, session: 's', nonce: 'n', stateless, checkNow: () => [] })
   const left = []
   const happens = event => {
     for (const effect of relay.handle(event, 0)) {

@@ -134,8 +134,11 @@ const cost = async () => {
   const exchange = { name: 'stdio', context: '' }
   const listing = async shapes => {
     const relay = new Relay({
-      server: 's', session: 's', nonce: 'n', stateless: false, policy: presetPolicy('standard', { purpose: 'relay', locked: false }), rules,
-      trusted: true, tools: new Map(), listMs: 1000, requestMs: 0, maxTools: 5000, intent: false, shapes,
+      session: 's', nonce: 'n', stateless: false,
+      judgement: {
+        server: 's', rules, trusted: true, limits: { listMs: 1000, requestMs: 0, tools: 5000 }, intent: false,
+        ruling: { policy: presetPolicy('standard', { purpose: 'relay', locked: false }), tools: new Map(), shapes },
+      },
       checkNow: subject => { const now = checker.check(subject); return now instanceof Promise ? undefined : now },
     })
     const { stdioExchange } = await import('../dist/relay/core/event.js')

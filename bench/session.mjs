@@ -12,7 +12,7 @@ const { stdioExchange } = await load('relay/core/event.js')
 const { parseFrame } = await load('relay/protocol/parse.js')
 const { createSchemaChecker } = await load('relay/schema/index.js')
 const { openAudit } = await load('relay/audit/sink.js')
-const { presetPolicy } = await load('relay/rules/index.js')
+const { presetPolicy, rules } = await load('relay/rules/index.js')
 
 const limits = { messageBytes: 16 << 20, depth: 128, schemaBytes: 262144, schemaDepth: 64, subschemas: 5000, validationMs: 100, tools: 5000, listMs: 10000, requestMs: 0 }
 
@@ -63,8 +63,11 @@ const audit = await openAudit({ file: join(folder, 'audit.ndjson'), server: 'ben
 const checker = createSchemaChecker(limits)
 const [client, server] = [new End(), new End()]
 const guard = {
-  name: 'bench', policy: presetPolicy('standard', { purpose: 'relay', locked: false }), trusted: false, tools: new Map(), listMs: 10000, requestMs: 0,
-  maxTools: 5000, intent: false, checker, audit: entry => audit.write(entry),
+  judgement: {
+    server: 'bench', rules, trusted: false, limits, intent: false,
+    ruling: { policy: presetPolicy('standard', { purpose: 'relay', locked: false }), tools: new Map() },
+  },
+  checker, audit: entry => audit.write(entry),
 }
 const session = openSession(guard, client, () => server)
 session.start()

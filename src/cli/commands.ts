@@ -1,15 +1,14 @@
 import {
-  auditFlags, checkAction, readReportFlags, readShowFlags, readToolsFlags, readUiFlags, readVerifyFlags,
-  toolsFlags, uiFlags,
+  auditFlags, checkAction, readReportFlags, readShowFlags, readUiFlags, readVerifyFlags, toolsFlags, uiFlags,
 } from './flags/audit.js'
 import { badUsage } from '#relay/base/errors.js'
-import type { Flags, Given, Rest } from './flag.js'
+import { valuesOf, type Flags, type Given, type Rest } from './flag.js'
 import { readFlags, readTarget, serveFlags, wrapFlags } from './flags/relay.js'
 import { inspectFlags, readInspectFlags, readInspectTarget, saved } from './flags/inspect.js'
 import {
   installFlags, readInstallFlags, readRelaxFlags, readUninstallFlags, relaxFlags, uninstallFlags,
 } from './flags/install.js'
-import { learnFlags, readLearnFlags, readReplayFlags, replayFlags } from './flags/learn.js'
+import { learnFlags, ownLearnFlags, readReplayFlags, replayFlags } from './flags/learn.js'
 import { lockFlags, readLockFlags } from './flags/lock.js'
 import { loginFlags, logoutFlags, readLoginFlags, readLogoutFlags } from './flags/login.js'
 
@@ -209,7 +208,7 @@ export const commands: readonly Command[] = [
     words: { least: 0, most: Infinity },
     server: false,
     run: async (given, rest) => (await import('#desk/learn/command.js')).learnCommand(
-      readLearnFlags(given), readFlags(learnFlags, given), readTarget(rest), rest.words,
+      valuesOf(ownLearnFlags, given), readFlags(learnFlags, given), readTarget(rest), rest.words,
     ),
   },
   {
@@ -240,7 +239,7 @@ export const commands: readonly Command[] = [
     words: { least: 0, most: 1 },
     server: false,
     run: async (given, { words: [server] }) =>
-      (await import('#desk/audit/tools.js')).tools(server, readToolsFlags(given)),
+      (await import('#desk/audit/tools.js')).tools(server, valuesOf(toolsFlags, given)),
   },
   {
     name: 'ui',

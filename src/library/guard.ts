@@ -51,9 +51,8 @@ class Guarded implements GuardedTransport {
   #failure: { readonly error: unknown } | undefined
 
   constructor(inner: SdkTransport, options: GuardOptions) {
-    const { limits, server, ...judgement } =
-      readOptions(options, { onRecord: 'function', checker: 'object', translate: 'string' })
-    const { listMs, requestMs, tools: maxTools } = limits
+    const judgement = readOptions(options, { onRecord: 'function', checker: 'object', translate: 'string' })
+    const { limits } = judgement
     const { translate = 'auto' } = options
     if (!['auto', 'both', 'off'].includes(translate))
       throw new CustomsError('BAD_CONFIG', 'translate must be auto, both or off')
@@ -68,13 +67,8 @@ class Guarded implements GuardedTransport {
     this.#begin = () => {
       const checker = options.checker ?? createSchemaChecker(limits)
       const audit = (entry: Entry): undefined => this.#record(options.onRecord, entry)
-      const session = openSession(
-        {
-          ...judgement, name: server, listMs, requestMs, maxTools, intent: false, checker, audit,
-          eras: { translate, limits },
-        },
-        this.#client, () => this.#server,
-      )
+      const eras = { translate, limits }
+      const session = openSession({ judgement, checker, audit, eras }, this.#client, () => this.#server)
       session.start()
       void session.ended.then(async ({ failure }) => {
         if (options.checker === undefined) await checker.close()

@@ -2,10 +2,10 @@ import { suggestion } from '#relay/config/check.js'
 import { defaultLimits, limitBounds, type Limits } from '#relay/config/configuration.js'
 import { notFor } from '#relay/config/policy.js'
 import type { Rules } from '#relay/config/generated/types.js'
-import type { ToolSetting } from '#relay/core/options.js'
+import type { Judgement, ToolSetting } from '#relay/core/options.js'
 import { actions, type Policy } from '#relay/core/vocabulary.js'
 import {
-  actionsOf, isRuleName, type Preset, presetPolicy, presets, ruleNames,
+  actionsOf, isRuleName, type Preset, presetPolicy, presets, ruleNames, rules,
 } from '#relay/rules/index.js'
 import { CustomsError } from '#relay/base/errors.js'
 import { isRecord, type DataObject } from '#relay/protocol/unmetered.js'
@@ -38,15 +38,6 @@ export interface ToolOptions {
   readonly annotations?: object
 }
 
-/** The options of `judge`, checked, with defaults. */
-export interface ReadOptions {
-  readonly server: string
-  readonly policy: Policy
-  readonly trusted: boolean
-  readonly tools: ReadonlyMap<string, ToolSetting>
-  readonly limits: Limits
-}
-
 /** The type of each option. */
 const judging: Options = {
   policy: 'string', rules: 'object', trusted: 'boolean', tools: 'object', limits: 'object', server: 'string',
@@ -60,17 +51,19 @@ const ofTool: Options = {
  * @param own further options of the caller
  * @throws CustomsError BAD_CONFIG, naming the option
  */
-export const readOptions = (given: JudgeOptions, own: Options): ReadOptions => {
+export const readOptions = (given: JudgeOptions, own: Options): Judgement & { readonly limits: Limits } => {
   check(given, { ...judging, ...own }, '')
   const {
-    policy = 'standard', rules = {}, trusted = false, tools = {}, limits = {}, server = 'server',
+    policy = 'standard', rules: overriding = {}, trusted = false, tools = {}, limits = {}, server = 'server',
   } = given
   return {
-    server,
-    policy: readPolicy(policy, { ...rules }),
-    trusted,
-    tools: new Map(Object.entries(tools).map(([name, tool]) => [name, readTool(name, tool)])),
+    server, rules, trusted,
+    ruling: {
+      policy: readPolicy(policy, { ...overriding }),
+      tools: new Map(Object.entries(tools).map(([name, tool]) => [name, readTool(name, tool)])),
+    },
     limits: readLimits(limits),
+    intent: false,
   }
 }
 

@@ -8,7 +8,6 @@ import { Relay as Core } from '#relay/core/relay.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { parseFrame as parse } from '#relay/protocol/parse.js'
 import { isRecord, isString, field } from '#relay/protocol/unmetered.js'
-import { rules } from '#relay/rules/index.js'
 import { createSchemaChecker as create } from '#relay/schema/index.js'
 import { type JudgeOptions, readLimits, readOptions } from './options.js'
 
@@ -41,15 +40,9 @@ export interface RelayOptions extends JudgeOptions {
  * @throws CustomsError BAD_CONFIG, naming the option
  */
 export const createRelay = (options: RelayOptions = {}): Relay => {
-  const {
-    limits: { listMs, requestMs, tools: maxTools },
-    ...judgement
-  } = readOptions(options, { session: 'string', stateless: 'boolean', checkNow: 'function' })
+  const judgement = readOptions(options, { session: 'string', stateless: 'boolean', checkNow: 'function' })
   const { session = randomUUID(), stateless = false, checkNow = () => undefined } = options
-  const relay = new Core({
-    ...judgement, session, stateless, nonce: randomUUID(), rules, listMs, requestMs, maxTools, intent: false,
-    checkNow,
-  })
+  const relay = new Core({ judgement, session, stateless, nonce: randomUUID(), checkNow })
   const exchanges = new NamedExchanges()
   return {
     handle: (event, now) =>

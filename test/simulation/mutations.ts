@@ -44,7 +44,7 @@ export const mutations: readonly Mutation[] = [
     'if (key !== undefined && this.#lists.ids.isRelayMade(key)) return', 'if (key !== undefined) return',
     'progress reaches'),
   core('results are not checked', 'tool-results.ts',
-    'checked = (yield* checks.check(subjects, exchange)).flat()', 'checked = []', list),
+    'checked = (yield* this.#core.check(subjects, exchange)).flat()', 'checked = []', list),
   core('a result is not judged by the newest list', 'tool-results.ts',
     'const isOfTool = called?.tool !== undefined && ', 'const isOfTool = false && called?.tool !== undefined && ', list),
   core('a tool of an old list counts as one of the newest', 'catalog.ts',

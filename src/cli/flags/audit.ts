@@ -151,7 +151,7 @@ export const toolsFlags = {
   json: { type: 'boolean', describe: 'as JSON' },
 } as const
 
-export const readToolsFlags = (given: Given): Values<typeof toolsFlags> => valuesOf(toolsFlags, given)
+export type ToolsFlags = Values<typeof toolsFlags>
 
 export const uiFlags = {
   port: {

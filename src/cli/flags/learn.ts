@@ -1,8 +1,8 @@
-import { about, valuesOf, type Given, type Values } from '../flag.js'
+import { about, type Given, type Values } from '../flag.js'
 import { readFlags, relayFlags, sharedFlags } from './relay.js'
 import type { RelaySettings } from '#relay/host/settings.js'
 
-const ownFlags = about('Contracts', {
+export const ownLearnFlags = about('Contracts', {
   output: {
     type: 'string', short: 'o', value: 'DIR',
     describe: 'folder for the schemas, and for a configuration that names them (default: write nothing)',
@@ -17,11 +17,9 @@ const ownFlags = about('Contracts', {
   },
 })
 
-export const learnFlags = { ...sharedFlags, ...ownFlags }
+export const learnFlags = { ...sharedFlags, ...ownLearnFlags }
 
-export type LearnFlags = Values<typeof ownFlags>
-
-export const readLearnFlags = (given: Given): LearnFlags => valuesOf(ownFlags, given)
+export type LearnFlags = Values<typeof ownLearnFlags>
 
 const { config, server, policy, rule, trust, 'trust-list': trustList } = sharedFlags
 const { lock } = relayFlags

@@ -1,4 +1,4 @@
-import { logLevels, type RelaySettings } from '#relay/host/settings.js'
+import { logLevels, noSettings, type RelaySettings } from '#relay/host/settings.js'
 import type { Target } from '#relay/config/target.js'
 import {
   about, valuesOf, type Flags, type Given, type Rest, readSettings,
@@ -46,7 +46,7 @@ export const sharedFlags = {
       describe: 'audit log: a file, - (wrap: stderr; serve: stdout), or none',
     },
     'log-level': {
-      type: 'string', value: 'LEVEL', choices: logLevels, default: 'warn',
+      type: 'string', value: 'LEVEL', choices: logLevels, default: noSettings.logLevel,
       describe: 'least severe message on stderr',
     },
   }),

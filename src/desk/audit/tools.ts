@@ -7,14 +7,14 @@ import { plainJson, quote } from '#relay/protocol/quote.js'
 import { merge } from '#desk/report/merge.js'
 import { LastTools, overviewText, toolsText } from '#desk/report/tools.js'
 import { print } from '#desk/terminal/output.js'
-import type { readToolsFlags } from '#cli/flags/audit.js'
+import type { ToolsFlags } from '#cli/flags/audit.js'
 
 /**
  * `tools [SERVER]`: what clients saw of each server when they listed its tools last, by the audit logs.
  * @throws CustomsError CANNOT_AUDIT when no log names the server, or a file cannot be read
  */
 export const tools = async (
-  server: string | undefined, { logs, json, all }: ReturnType<typeof readToolsFlags>,
+  server: string | undefined, { logs, json, all }: ToolsFlags,
 ): Promise<number> => {
   const places = logs.length > 0 ? logs : ownLogs(thisMachine())
   const last = new LastTools()

@@ -43,7 +43,7 @@ export const inspectCommand = async (
     isNamed: flags.server !== undefined || (target.command ?? target.url ?? file) === undefined,
     saved: file === undefined ? undefined : await readSaved(file, configuration.limits),
     call: own.call,
-    profiles: chosenProfiles(one.shapes?.names ?? [], own.clients),
+    profiles: chosenProfiles(one.judgement.ruling.shapes?.names ?? [], own.clients),
     timeoutMs: own.timeoutMs,
     exact: own.format === 'json',
   })

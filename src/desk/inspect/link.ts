@@ -1,12 +1,12 @@
 import type { Action, Entry, Policy, SchemaChecker } from '#relay/core/vocabulary.js'
 import { actionOf, maxKept } from '#relay/core/findings.js'
-import type { ToolSetting } from '#relay/core/options.js'
+import type { Judgement, ToolSetting } from '#relay/core/options.js'
 import type { CustomsError } from '#relay/base/errors.js'
 import { type OpenServer, openSession } from '#relay/session/open.js'
 import type { Eras } from '#relay/eras/index.js'
 import type { Session } from '#relay/session/session.js'
 import type { FrameLimits } from '#relay/protocol/frame.js'
-import { type RuleName, ruleNames } from '#relay/rules/index.js'
+import { type RuleName, ruleNames, rules } from '#relay/rules/index.js'
 import type { Transport } from '#relay/transport/transport.js'
 import { InspectClient } from './client.js'
 
@@ -17,8 +17,7 @@ export interface LinkOptions {
   readonly policy: Policy
   readonly trusted: boolean
   readonly tools: ReadonlyMap<string, ToolSetting>
-  readonly limits: FrameLimits & { readonly tools: number }
-  readonly listMs: number
+  readonly limits: FrameLimits & Judgement['limits']
   readonly checker: SchemaChecker
   readonly eras?: Eras | undefined
   readonly audit: (entry: Entry) => void
@@ -53,18 +52,18 @@ export interface InspectLink {
 }
 
 export const openLink = (options: LinkOptions): InspectLink => {
-  const { limits, audit, openServer, ...guard } = options
+  const { name, policy, trusted, tools, limits, checker, eras, audit, openServer } = options
   const entries: Entry[] = []
   const isNew = atMost(maxAlike)
   const client = new InspectClient(limits, options.exact)
   let server: InspectedEnd | undefined
   const session = openSession(
     {
-      ...guard,
-      requestMs: 0,
-      maxTools: limits.tools,
-      maxFindings,
-      intent: false,
+      judgement: {
+        server: name, rules, trusted, intent: false, maxFindings,
+        ruling: { policy, tools }, limits: { ...limits, requestMs: 0 },
+      },
+      checker, eras,
       audit: (entry): undefined => {
         audit(forRecord(entry))
         if (entry.findings.length > 0 && isNew(entry)) entries.push(entry)

@@ -22,7 +22,7 @@ import type { Authorizer } from '#relay/transport/upstream/authorized.js'
 import type { RelaySettings } from '#relay/host/settings.js'
 import { identityOf } from '#relay/lock/identity.js'
 import { authorizerOf } from '#relay/host/server/login.js'
-import type { ServerSetup } from '#relay/host/server/setup.js'
+import type { ServerSetup } from '#relay/host/server/judgement.js'
 import { commandLineOf, tlsOf } from '#relay/host/server/upstream.js'
 import { targetOf } from '#relay/config/target.js'
 import { version } from '#relay/base/version.js'
@@ -51,7 +51,7 @@ interface ToInspect {
  * @throws CustomsError
  */
 export const inspectServer = async (
-  { server, policy, trusted }: ServerSetup, { limits, audit }: Configuration,
+  { server, judgement: { trusted, ruling: { policy } } }: ServerSetup, { limits, audit }: Configuration,
   flags: Pick<RelaySettings, 'audit' | 'logLevel'> & Partial<Pick<RelaySettings, 'translate'>>, { saved, target, isQuiet, ...own }: ToInspect,
 ): Promise<Inspection | number> => {
   // The file's log belongs to the relay that runs by it.
@@ -75,7 +75,6 @@ export const inspectServer = async (
       call: own.call,
       profiles: own.profiles ?? [],
       tools: server.tools,
-      listMs: limits.listMs,
       probeMs: Math.min(own.timeoutMs, longestProbe),
       audit: entry => log.write(entry, audit.payloads),
       openServer: saved

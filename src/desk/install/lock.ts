@@ -6,6 +6,7 @@ import type { Context } from '#desk/terminal/context.js'
 import { type Draft, Drafts } from '#desk/lock/command.js'
 import { asFailure, type ComparedServer, details, listAll, overview } from '#desk/lock/servers.js'
 import { targetOf } from '#relay/config/target.js'
+import { noSettings } from '#relay/host/settings.js'
 import type { InstallFlags } from '#cli/flags/install.js'
 import { folderOf, lockFileOf, lockWord, lockWordOf, entryName, setUpEntry } from './servers.js'
 import type { ClientFile } from './sources.js'
@@ -40,7 +41,7 @@ export const lockEntries = async (
   })))
   const ready = setups.flatMap(({ entry, set }) =>
     ('servers' in set ? set.servers.map(setup => ({ entry, setup, configuration: set.configuration })) : []))
-  const asked = await listAll(ready, { audit: undefined, logLevel: 'warn', timeoutMs }, context)
+  const asked = await listAll(ready, { ...noSettings, timeoutMs }, context)
   const compared: ComparedServer[] = []
   const failed: string[] = []
   for (const { entry, set } of setups) {

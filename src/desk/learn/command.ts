@@ -128,7 +128,7 @@ const report = (
 
 /** Counts tools' results, and reports on stderr at the session's end which tools could have a contract. */
 export const watch = (): Witness => ({
-  record: ({ server, stateless }) => {
+  record: ({ judgement: { server }, stateless }) => {
     const [calls, counts] = [new CapturedCalls(stateless), new LearntCounts()]
     return {
       asked: () => undefined,

@@ -7,7 +7,7 @@ import type { Change } from '#relay/lock/compare.js'
 import type { Listed } from '#relay/lock/lock.js'
 import type { Context } from '#desk/terminal/context.js'
 import type { ListingSettings } from '#desk/inspect/server.js'
-import type { ServerSetup } from '#relay/host/server/setup.js'
+import type { ServerSetup } from '#relay/host/server/judgement.js'
 import { subjectOf } from '#relay/config/subject.js'
 
 /** Servers that are asked at the same time. */

@@ -85,37 +85,32 @@ const settingsFor = async (
     : undefined
   const { configuration, servers: [setup] = [] } = given ?? {}
   const limits = configured && configuration ? configuration.limits : settings.limits
-  const before =
-    configured && setup ? setup.accepted : settings.lock && (await acceptedAs(settings.lock, server))
+  /** In place of what was captured. */
+  const now = configured ? setup?.judgement : undefined
+  const before = now ? now.accepted : settings.lock && (await acceptedAs(settings.lock, server))
   const accepted =
     lock === undefined ? before : await acceptedIn(lock, flags.server ?? server, flags.trustAccepted)
   const isPolicyOther = setup !== undefined && (configured || flags.policy !== undefined)
   const rulingOf = (then: CapturedRuling): ReturnType<ReplaySettings['ruling']> => {
-    const policy = isPolicyOther ? setup.policy : captured(then.policy)
+    const policy = isPolicyOther ? setup.judgement.ruling.policy : captured(then.policy)
     return {
       policy: new Map([
         ...policy, ...(before === undefined && accepted !== undefined ? onceLocked : []),
         ...parseRules(flags.rule),
       ]),
-      tools: configured && setup ? setup.server.tools : new Map(Object.entries(then.tools)),
-      names: configured && setup ? setup.server.names : then.names,
-      shapes: configured || flags.profile.length > 0 ? setup?.shapes : shapesOf(then.profiles ?? [], server),
+      tools: now ? now.ruling.tools : new Map(Object.entries(then.tools)),
+      names: now ? now.ruling.names : then.names,
+      shapes: configured || flags.profile.length > 0
+        ? setup?.judgement.ruling.shapes : shapesOf(then.profiles ?? [], server),
     }
   }
   return {
     judged: {
       ruling: rulingOf,
-      trusted: flags.trust || (configured && setup ? setup.trusted : settings.trusted),
-      accepted,
-      rules,
-      listMs: limits.listMs,
-      requestMs: limits.requestMs,
-      maxTools: limits.tools,
-      maxFindings: settings.mostFindings,
-      intent: settings.intent,
-      minRevision: configured && setup && configuration
-        ? setup.server.minRevision ?? configuration.minRevision
-        : settings.minRevision,
+      judgement: {
+        ...(now ?? settings), server, rules, accepted, limits,
+        intent: settings.intent, maxFindings: settings.mostFindings, ...(flags.trust && { trusted: true }),
+      },
       limits,
     },
     limits,

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { digestOf } from '#relay/base/canonical.js'
 import type { Checked, Effect, Event, SchemaChecker, Side, Subject, Timer } from '#relay/core/vocabulary.js'
 import { NamedExchanges } from '#relay/core/event.js'
-import type { RelayOptions } from '#relay/core/options.js'
+import type { Judgement, Ruling } from '#relay/core/options.js'
 import { Relay } from '#relay/core/relay.js'
 import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
@@ -14,13 +14,10 @@ import type { CapturedSession } from '#relay/capture/read.js'
 import { decisionOf, redactionOf } from '#relay/capture/recorder.js'
 
 /** The settings of a replay. */
-export type ReplaySettings = Pick<
-  RelayOptions,
-  'trusted' | 'accepted' | 'rules' | 'listMs' | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent'
-  | 'minRevision'
-> & {
+export interface ReplaySettings {
+  readonly judgement: Omit<Judgement, 'ruling'>
   /** Gives the policy and tool settings of the replay that replace those of the capture. */
-  readonly ruling: (captured: CapturedRuling) => Pick<RelayOptions, 'policy' | 'tools' | 'names' | 'shapes'>
+  readonly ruling: (captured: CapturedRuling) => Ruling
   readonly limits: FrameLimits
   readonly checker: SchemaChecker
 }
@@ -57,8 +54,8 @@ export const recorded = ({ events }: CapturedSession, limits: FrameLimits): Cour
  * @param was the messages and decisions of the capture
  */
 export const replayed =
-  async (session: CapturedSession, was: Course, judgement: ReplaySettings): Promise<Course> =>
-    new Replay(session.opening, was, judgement).run(session.events)
+  async (session: CapturedSession, was: Course, settings: ReplaySettings): Promise<Course> =>
+    new Replay(session.opening, was, settings).run(session.events)
 
 /**
  * Replays a session's events in their order. A check whose result came in a later event in the capture gets
@@ -87,33 +84,26 @@ class Replay {
   readonly #asked: Readonly<Record<Side, ReadonlySet<string>>>
   readonly #asks: Readonly<Record<Side, Set<string>>> = { client: new Set(), server: new Set() }
   readonly #stateless: boolean
-  #ruling: Pick<RelayOptions, 'policy' | 'tools' | 'names' | 'shapes'>
+  #ruling: Ruling
   #now: Captured | undefined
   #questions = 0
   #checks = 0
 
   constructor(
     {
-      server, session, nonce, stateless, joined = false, shared, sharedCounts, payloads, settings,
+      session, nonce, stateless, joined = false, shared, sharedCounts, payloads, settings: then,
     }: Opening,
     was: Course,
-    private readonly judgement: ReplaySettings,
+    private readonly settings: ReplaySettings,
   ) {
     this.#redaction = redactionOf(payloads)
     this.#stateless = stateless
-    const {
-      trusted, accepted, rules, listMs, requestMs, maxTools, maxFindings, intent, minRevision,
-    } = judgement
-    this.#ruling = judgement.ruling(settings)
+    this.#ruling = settings.ruling(then)
     const ruling = () => this.#ruling
     this.#relay = new Relay({
       shared: shared && { ...shared, digestOf }, sharedCounts,
-      server, session, nonce, stateless, joined, trusted, accepted, rules, listMs, requestMs, maxTools,
-      maxFindings, intent, minRevision,
-      get policy() { return ruling().policy },
-      get tools() { return ruling().tools },
-      get names() { return ruling().names },
-      get shapes() { return ruling().shapes },
+      session, nonce, stateless, joined,
+      judgement: { ...settings.judgement, get ruling() { return ruling() } },
       checkNow: subject => this.#checkNow(subject),
     })
     const askedOf = (side: Side) => new Set(was.messages.filter(({ to }) => to === side)
@@ -124,7 +114,7 @@ class Replay {
   async run(events: readonly Captured[]): Promise<Course> {
     for (const one of events) {
       this.#now = one
-      if (one.ruling !== undefined) this.#ruling = this.judgement.ruling(one.ruling)
+      if (one.ruling !== undefined) this.#ruling = this.settings.ruling(one.ruling)
       this.#questions = 0
       this.#checks = 0
       const event = await this.#eventOf(one)
@@ -137,7 +127,7 @@ class Replay {
   async #eventOf({ event }: Captured): Promise<Event | undefined> {
     switch (event.type) {
       case 'frame-received': {
-        const frame = restoredFrame(event.frame, this.judgement.limits)
+        const frame = restoredFrame(event.frame, this.settings.limits)
         this.#received.add(frame.bytes)
         this.#redaction.seen(frame)
         if (this.#isUnasked(event.from, event.exchange, frame)) return undefined
@@ -230,7 +220,7 @@ class Replay {
 
   #checkNow(subject: Subject): Checked | undefined {
     const isLate = this.#now?.late?.includes(this.#questions++) === true
-    const checked = this.judgement.checker.check(subject)
+    const checked = this.settings.checker.check(subject)
     if (!isLate && !(checked instanceof Promise)) return checked
     this.#promised.set(subject, checked)
     return undefined
@@ -238,7 +228,7 @@ class Replay {
 
   async #results(subjects: readonly Subject[]): Promise<readonly Checked[]> {
     const results = await Promise.all(
-      subjects.map(async subject => this.#promised.get(subject) ?? this.judgement.checker.check(subject)),
+      subjects.map(async subject => this.#promised.get(subject) ?? this.settings.checker.check(subject)),
     )
     for (const subject of subjects) this.#promised.delete(subject)
     return results

@@ -1,12 +1,11 @@
 import type { KeyObject } from 'node:crypto'
 import type { Entry } from '#relay/core/vocabulary.js'
 import { messageOf } from '#relay/base/errors.js'
-import { RecordBatch, type Recorded } from './batch.js'
 import { type Checkpoint, checkpointLine, lossLine } from './checkpoint.js'
 import { LogFile } from './log-file.js'
 import type { Opened } from './named-file.js'
 import { cannotAudit, type LogOutput, type Usage } from './output.js'
-import { digestLarge, type RecordLine, nextLine, type Position } from './record.js'
+import { digestLarge, nextLine, type Position, RecordBatch, type Recorded, type RecordLine } from './record.js'
 import type { Payloads } from './payloads.js'
 import type { Audit, AuditOptions, Flush } from './audit.js'
 

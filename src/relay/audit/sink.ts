@@ -1,7 +1,7 @@
 import type { Audit, AuditOptions } from './audit.js'
 import { join } from 'node:path'
 import { CustomsError, messageOf, reasonOf } from '#relay/base/errors.js'
-import type { Recorded } from './batch.js'
+import type { Recorded } from './record.js'
 import { Chain, currentTime } from './chain.js'
 import { readSigningKey } from './checkpoint.js'
 import { LogFile } from './log-file.js'

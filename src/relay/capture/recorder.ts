@@ -1,5 +1,5 @@
 import type { Accepted, DecidedEvent, Effect, Entry, Event } from '#relay/core/vocabulary.js'
-import type { RelayOptions } from '#relay/core/options.js'
+import type { RelayOptions, Ruling } from '#relay/core/options.js'
 import { isString, unmetered } from '#relay/protocol/unmetered.js'
 import type {
   CapturedLock, CaptureLimits, CapturedDecision, CapturedEvent, Captured, CaptureLine, Opening,
@@ -22,16 +22,16 @@ export class CaptureRecorder {
   readonly #now: () => Date
   readonly #redaction: Redaction
   readonly #numbers = new WeakMap<Buffer, number>()
-  /** The options that the last ruling (the settings that may change) was made of, to notice a change. */
-  #parts: readonly unknown[]
+  /** The last one that was written. */
+  #ruling: Ruling
   #number = 0
   #asked = 0
   #late: number[] = []
 
   constructor(private readonly options: RelayOptions, { payloads, limits, write, now }: RecorderOptions) {
-    const { server, session, nonce, stateless, joined, shared, sharedCounts } = options
-    const { trusted, accepted, intent, maxFindings, minRevision } = options
-    this.#parts = partsOf(options)
+    const { session, nonce, stateless, joined, shared, sharedCounts } = options
+    const { server, ruling, trusted, accepted, intent, maxFindings, minRevision } = options.judgement
+    this.#ruling = ruling
     this.#write = write
     this.#now = now
     this.#redaction = redactionOf(payloads)
@@ -39,7 +39,7 @@ export class CaptureRecorder {
       capture: 1, session, time: now().toISOString(), server, nonce, stateless, joined, payloads,
       shared: shared && { agreed: shared.agreed && unmetered(shared.agreed) }, sharedCounts,
       settings: {
-        ...rulingOf(options), minRevision, trusted, limits, intent, mostFindings: maxFindings,
+        ...capturedRuling(ruling), minRevision, trusted, limits, intent, mostFindings: maxFindings,
         lock: accepted && lockOf(accepted),
       },
     })
@@ -72,10 +72,10 @@ export class CaptureRecorder {
   }
 
   #changed(): CapturedRuling | undefined {
-    const parts = partsOf(this.options)
-    if (parts.every((part, index) => part === this.#parts[index])) return undefined
-    this.#parts = parts
-    return rulingOf(this.options)
+    const { ruling } = this.options.judgement
+    if (ruling === this.#ruling) return undefined
+    this.#ruling = ruling
+    return capturedRuling(ruling)
   }
 
   #happened(event: DecidedEvent): CapturedEvent {
@@ -114,10 +114,7 @@ const undecided: ReadonlySet<Event['type']> = new Set<Event['type']>(['head', 'b
 
 const isDecided = (event: Event): event is DecidedEvent => !undecided.has(event.type)
 
-const partsOf = ({ policy, tools, names, shapes }: RelayOptions): readonly unknown[] =>
-  [policy, tools, names, shapes]
-
-const rulingOf = ({ policy, tools, names, shapes }: RelayOptions): CapturedRuling =>
+const capturedRuling = ({ policy, tools, names, shapes }: Ruling): CapturedRuling =>
   ({ policy: Object.fromEntries(policy), tools: Object.fromEntries(tools), names, profiles: shapes?.names })
 
 const lockOf = ({ written, isFrozen, isTrusted, actions, program }: Accepted): CapturedLock =>

@@ -27,12 +27,12 @@ const aboutOf = (part: AcceptedPart, name: string | undefined): About => {
 
 /** The accepted definitions for a client of these terms; undefined without a lock. */
 export const acceptedFor = (
-  { options: { accepted } }: Core, { revision }: Pick<Terms, 'revision'>,
+  { judgement: { accepted } }: Core, { revision }: Pick<Terms, 'revision'>,
 ): AcceptedOffer | undefined => accepted && (traitsOf(revision).modern ? accepted.modern : accepted.legacy)
 
 /** The result, parsed with all digits of its numbers where the lock needs them. */
 export const exactResult = (
-  { options: { accepted } }: Core, { bytes }: Frame, result: JsonObject,
+  { judgement: { accepted } }: Core, { bytes }: Frame, result: JsonObject,
 ): JsonObject => accepted?.exactResult(bytes) ?? result
 
 /** Compares a definition with the lock. @param sent parsed by `exactResult` @param at in the frame */
@@ -138,7 +138,7 @@ export class Drifts {
 
   /** Reports another version of the program, with the session's first result. */
   #judgeProgram(findings: Findings): void {
-    const drift = this.#core.options.accepted?.program
+    const drift = this.#core.judgement.accepted?.program
     if (drift === undefined || this.#isProgramReported) return
     this.#isProgramReported = true
     this.#core.ask('onDrift', { kind: 'program of the server', drift, path: '' }, findings, '')

@@ -100,7 +100,7 @@ export class ClientRequests {
   }
 
   received(exchange: Exchange, frame: Frame, message: Request, findings: Findings): void {
-    const { handshake, records, output, ask, options } = this.#core
+    const { handshake, records, output, ask, judgement } = this.#core
     this.#lists.requests.ids.saw(message.id)
     this.tokens.gave(message.params)
     const terms = handshake.termsOf(message, frame.envelope)
@@ -117,7 +117,7 @@ export class ClientRequests {
     this.#core.judgeRevision('client', handshake.spokenIn(message, terms, frame.envelope?.headers), findings)
     if (findings.isStop)
       return this.#reply(request, undefined, isOldRevision(findings)
-        ? oldRevision(request, message, findings, options.minRevision)
+        ? oldRevision(request, message, findings, judgement.minRevision)
         : blocked(request, findings))
     if (!this.pending.open(request)) return this.#repeated(request, frame)
     this.#begin(request)
@@ -268,7 +268,7 @@ export class ClientRequests {
   }
 
   #forward(request: PendingRequest): void {
-    const { options, output, records } = this.#core
+    const { judgement, output, records } = this.#core
     const frame = request.request?.frame
     if (frame === undefined) return
     records.sent(request)
@@ -276,9 +276,9 @@ export class ClientRequests {
     this.#queued--
     request.sent(output.now)
     const ofTool = request.method === 'tools/call'
-      ? settingOf(options, request.called?.name ?? '')?.timeoutMs
+      ? settingOf(judgement, request.called?.name ?? '')?.timeoutMs
       : undefined
-    const ms = ofTool ?? options.requestMs
+    const ms = ofTool ?? judgement.limits.requestMs
     if (ms > 0 && methodOf(request.method)?.lasting !== true) {
       request.waitMs = ms
       request.timer = this.#startTimer(request, ms)

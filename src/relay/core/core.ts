@@ -1,14 +1,13 @@
 import { clip } from '#relay/protocol/quote.js'
 import { Meter, OverBudget, Turn } from '#relay/protocol/json.js'
 import type { Places } from '#relay/protocol/places.js'
-import { Checks } from './check.js'
 import { Driver, type Flow } from './flow.js'
 import type {
-  Exchange, Policy, Power, Powers, Problem, Rule, RuleName, Side, Subjects,
+  Checked, Exchange, Policy, Power, Powers, Problem, Rule, RuleName, Side, Subject, Subjects,
 } from './vocabulary.js'
 import { actionOf, Findings } from './findings.js'
 import { type Ledger, processLedger } from './memory.js'
-import { accessRules, type RelayOptions, settingOf } from './options.js'
+import { accessRules, type Judgement, type RelayOptions, type Ruling, settingOf } from './options.js'
 import { type Mending, mendingFor, type Mends, relaxed } from './mend.js'
 import { Order, Replies } from './order.js'
 import { Records } from './records.js'
@@ -25,10 +24,11 @@ export class Core {
   readonly driver = new Driver()
   readonly ledger: Ledger
   readonly order: Order
-  readonly checks: Checks
+  readonly #checks: Replies<readonly Checked[]>
   readonly shared: Shared
   readonly records: Records
   readonly handshake: Handshake
+  readonly judgement: Judgement
   readonly #turns: Readonly<Record<Side, Turn>> = { client: new Turn(), server: new Turn() }
   #mending: Mending
   /** For tools that the operator has relaxed. */
@@ -37,6 +37,7 @@ export class Core {
   #on: { readonly policy: Policy; readonly rules: RulesByPower } | undefined
 
   constructor(readonly options: RelayOptions) {
+    this.judgement = options.judgement
     this.ledger = (options.ledger ?? processLedger).account(sessionBytes)
     this.handshake = new Handshake(!options.stateless && options.joined !== true, options.stateless)
     const { agreed } = options.shared ?? {}
@@ -45,9 +46,14 @@ export class Core {
     this.order = new Order(this.ledger)
     const { output, driver, order } = this
     this.shared = new Shared(options, output, new Replies(driver, order))
-    this.checks = new Checks(options, output, new Replies(driver, order))
+    this.#checks = new Replies(driver, order)
     this.records = new Records(options, this.output, this.handshake)
-    this.#mending = mendingFor(options.rules, options.policy)
+    this.#mending = mendingFor(this.judgement.rules, this.ruling.policy)
+  }
+
+  /** The settings of now: the operator may replace them between two frames. */
+  get ruling(): Ruling {
+    return this.judgement.ruling
   }
 
   get mends(): Mends {
@@ -56,7 +62,7 @@ export class Core {
 
   /** Rebuilt when the operator has replaced the policy. */
   get #current(): Mending {
-    const { rules, policy } = this.options
+    const { judgement: { rules }, ruling: { policy } } = this
     if (this.#mending.policy !== policy) {
       this.#mending = mendingFor(rules, policy)
       this.#relaxed = undefined
@@ -67,14 +73,14 @@ export class Core {
   /** The mends for what concerns one tool. */
   mendingOf(tool: string): Mending {
     const current = this.#current
-    if (settingOf(this.options, tool)?.relaxed !== true) return current
-    const { rules, policy } = this.options
+    if (settingOf(this, tool)?.relaxed !== true) return current
+    const { judgement: { rules }, ruling: { policy } } = this
     return (this.#relaxed ??= mendingFor(rules, relaxed(rules, policy)))
   }
 
   /** Findings about one tool, or about a result of it. */
   findingsOf({ unmended }: Mending, meter: Meter): Findings {
-    return new Findings(unmended, this.options.maxFindings, meter)
+    return new Findings(unmended, this.judgement.maxFindings, meter)
   }
 
   /**
@@ -86,7 +92,7 @@ export class Core {
       stopping.length === 0
         ? this.#current.unmended
         : new Map([...this.#current.unmended, ...stopping.map(rule => [rule, 'block'] as const)]),
-      this.options.maxFindings,
+      this.judgement.maxFindings,
       from instanceof Meter ? from : new Meter(this.#turns[from]),
     )
 
@@ -114,8 +120,31 @@ export class Core {
 
   /** Lets other sessions run before this frame goes on. */
   *yieldToLoop(meter: Meter, exchange: Exchange): Flow {
-    yield* this.checks.yieldToLoop(exchange)
+    yield* this.pause(exchange)
     meter.newTurn()
+  }
+
+  /** As `yieldToLoop`, where no meter counts: a check without subjects. */
+  *pause(exchange: Exchange): Flow {
+    yield* this.#checked([], exchange)
+  }
+
+  /** One verdict for each subject, at once for cheap checks. @param exchange of the judged message */
+  *check(subjects: readonly Subject[], exchange: Exchange): Flow<readonly Checked[]> {
+    const immediate = subjects.map(this.options.checkNow)
+    if (immediate.every(isDone)) return immediate
+    const left = subjects.filter((_, index) => immediate[index] === undefined)
+    const later = yield* this.#checked(left, exchange)
+    let next = 0
+    return immediate.map((result, index) => result ?? later[next++] ?? unchecked(subjects[index]))
+  }
+
+  checked(check: number, results: readonly Checked[]): void {
+    this.#checks.arrived(check, results)
+  }
+
+  #checked(subjects: readonly Subject[], exchange: Exchange): Flow<readonly Checked[]> {
+    return this.#checks.to(check => this.output.emit({ type: 'check', check, subjects }), exchange)
   }
 
   /** Walks to the end, and yields to the event loop on long walks. */
@@ -126,7 +155,7 @@ export class Core {
 
   /** Reports a revision that is older than the operator allows. */
   judgeRevision(from: Side, { revision, path }: Spoken, findings: Findings): void {
-    const { minRevision: least } = this.options
+    const { minRevision: least } = this.judgement
     // Revisions are dates, which sort as text.
     if (least === undefined || revision >= least) return
     this.ask('onRevision', { from, revision, least, path }, findings, path)
@@ -140,12 +169,18 @@ export class Core {
   }
 
   #having<Asked extends Power>(power: Asked): readonly Having<Asked>[] {
-    const { policy, rules } = this.options
+    const { judgement: { rules }, ruling: { policy } } = this
     if (this.#on?.policy !== policy)
       this.#on = { policy, rules: byPower(rules.filter(isOn(policy))) }
     return this.#on.rules[power]
   }
 }
+
+const isDone = (result: Checked | undefined): result is Checked => result !== undefined
+
+/** Used when the engine returns too few results. */
+const unchecked = (subject: Subject | undefined): Checked =>
+  [{ kind: 'unchecked', path: subject?.path ?? '', message: 'the engine gave no verdict' }]
 
 /** One power of one rule. */
 interface Having<Asked extends Power> {

@@ -39,7 +39,7 @@ export class JoinedPages {
   *join(request: PendingRequest, first: Frame, result: JsonObject): Flow<Frame> {
     const { method, terms: { revision }, cursor, findings } = request
     const key = methodOf(method)?.list?.key
-    if (!joinsPages(this.#core.options.policy)) return first
+    if (!joinsPages(this.#core.ruling.policy)) return first
     const start = key === undefined || cursor !== undefined ? undefined : elements(first, key)
     if (key === undefined || start === undefined) return first
     const next = nextPage(member(result, 'nextCursor'), revision, noCursors)

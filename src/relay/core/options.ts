@@ -42,7 +42,7 @@ export const everyTool = '*'
 
 /** The settings of a tool: its own, over those of every tool. What is denied to every tool stays denied. */
 export const settingOf = (
-  { tools }: Pick<RelayOptions, 'tools'>, name: string,
+  { ruling: { tools } }: { readonly ruling: Pick<Ruling, 'tools'> }, name: string,
 ): ToolSetting | undefined => {
   const [own, every] = [tools.get(name), tools.get(everyTool)]
   if (own === undefined || every === undefined) return own ?? every
@@ -80,17 +80,18 @@ export interface NamePatterns extends Patterns {
 
 /** Whether the operator denies a tool to a client: by the tool's setting, or by patterns. */
 export const isDenied = (
-  { tools, names, peer }: Pick<RelayOptions, 'tools' | 'names' | 'peer'>, name: string,
-  client: Implementation | undefined,
-): boolean =>
-  settingOf({ tools }, name)?.denied === true
-  || (names !== undefined && (
+  { ruling, options: { peer } }: JudgedSession, name: string, client: Implementation | undefined,
+): boolean => {
+  if (settingOf({ ruling }, name)?.denied === true) return true
+  const { names } = ruling
+  return names !== undefined && (
     refuses(names, name)
     || names.clients?.some(list => {
       const entry = list.find(({ match }) => isMatch(match, client, peer?.subject))
       return entry !== undefined && refuses(entry, name)
     }) === true
-  ))
+  )
+}
 
 const refuses = ({ allow, deny }: Patterns, name: string): boolean =>
   deny?.some(pattern => fits(name, pattern)) === true || allow?.some(pattern => fits(name, pattern)) === false
@@ -138,21 +139,63 @@ export const accessRules: readonly RuleName[] = ['wire/json', 'wire/json-rpc', '
  * @param scopes see `Envelope`
  */
 export const restrictsAccess = (
-  { names, tools, peer }: Pick<RelayOptions, 'names' | 'tools' | 'peer'>,
+  { ruling: { names, tools }, options: { peer } }: JudgedSession,
   scopes: readonly string[] | undefined,
 ): boolean =>
   scopes !== undefined || names !== undefined || peer?.token !== undefined || peer?.subject !== undefined
   || [...tools.values()].some(({ denied, scopes: needed }) => denied || needed !== undefined)
 
+/** What the operator may change while sessions run. */
+export interface Ruling {
+  readonly policy: Policy
+  readonly tools: ReadonlyMap<string, ToolSetting>
+  /** Which tools clients may see and call, by their names; undefined: all. */
+  readonly names?: NamePatterns | undefined
+  /** How clients are shown the tools; undefined: as the server declares them. */
+  readonly shapes?: Shapes | undefined
+}
+
 /**
- * How a relay judges. `policy`, `tools`, `names` and `shapes` are read at each use, because the operator may
- * replace them while the session runs. The features reach the core here: `rules` (with their mends),
- * `accepted` (the lock), `shapes` (the profiles), `observed` (telemetry), `intent` and `session` (records).
- * Captures record options, events and effects from outside.
+ * How the messages of a server are judged: made once of the configuration and the flags, and handed on as it
+ * is. The features that decide reach the core here: `rules` (with their mends), `accepted` (the lock),
+ * `shapes` (the profiles).
  */
-export interface RelayOptions {
+export interface Judgement {
   /** The server's name in the configuration; never `serverInfo.name`, which the server chooses itself. */
   readonly server: string
+  /** Read at each use: it is another one after the operator has changed it. */
+  readonly ruling: Ruling
+  /** In the order in which findings are reported. */
+  readonly rules: readonly Rule[]
+  readonly trusted: boolean
+  /** Undefined without a lock. */
+  readonly accepted?: Accepted | undefined
+  /** Counts the calls of all sessions of a server; undefined: of this session only. */
+  readonly rates?: CallRates | undefined
+  /** The oldest revision that a client or server may speak; undefined: any. */
+  readonly minRevision?: Revision | undefined
+  /** The name under which the merged endpoint shows a tool; undefined: there is none. */
+  readonly mergedName?: ((tool: string) => string) | undefined
+  readonly limits: {
+    /** Longest wait for the relay's own `tools/list`, in milliseconds. */
+    readonly listMs: number
+    /** Longest wait for a response, in milliseconds; 0: no limit. */
+    readonly requestMs: number
+    /** Most tools of a list. */
+    readonly tools: number
+  }
+  /** Findings kept for one frame; undefined: as many as fit into a record. */
+  readonly maxFindings?: number | undefined
+  /** Records a call before it is sent, so that a crash leaves none unrecorded. */
+  readonly intent: boolean
+}
+
+/** What the client of a session may see depends on the ruling of now, and on who it is. */
+type JudgedSession = Pick<Judgement, 'ruling'> & { readonly options: Pick<RelayOptions, 'peer'> }
+
+/** The relay of one session. Captures record options, events and effects from outside. */
+export interface RelayOptions {
+  readonly judgement: Judgement
   readonly session: string
   /** The network peer that began the session, if known. */
   readonly peer?: Entry['peer']
@@ -166,35 +209,8 @@ export interface RelayOptions {
   readonly shared?: SharedOptions | undefined
   /** The parent account of this session's memory; undefined: one for all sessions of the process. */
   readonly ledger?: Ledger | undefined
-  readonly policy: Policy
-  /** In the order in which findings are reported. */
-  readonly rules: readonly Rule[]
-  readonly trusted: boolean
-  readonly tools: ReadonlyMap<string, ToolSetting>
-  /** Which tools clients may see and call, by their names; undefined: all. */
-  readonly names?: NamePatterns | undefined
-  /** How clients are shown the tools; undefined: as the server declares them. */
-  readonly shapes?: Shapes | undefined
-  /** Counts the calls of all sessions of a server; undefined: of this session only. */
-  readonly rates?: CallRates | undefined
   /** Replicas count calls together; `rates` counts while they cannot. */
   readonly sharedCounts?: boolean | undefined
-  /** The oldest revision that a client or server may speak; undefined: any. */
-  readonly minRevision?: Revision | undefined
-  /** The name under which the merged endpoint shows a tool; undefined: there is none. */
-  readonly mergedName?: ((tool: string) => string) | undefined
-  /** Undefined without a lock. */
-  readonly accepted?: Accepted | undefined
-  /** Longest wait for the relay's own `tools/list`, in milliseconds. */
-  readonly listMs: number
-  /** Longest wait for a response, in milliseconds; 0: no limit. */
-  readonly requestMs: number
-  /** Most tools of a list. */
-  readonly maxTools: number
-  /** Findings kept for one frame; undefined: as many as fit into a record. */
-  readonly maxFindings?: number | undefined
-  /** Records a call before it is sent, so that a crash leaves none unrecorded. */
-  readonly intent: boolean
   /** Emits `observe` for each finished request, for metrics or traces. */
   readonly observed?: boolean
   /** The engine's verdict for a cheap check; undefined: the effect `check` asks for it. */

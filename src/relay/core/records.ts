@@ -37,7 +37,7 @@ export class Records {
     terms: Terms = this.#handshake.terms, response?: Frame,
   ): void {
     this.start(terms)
-    const { server, session, peer } = this.#options
+    const { judgement: { server }, session, peer } = this.#options
     const { client, revision, clientRevision } = terms
     const { verdict = 'pass', kept = [], more = 0 } = findings ?? {}
     this.#output.emit({
@@ -56,12 +56,12 @@ export class Records {
 
   /** Records a call before it is sent. */
   sent(request: PendingRequest): void {
-    if (!this.#options.intent || request.method !== 'tools/call') return
+    if (!this.#options.judgement.intent || request.method !== 'tools/call') return
     const { called, clientId, bytes, findings, terms, trace } = request
     this.write(
       {
         event: request.method, from: 'client', phase: 'sent', tool: called?.name, id: clientId,
-        shown: called && this.#options.mergedName?.(called.shown),
+        shown: called && this.#options.judgement.mergedName?.(called.shown),
         bytes: { request: bytes }, arguments: request.arguments, called: called?.tool, trace,
       },
       findings,
@@ -79,7 +79,7 @@ export class Records {
     const isCall = method === 'tools/call'
     const isRecorded =
       isCall || method === 'tools/list' || findings.kept.length > 0 || request.failure !== undefined
-    const { server, session, observed, peer } = this.#options
+    const { judgement: { server }, session, observed, peer } = this.#options
     if (response?.message.kind === 'result' && (method === 'initialize' || method === 'tools/list')) {
       const { result } = response.message
       this.#serverInfo =
@@ -98,7 +98,7 @@ export class Records {
       revision: terms.revision,
       clientRevision: terms.clientRevision,
       tool: called?.name,
-      shown: called && this.#options.mergedName?.(called.shown),
+      shown: called && this.#options.judgement.mergedName?.(called.shown),
       tools: sent?.message.kind === 'result' ? request.tools : undefined,
       serverInfo: method === 'tools/list' ? this.#serverInfo : undefined,
       id: request.clientId,

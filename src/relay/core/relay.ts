@@ -86,7 +86,7 @@ export class Relay {
   #tidied(event: Event): Event {
     if (event.type !== 'frame-received' || !this.#core.mends.has('wire/json-rpc')) return event
     const { from, frame } = event
-    const isRestricted = from === 'client' && restrictsAccess(this.#core.options, frame.envelope?.scopes)
+    const isRestricted = from === 'client' && restrictsAccess(this.#core, frame.envelope?.scopes)
     return isRestricted ? event : { ...event, frame: tidiedParams(frame) }
   }
 
@@ -206,7 +206,7 @@ export class Relay {
           event.exchange, event.frame, this.#frameFindings('server', event.exchange, event.frame),
         )
       case 'checked':
-        return this.#core.checks.done(event.check, event.results)
+        return this.#core.checked(event.check, event.results)
       case 'shared':
         return this.#core.shared.answered(event.share, event.reply)
       case 'resumable':
@@ -329,9 +329,8 @@ export class Relay {
 
   /** The rules' findings about a frame as a whole. */
   #frameFindings(from: Side, exchange: Exchange, frame: Frame): Findings {
-    const { options } = this.#core
     const isRestricted =
-      from === 'client' && !isClear(frame) && restrictsAccess(options, frame.envelope?.scopes)
+      from === 'client' && !isClear(frame) && restrictsAccess(this.#core, frame.envelope?.scopes)
     const findings = this.#core.findings(from, ...(isRestricted ? accessRules : []))
     const terms = from === 'server' ? this.#requests.termsOn(exchange) : undefined
     const { revision } = terms ?? this.#core.handshake.legacyTerms(frame.envelope?.headers)

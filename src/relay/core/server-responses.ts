@@ -258,7 +258,7 @@ export class ServerResponses {
     const name = called?.shown ?? ''
     if (findings.verdict === 'demote' && outcomes.length === 1 && first.isObject) {
       if (!findings.stopping.includes('result/size')) return demoted(frame, at, result, name, findings, this.#remedy(called, findings))
-      const limit = settingOf(this.#core.options, called?.name ?? '')?.resultBytes ?? 0
+      const limit = settingOf(this.#core, called?.name ?? '')?.resultBytes ?? 0
       return shortened(frame, at, result, name, findings, limit)
     }
     const { modern } = traitsOf(terms.revision)
@@ -271,7 +271,7 @@ export class ServerResponses {
 
   /** How the user gets such results, where the policy alone stops them. */
   #remedy(called: Called | undefined, { stopping }: Findings): string {
-    const { options: { rules, server } } = this.#core
+    const { judgement: { rules, server } } = this.#core
     const { name = '' } = called ?? {}
     const { mends } = this.#core.mendingOf(name)
     const isPolicy = stopping.every(rule =>

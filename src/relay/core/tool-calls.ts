@@ -30,8 +30,8 @@ export class ToolCalls {
   constructor(core: Core, lists: ToolLists) {
     this.#core = core
     this.#lists = lists
-    this.#rates = core.options.rates ?? new CallRates()
-    this.#argumentRules = core.options.rules.filter(({ onArguments }) => onArguments !== undefined)
+    this.#rates = core.judgement.rates ?? new CallRates()
+    this.#argumentRules = core.judgement.rules.filter(({ onArguments }) => onArguments !== undefined)
   }
 
   /** @returns the refusal of the call; undefined when it may be sent */
@@ -39,14 +39,13 @@ export class ToolCalls {
     const params = request.request?.message.params
     const named = member(params, 'name')
     const shown = isString(named) ? named : ''
-    const { options } = this.#core
-    const shape = options.shapes?.of(request.terms.client)
+    const shape = this.#core.ruling.shapes?.of(request.terms.client)
     const name = shape === undefined ? shown : yield* this.#originalOf(shown, request)
     const called: Called = { name, shown, tool: undefined, listed: true }
     request.called = called
     const { revision, client } = request.terms
-    const denied = isDenied(options, called.name, client)
-    if (!denied || !isStop(actionOf(options.policy, 'call/denied'))) {
+    const denied = isDenied(this.#core, called.name, client)
+    if (!denied || !isStop(actionOf(this.#core.ruling.policy, 'call/denied'))) {
       const found = yield* this.declared(request, called.name)
       called.tool = found === 'absent' ? undefined : found
       called.listed = found !== undefined
@@ -54,7 +53,7 @@ export class ToolCalls {
       if (headerMismatchOf(request) !== undefined) yield* this.#lists.renew(called, request)
     }
     // The front checked the scopes of the name that the client sent. The settings may have changed since.
-    const needed = settingOf(options, name)?.scopes
+    const needed = settingOf(this.#core, name)?.scopes
     if (!grants(request.scopes, needed)) return this.#lacksScope(request, needed)
     const given = member(params, 'arguments')
     const rate = denied || (called.tool === undefined && called.listed)
@@ -65,7 +64,7 @@ export class ToolCalls {
       arguments: isObject(given) ? given : undefined,
       tool: called.tool,
       // The settings may have changed while the list or the count was awaited.
-      denied: isDenied(options, called.name, client),
+      denied: isDenied(this.#core, called.name, client),
       listed: called.listed,
       revision,
       mismatch: headerMismatchOf(request),
@@ -79,11 +78,11 @@ export class ToolCalls {
 
   /** Counts the call. All unlisted names that the configuration does not mention share one count. */
   *#rate({ client, exchange }: PendingRequest, { name, tool }: Called): Flow<Call['rate']> {
-    const { options, output, shared } = this.#core
-    const perMinute = settingOf(options, name)?.callsPerMinute
-    const action = actionOf(options.policy, 'call/rate')
+    const { output, ruling, shared } = this.#core
+    const perMinute = settingOf({ ruling }, name)?.callsPerMinute
+    const action = actionOf(ruling.policy, 'call/rate')
     if (perMinute === undefined || action === 'off') return undefined
-    const counted = tool === undefined && !options.tools.has(name) ? '' : name
+    const counted = tool === undefined && !ruling.tools.has(name) ? '' : name
     const isHeld = isStop(action)
     const everywhere = yield* shared.count({ name: counted, client, perMinute, isHeld }, exchange)
     // Counted here too, for the time when replicas cannot count together.
@@ -103,7 +102,7 @@ export class ToolCalls {
    * profile; after that; or never.
    */
   checks({ terms }: PendingRequest): 'before' | 'after' | 'never' {
-    const { policy, shapes } = this.#core.options
+    const { policy, shapes } = this.#core.ruling
     const whenLogged = shapes?.of(terms.client) === undefined ? 'after' : 'before'
     let found: 'before' | 'after' | 'never' = 'never'
     for (const { name } of this.#argumentRules) {
@@ -120,7 +119,7 @@ export class ToolCalls {
     const value = member(params, 'arguments') ?? {}
     const { bytes } = request.request?.frame ?? {}
     const source = bytes && { bytes, path: ['params', 'arguments'] }
-    const checkedBy = (schemas: Tool['inputSchemas']) => this.#core.checks.check(
+    const checkedBy = (schemas: Tool['inputSchemas']) => this.#core.check(
       schemas.map((schema): Subject => ({ kind: 'value', schema, value, path: '/params/arguments', source })),
       request.exchange,
     )
@@ -145,9 +144,9 @@ export class ToolCalls {
    * saw only that schema, so the call is refused with an error, even if the policy only logs.
    */
   *#isMisled(request: PendingRequest, tool: Tool, params: JsonObject | undefined): Flow<boolean> {
-    const { options } = this.#core
-    const shape = options.shapes?.of(request.terms.client)
-    if (shape === undefined || !this.#isShaping || actionOf(options.policy, 'call/arguments') !== 'log')
+    const { policy, shapes } = this.#core.ruling
+    const shape = shapes?.of(request.terms.client)
+    if (shape === undefined || !this.#isShaping || actionOf(policy, 'call/arguments') !== 'log')
       return false
     const schema = member(shape.adapted(tool.definition, request.findings.meter), 'inputSchema')
     if (!isObject(schema) || schema === member(tool.definition, 'inputSchema')) return false
@@ -164,7 +163,7 @@ export class ToolCalls {
   *#originalOf(shown: string, request: PendingRequest): Flow<string> {
     const { catalog } = this.#lists
     const isKnown =
-      isDenied(this.#core.options, shown, request.terms.client)
+      isDenied(this.#core, shown, request.terms.client)
       || isObject(this.#inFrozenLock(shown, request.terms))
       || catalog.originalOf(shown) !== shown
     if (!isKnown) yield* this.#lists.find(shown, request)
@@ -225,7 +224,7 @@ export class ToolCalls {
   *#mismatches(
     value: JsonObject, schema: JsonObject, { exchange }: PendingRequest,
   ): Flow<ReadonlySet<string>> {
-    const [checked = []] = yield* this.#core.checks.check(
+    const [checked = []] = yield* this.#core.check(
       [{ kind: 'value', schema, value, path: '/params/arguments' }], exchange,
     )
     return new Set(checked.filter(isSchemaMismatch).map(({ path }) => path))
@@ -233,10 +232,10 @@ export class ToolCalls {
 
   /** Looks the tool up in the frozen lock; undefined when no lock is frozen. */
   #inFrozenLock(name: string, terms: Terms): Lookup {
-    const { options } = this.#core
-    if (options.accepted?.isFrozen !== true) return undefined
+    const { judgement } = this.#core
+    if (judgement.accepted?.isFrozen !== true) return undefined
     const definition = acceptedFor(this.#core, terms)?.definitions.tools.get(name)
-    return !isObject(definition) ? 'absent' : toolOf(name, definition, settingOf(options, name)?.outputSchema)
+    return !isObject(definition) ? 'absent' : toolOf(name, definition, settingOf(judgement, name)?.outputSchema)
   }
 
   #lacksScope(request: PendingRequest, needed: readonly string[] = []): Frame {
@@ -248,7 +247,7 @@ export class ToolCalls {
   #refusal(request: PendingRequest, { name, shown }: Called): Frame {
     const { findings, terms } = request
     if (isMismatch(findings)) return headerMismatch(request, findings)
-    const { server } = this.#core.options
+    const { server } = this.#core.judgement
     if (findings.stopping.includes('call/unlisted')) {
       const meant = nearest(name, this.#lists.catalog.names())
       return unknownTool(request, shown, server, this.#whyUnlisted(name, terms), meant)
@@ -259,7 +258,7 @@ export class ToolCalls {
   /** Why a tool that could be called before, or that the server lists, is not in the client's list. */
   #whyUnlisted(name: string, terms: Terms): string | undefined {
     const { catalog } = this.#lists
-    const { accepted } = this.#core.options
+    const { accepted } = this.#core.judgement
     const wasAccepted = acceptedFor(this.#core, terms)?.definitions.tools.has(name) === true
     if (accepted?.isFrozen === true && !wasAccepted) return 'the lock is frozen, and has no such tool'
     const withheld = catalog.whyWithheld(name)

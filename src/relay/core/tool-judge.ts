@@ -84,7 +84,7 @@ export class ToolJudge {
     this.#inspected = inspected
     const { core, catalog, terms, offer, exact, findings } = page
     const { index, name, sent } = candidate
-    const { options } = core
+    const { judgement } = core
     const path = this.#path = pointer('result', 'tools', index)
     this.#mending = core.mendingOf(name ?? '')
     this.#found = core.findingsOf(this.#mending, findings.meter)
@@ -101,14 +101,14 @@ export class ToolJudge {
     )
     this.#facts = {
       sent, path, revision: terms.revision, first, isChanged, settled: catalog.hasWholeList,
-      trusted: options.trusted || (options.accepted?.isTrusted === true && this.#drift === 'same'),
+      trusted: judgement.trusted || (judgement.accepted?.isTrusted === true && this.#drift === 'same'),
       repeated: name !== undefined && page.isTaken(name),
-      denied: name !== undefined && isDenied(options, name, terms.client),
+      denied: name !== undefined && isDenied(core, name, terms.client),
     }
   }
 
   *judge(): Flow<JudgedTool> {
-    const { core: { options }, terms, offer, findings, scopes, shape } = this.#page
+    const { core, terms, offer, findings, scopes, shape } = this.#page
     const { mends, hidesSchema } = this.#mending
     const { name, sent, setting } = this.#candidate
     const found = this.#found
@@ -125,7 +125,7 @@ export class ToolJudge {
     const last = before && (yield* mended({ mends, power: 'onTool', path: this.#path }, before, judged))
     found.include(last?.findings ?? ofServer.findings)
     const isHidden = name !== undefined
-      && (isDenied(options, name, terms.client) || !grants(scopes, settingOf(options, name)?.scopes))
+      && (isDenied(core, name, terms.client) || !grants(scopes, settingOf(core, name)?.scopes))
     const seen = last && (hidesSchema ? omit(last.value, 'outputSchema') : last.value)
     const { outputSchema, ...words } = seen === undefined ? {} : operatorWords(seen, setting, meter)
     const own = { ...words, ...(outputSchema !== undefined && !hidesSchema && { outputSchema }) }
@@ -184,7 +184,7 @@ export class ToolJudge {
     )
     if (isSame) return { value, ...this.#asked(value, this.#inspected) }
     const subjects = toolSchemas({ ...this.#candidate, sent: value })
-    return { value, ...this.#asked(value, (yield* core.checks.check(subjects, exchange)).flat()) }
+    return { value, ...this.#asked(value, (yield* core.check(subjects, exchange)).flat()) }
   }
 
   /**

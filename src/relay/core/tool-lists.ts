@@ -49,7 +49,7 @@ export class ToolLists {
 
   constructor(core: Core) {
     this.#core = core
-    this.catalog = new Catalog(core.options.maxTools, core.ledger)
+    this.catalog = new Catalog(core.judgement.limits.tools, core.ledger)
     this.requests = new PageRequests(core)
     this.#shared = new SharedLists(core, this.catalog)
   }
@@ -84,10 +84,10 @@ export class ToolLists {
    * @returns whether a list was requested
    */
   *renew(called: Called, request: Asker): Flow<boolean> {
-    const { shared, options, output, order } = this.#core
+    const { shared, judgement, output, order } = this.#core
     const generation = this.catalog.generationAt(output.now)
     const isCurrent = (called.generation ?? generation) === generation
-    if ((isCurrent && !shared.isOn) || options.accepted?.isFrozen === true) return false
+    if ((isCurrent && !shared.isOn) || judgement.accepted?.isFrozen === true) return false
     const { exchange } = request
     order.hold(exchange, true)
     try {
@@ -177,8 +177,8 @@ export class ToolLists {
   *#runListing(own: OwnListing): Flow {
     const generation = this.catalog.generationAt(this.#core.output.now)
     const isListed = yield* this.#pages(own.walk, this.catalog.listing(undefined, generation, true))
-    const { options, output } = this.#core
-    this.#noListingBefore = isListed || options.stateless ? -Infinity : output.now + options.listMs
+    const { judgement: { limits }, options, output } = this.#core
+    this.#noListingBefore = isListed || options.stateless ? -Infinity : output.now + limits.listMs
     this.#end(own, isListed)
   }
 

@@ -44,20 +44,20 @@ export function* judgePage(
   core: Core, catalog: Catalog, listing: Listing, terms: Terms, exchange: Exchange, frame: Frame,
   result: JsonObject, findings: Findings, scopes?: readonly string[],
 ): Flow<JudgedPage | undefined> {
-  const { options } = core
+  const { ruling } = core
   const offer = acceptedFor(core, terms)
   const edits: Edit[] =
     [...(yield* judgeList(core, 'tools/list', terms, listing.cursors, result, exchange, findings))]
   // A list that depends on who asks must not be cached for others (2026-07-28, CacheableResult).
-  const isPersonal = options.names?.clients !== undefined || options.shapes?.isPersonal === true
-    || (scopes !== undefined && [...options.tools.values()].some(one => one.scopes !== undefined))
+  const isPersonal = ruling.names?.clients !== undefined || ruling.shapes?.isPersonal === true
+    || (scopes !== undefined && [...ruling.tools.values()].some(one => one.scopes !== undefined))
   if (isPersonal && member(result, 'cacheScope') === 'public')
     edits.push({ path: ['result', 'cacheScope'], replace: '"private"' })
   const tools = member(result, 'tools')
   if (findings.stopping.length > 0) return undefined
   if (!isArray(tools)) return { edits, shown: [], page: undefined }
   const page = new PageJudge({
-    core, catalog, terms, exchange, findings, scopes, offer, shape: options.shapes?.of(terms.client),
+    core, catalog, terms, exchange, findings, scopes, offer, shape: ruling.shapes?.of(terms.client),
     exact: offer && member(exactResult(core, frame, result), 'tools'),
   }, listing, edits)
   yield* page.judge(tools, frame.bytes.length)
@@ -86,17 +86,18 @@ class PageJudge {
 
   /** @param bytes of the page */
   *judge(tools: JsonArray, bytes: number): Flow {
-    const { catalog, exchange, findings, core: { checks, options: { maxTools } } } = this.#page
+    const { catalog, exchange, findings, core } = this.#page
+    const { limits } = core.judgement
     const count = lengthOf(tools)
-    const room = Math.min(count, maxTools - this.#listing.names.size)
+    const room = Math.min(count, limits.tools - this.#listing.names.size)
     const perTurn = Math.max(1, Math.min(turnTools, Math.floor((count * turnBytes) / bytes)))
     for (let from = 0; from < room; from += perTurn) {
-      if (from > 0) yield* checks.yieldToLoop(exchange)
+      if (from > 0) yield* core.pause(exchange)
       findings.meter.pay(perTurn)
       const candidates = unmetered(tools).slice(from, Math.min(room, from + perTurn))
         .map((tool, index) => this.#candidate(tool, from + index))
       const subjects = candidates.map(toolSchemas)
-      const inspected = yield* checks.check(subjects.flat(), exchange)
+      const inspected = yield* core.check(subjects.flat(), exchange)
       let next = 0
       for (const [index, one] of candidates.entries()) {
         const schemas = inspected.slice(next, (next += subjects[index]?.length ?? 0)).flat()
@@ -106,7 +107,7 @@ class PageJudge {
       }
     }
     if (room < count)
-      this.#overLimit({ path: ['result', 'tools'], length: room }, count - room, `more than ${maxTools} tools`)
+      this.#overLimit({ path: ['result', 'tools'], length: room }, count - room, `more than ${limits.tools} tools`)
     this.#removeSurplus()
     this.#listing.shown += this.#places.size
   }
@@ -133,12 +134,12 @@ class PageJudge {
   }
 
   #candidate(tool: Json, index: number): Candidate {
-    const { catalog, core: { options } } = this.#page
+    const { catalog, core } = this.#page
     const own = isObject(tool) ? member(tool, 'name') : undefined
     const name = isString(own) ? own : undefined
     const sent = !isObject(tool) ? undefined : name === undefined ? tool : catalog.interned(name, tool)
     return {
-      index, name, sent, setting: name === undefined ? undefined : settingOf(options, name),
+      index, name, sent, setting: name === undefined ? undefined : settingOf(core, name),
       overLimit: sent && catalog.noRoom(this.#listing, this.#listed, sent),
     }
   }
@@ -200,7 +201,7 @@ const surplusOf = (
 ): readonly string[] => {
   const room = Math.max(0, (shape.tools ?? Infinity) - listing.shown)
   if (shown.length <= room) return []
-  const { tools, names } = core.options
+  const { tools, names } = core.ruling
   const order = [...tools.keys(), ...(names?.allow ?? [])].filter(one => one !== everyTool)
   const rank = (name: string): number => {
     const [exact, fitting] = [order.indexOf(name), order.findIndex(pattern => fits(name, pattern))]

@@ -56,7 +56,7 @@ export class ToolResults {
   constructor(core: Core, lists: ToolLists) {
     this.#core = core
     this.#lists = lists
-    this.#checking = core.options.rules.filter(({ needsCheck }) => needsCheck === true)
+    this.#checking = core.judgement.rules.filter(({ needsCheck }) => needsCheck === true)
   }
 
   /** Judges all results of a frame. Several are not mended, because one may be part of another. */
@@ -76,11 +76,10 @@ export class ToolResults {
   /** Judges and mends a single result, with structured content from its text if the operator wants that. */
   *#judgeOnly(outcome: ToolResult, arrived: ResultFrame, findings: Findings): Flow<JudgedResults> {
     const { at, called, result: sent } = outcome
-    const { options } = this.#core
     const { mends } = this.#core.mendingOf(called?.name ?? '')
     const promotion = once(() => promotionOf(sent, arrived.meter))
     const contract = yield* this.#contract(outcome, arrived)
-    const isFromText = settingOf(options, called?.name ?? '')?.structured === 'from-text'
+    const isFromText = settingOf(this.#core, called?.name ?? '')?.structured === 'from-text'
     const first = yield* this.#judgeByNewest(
       outcome, isFromText ? promoted(sent, promotion, arrived.meter) : sent, arrived, contract, promotion,
     )
@@ -116,11 +115,11 @@ export class ToolResults {
   *#contract(
     { called, at, result }: ToolResult, { exchange, frame }: ResultFrame,
   ): Flow<Checked | undefined> {
-    const { options, checks } = this.#core
-    const schema = settingOf(options, called?.name ?? '')?.resultSchema
-    if (schema === undefined || actionOf(options.policy, 'result/contract') === 'off') return undefined
+    const { ruling } = this.#core
+    const schema = settingOf({ ruling }, called?.name ?? '')?.resultSchema
+    if (schema === undefined || actionOf(ruling.policy, 'result/contract') === 'off') return undefined
     const source = { bytes: frame.bytes, path: at }
-    return (yield* checks.check(
+    return (yield* this.#core.check(
       [{ kind: 'value', schema, value: result, path: pointer(...at), source }], exchange,
     )).flat()
   }
@@ -152,13 +151,13 @@ export class ToolResults {
   }
 
   get #isChecking(): boolean {
-    return this.#checking.some(rule => actionOf(this.#core.options.policy, rule.name) !== 'off')
+    return this.#checking.some(rule => actionOf(this.#core.ruling.policy, rule.name) !== 'off')
   }
 
   /** The operator's schema applies even without a list. */
   #toolOf(called: Called | undefined): Tool | undefined {
     const { name = '', tool } = called ?? {}
-    const schema = settingOf(this.#core.options, name)?.outputSchema
+    const schema = settingOf(this.#core, name)?.outputSchema
     return schema === undefined ? tool : toolOf(name, tool?.definition ?? {}, schema)
   }
 
@@ -171,7 +170,6 @@ export class ToolResults {
     promotion: FindPromotion,
   ): Flow<Judged<'onResult'>> {
     const { terms: { revision }, exchange, frame, found, meter } = arrived
-    const { options, checks } = this.#core
     const { name, listed } = called ?? { name: '', listed: false }
     const mending = this.#core.mendingOf(name)
     const declared = this.#toolOf(called)
@@ -190,9 +188,9 @@ export class ToolResults {
       const subjects = tool.outputSchemas.map((schema): Subject => ({
         kind: 'value', schema, value: structured, path: `${path}/structuredContent`, source,
       }))
-      checked = (yield* checks.check(subjects, exchange)).flat()
+      checked = (yield* this.#core.check(subjects, exchange)).flat()
     }
-    const limit = settingOf(options, name)?.resultBytes
+    const limit = settingOf(this.#core, name)?.resultBytes
     const structuredText = () => (isSent ? slice(frame, inFrame)?.toString() : promotion()?.text)
     const isAsItCame = result === sent && at.length === 1
     const { parts, links } = (isAsItCame ? found : undefined) ?? (yield* this.#found(result, path, arrived))

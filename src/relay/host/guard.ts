@@ -9,10 +9,9 @@ import type {
 import { CallRates } from '#relay/core/call-rates.js'
 import { noise } from '#relay/core/event.js'
 import { actionOf } from '#relay/core/findings.js'
-import type { RelayOptions } from '#relay/core/options.js'
+import type { RelayOptions, Ruling } from '#relay/core/options.js'
 import { messageOf, pathText } from '#relay/base/errors.js'
 import { loadChecker } from '#relay/session/checks.js'
-import { mergedName, usualLongest } from './merge/names.js'
 import { ServerHealth } from '#relay/session/health.js'
 import type { Recorder } from '#relay/session/hooks.js'
 import type { Guard } from '#relay/session/open.js'
@@ -20,7 +19,7 @@ import { quote } from '#relay/protocol/quote.js'
 import { byteValidatorFailures } from '#relay/protocol/read-fast.js'
 import type { Metrics } from '#relay/telemetry/metrics.js'
 import type { RelaySettings } from './settings.js'
-import type { ServerSetup } from './server/setup.js'
+import type { ServerSetup } from './server/judgement.js'
 
 /** Receives the events of every session: a capture, or `learn --watch`. */
 export interface Witness {
@@ -32,21 +31,16 @@ interface OpenGuard extends Guard {
   close(): Promise<void>
 }
 
-/** The settings that a reload changes for running sessions: guards read them on each use. */
-export type Ruling =
-  Pick<Guard, 'policy' | 'tools' | 'names' | 'shapes'> & Pick<AuditConfiguration, 'payloads'>
-
-/** The current settings of one server; a reload replaces them, and keeps the counts of calls. */
+/** What a reload changes for running sessions, which read it at each use; the counts of calls stay. */
 export interface CurrentRuling {
-  now: Ruling
+  now: Ruling & Pick<AuditConfiguration, 'payloads'>
   readonly rates: CallRates
   readonly count?: Guard['count']
 }
 
 export const rulingOf = (
-  { server, policy, shapes }: ServerSetup, { audit: { payloads } }: Configuration,
-): Ruling =>
-  ({ policy, tools: server.tools, names: server.names, shapes, payloads })
+  { judgement: { ruling } }: ServerSetup, { audit: { payloads } }: Configuration,
+): CurrentRuling['now'] => ({ ...ruling, payloads })
 
 /** Where decisions are recorded. */
 interface Witnesses {
@@ -124,37 +118,19 @@ export const watchByteValidator = (
   return () => void unsubscribe(byteValidatorFailures.name, failed)
 }
 
-const mergedNameIn = ({ merge }: Configuration, name: string): Guard['mergedName'] => {
-  const server = merge?.servers.find(one => one.name === name)
-  if (merge === undefined || server === undefined) return undefined
-  const naming = { separator: merge.separator, longest: usualLongest }
-  return tool => mergedName(server, tool, naming)
-}
-
 /** Opens the guard of one server: its policy, schema checker and records. */
 export const openGuard = (
   setup: ServerSetup,
   configuration: Configuration,
   { audit, log, metrics, observe, witness, health }: Witnesses,
-  ruling: CurrentRuling = { now: rulingOf(setup, configuration), rates: new CallRates() },
+  current: CurrentRuling = { now: rulingOf(setup, configuration), rates: new CallRates() },
 ): OpenGuard => {
-  const { server, trusted, accepted } = setup
-  const { limits, audit: { intent } } = configuration
+  const { server } = setup
+  const { limits } = configuration
   const checker = loadChecker(limits)
   return {
-    name: server.name,
-    get policy() { return ruling.now.policy },
-    get tools() { return ruling.now.tools },
-    get names() { return ruling.now.names },
-    get shapes() { return ruling.now.shapes },
-    trusted,
-    accepted,
-    listMs: limits.listMs,
-    requestMs: limits.requestMs,
-    maxTools: limits.tools,
-    rates: ruling.rates,
-    count: ruling.count,
-    minRevision: server.minRevision ?? configuration.minRevision,
+    judgement: { ...setup.judgement, rates: current.rates, get ruling() { return current.now } },
+    count: current.count,
     eras: setup.translate && {
       translate: setup.translate, limits,
       began: (client, spoken) => log.info(`${server.name}: the client speaks ${client} and the server ${spoken}: ` +
@@ -169,17 +145,15 @@ export const openGuard = (
         })
       },
     },
-    intent,
-    mergedName: mergedNameIn(configuration, server.name),
     checker,
     observe,
     health,
-    prepare: entry => audit.prepare(entry, ruling.now.payloads),
+    prepare: entry => audit.prepare(entry, current.now.payloads),
     audit: entry => {
-      const flush = audit.add(entry, ruling.now.payloads)
+      const flush = audit.add(entry, current.now.payloads)
       log.decision(entry)
       for (const { rule } of entry.findings) {
-        metrics.found(server.name, rule, entry.reason === noise ? 'noise' : actionOf(ruling.now.policy, rule))
+        metrics.found(server.name, rule, entry.reason === noise ? 'noise' : actionOf(current.now.policy, rule))
       }
       return flush
     },

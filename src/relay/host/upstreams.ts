@@ -136,7 +136,7 @@ export class Upstream {
   }
 
   scopesOf(tool: string): readonly string[] {
-    return settingOf(this.#options.guard, tool)?.scopes ?? []
+    return settingOf(this.#options.guard.judgement, tool)?.scopes ?? []
   }
 
   async ready(): Promise<Condition> {

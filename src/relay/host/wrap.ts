@@ -79,7 +79,7 @@ const prepare = async (flags: RelaySettings, target: Target, watching?: Witness)
   const server = processOf(setup.server, limits, (reason, lastLines) => {
     health.ended(reason, server.failure === undefined, lastLines)
     // If the command cannot be started, `wrap` fails with that error: it is not logged here.
-    if (server.failure === undefined) log.warn(`${guard.name}: ${reason}`)
+    if (server.failure === undefined) log.warn(`${name}: ${reason}`)
   }, warn)
   return { session: openSession(guard, client(), () => server), lifetime, server }
 }

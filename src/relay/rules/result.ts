@@ -6,9 +6,8 @@ import { hasString } from '#relay/protocol/unread.js'
 import { textsOf, type Part, type Text } from '#relay/protocol/places.js'
 import { listShape, methodOf, traitsOf } from '#relay/protocol/revisions/index.js'
 import type { CallResult, Mend, Powers, Problem, Reading } from '#relay/core/vocabulary.js'
-import { beside } from './beside.js'
 import { tidied } from './nulls.js'
-import { isFormat, isSchemaMismatch, isNoVerdict, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
+import { beside, isFormat, isSchemaMismatch, isNoVerdict, maxProblems, nothing, ofKind, ofMisfits, one } from './problem.js'
 import { readExactly, sameData, type Exact } from './exact.js'
 
 /** Undefined only when the member is missing: null, false and empty values are present. */

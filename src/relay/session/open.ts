@@ -1,28 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { digestOf } from '#relay/base/canonical.js'
 import type { CountAsk, Entry, SchemaChecker, SharedReply, SharedSession } from '#relay/core/vocabulary.js'
-import type { RelayOptions } from '#relay/core/options.js'
+import type { Judgement, RelayOptions } from '#relay/core/options.js'
 import { Relay } from '#relay/core/relay.js'
 import type { JsonObject } from '#relay/protocol/json.js'
-import { rules } from '#relay/rules/index.js'
 import type { Transport } from '#relay/transport/transport.js'
 import { type Eras, translate } from '#relay/eras/index.js'
 import { RunningChecks } from './checks.js'
 import type { Hooks, Observer, Recorder } from './hooks.js'
 import { Session } from './session.js'
 
-/**
- * The settings and services of a server's sessions. `policy`, `tools`, `names` and `shapes` may be replaced
- * while sessions run.
- */
-export interface Guard extends Pick<
-  RelayOptions,
-  'policy' | 'trusted' | 'accepted' | 'tools' | 'names' | 'shapes' | 'rates' | 'minRevision' | 'listMs'
-  | 'requestMs' | 'maxTools' | 'maxFindings' | 'intent' | 'mergedName'
-> {
+/** The settings and services of a server's sessions. */
+export interface Guard {
+  readonly judgement: Judgement
   /** Which sessions are translated between eras of MCP; undefined: none. */
   readonly eras?: Eras | undefined
-  readonly name: string
   readonly checker: SchemaChecker
   readonly audit: Hooks['audit']
   readonly prepare?: Hooks['prepare']
@@ -64,24 +56,16 @@ export const openSession = (
     stateless, joined = false, peer, shared, agreed, newSessionId,
   }: OpenedSession = { stateless: false },
 ): Session => {
-  const {
-    name, checker, audit, prepare, failed, health, observe, record, trusted, accepted, listMs, requestMs,
-    maxTools, maxFindings, intent, rates, minRevision, count, eras, mergedName,
-  } = guard
+  const { judgement, checker, audit, prepare, failed, health, observe, record, count, eras } = guard
   const session = randomUUID()
   const checks = new RunningChecks(checker, session)
   const observer = observe?.({ id: session, peer, stateless })
   const options: RelayOptions = {
-    server: name, session, nonce: randomUUID(), stateless, rules, trusted, accepted, listMs, requestMs,
-    maxTools, maxFindings, intent, rates, minRevision, mergedName, sharedCounts: count !== undefined,
+    judgement, session, nonce: randomUUID(), stateless, sharedCounts: count !== undefined,
     observed: observer !== undefined,
     ...(joined && { joined }),
     ...(shared && { shared: { agreed, digestOf } }),
     ...(peer && { peer }),
-    get policy() { return guard.policy },
-    get tools() { return guard.tools },
-    get names() { return guard.names },
-    get shapes() { return guard.shapes },
     checkNow: record === undefined ? checks.now : subject => {
       const checked = checks.now(subject)
       recorder?.asked(checked === undefined)
@@ -91,7 +75,7 @@ export const openSession = (
   const recorder = record?.(options)
   const core = new Relay(options)
   const ofEra = {
-    server: name, isShared: stateless, newSessionId,
+    server: judgement.server, isShared: stateless, newSessionId,
     outputSchemaOf: (tool: string) => core.outputSchemaOf(tool),
   }
   return new Session({

@@ -34,7 +34,6 @@ export const run = async (quirk: Quirk, given: Given = {}): Promise<Inspected> =
     tools, call, timeoutMs, probeMs, checker,
     policy: resolvePolicy([rules ? { rules } : {}], { purpose: 'inspect', locked: false }),
     limits: defaultLimits,
-    listMs: 10_000,
     audit: () => undefined,
     openServer() {
       const server = new QuirkServer(quirk)

@@ -17,7 +17,7 @@ const judged = (text: string): Promise<Inspection> => {
   return inspect({
     name: 'saved.json', isNamed: false, target: 'saved.json', version: '0.0.0', trusted: false,
     tools: new Map(), call: undefined, saved,
-    timeoutMs: 20_000, probeMs: 20_000, listMs: 10_000, checker, limits: defaultLimits,
+    timeoutMs: 20_000, probeMs: 20_000, checker, limits: defaultLimits,
     policy: resolvePolicy([{}], { purpose: 'inspect', locked: false }),
     audit: () => undefined, openServer: () => new SavedServer(saved, defaultLimits),
     progress: () => undefined, opened: () => undefined,

@@ -9,8 +9,9 @@ import { stdioExchange } from '#relay/core/event.js'
 import { Relay } from '#relay/core/relay.js'
 import { defaultLimits } from '#relay/config/configuration.js'
 import { parseFrame } from '#relay/protocol/parse.js'
-import { presetPolicy, type RuleName, rules } from '#relay/rules/index.js'
+import { presetPolicy, type RuleName } from '#relay/rules/index.js'
 import { createSchemaChecker } from '#relay/schema/index.js'
+import { judgementOf } from '../../judgement.js'
 
 const limits = defaultLimits
 const policyWith = (changes: Readonly<Partial<Record<RuleName, Action>>> = {}) =>
@@ -49,11 +50,11 @@ const captured = async (
 ) => {
   const lines: CaptureLine[] = []
   const checker = createSchemaChecker(limits)
-  let policy = policyWith(changes)
+  const rulingWith = (changed: typeof changes) => judgementOf({ policy: policyWith(changed) }).ruling
+  let ruling = rulingWith(changes)
   const options = {
-    server: 's', session: 'session', nonce: 'nonce', stateless: false, get policy() { return policy }, rules,
-    trusted: true, tools: new Map(), listMs: limits.listMs,
-    requestMs: 0, maxTools: limits.tools, intent: false,
+    session: 'session', nonce: 'nonce', stateless: false,
+    judgement: { ...judgementOf({ server: 's' }), get ruling() { return ruling } },
     checkNow: (subject: Subject): Checked | undefined => {
       const checked = late ? undefined : checker.check(subject)
       recorder.asked(!Array.isArray(checked))
@@ -73,7 +74,7 @@ const captured = async (
   }
   for (const event of events) {
     if (event === 'strict from here') {
-      policy = policyWith({ 'call/arguments': 'block' })
+      ruling = rulingWith({ 'call/arguments': 'block' })
       continue
     }
     const effects = handle(event)
@@ -98,8 +99,7 @@ const again = async (
   const checker = createSchemaChecker(limits)
   const was = recorded(session, limits)
   const would = await replayed(session, was, {
-    ruling: () => ({ policy: policyWith(changes), tools: new Map() }), trusted: true, rules,
-    listMs: limits.listMs, requestMs: 0, maxTools: limits.tools, intent: false, limits, checker,
+    ruling: () => ({ policy: policyWith(changes), tools: new Map() }), judgement: judgementOf({ server: 's' }), limits, checker,
   })
   await checker.close()
   return { ...compare('session', was, would), would }
@@ -130,8 +130,7 @@ t.test('settings that change while a session runs are kept with the event from w
     ruling: ({ policy }) => ({
       policy: new Map(Object.entries(policy) as [RuleName, Action][]), tools: new Map(),
     }),
-    trusted: true, rules, listMs: limits.listMs, requestMs: 0, maxTools: limits.tools, intent: false, limits,
-    checker,
+    judgement: judgementOf({ server: 's' }), limits, checker,
   })
   await checker.close()
   t.ok(compare('session', was, would).same)

@@ -7,6 +7,7 @@ import { entry } from '../audit/entries.js'
 import { leaks, s, secretTexts, secretValues } from '../audit/forms.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { parseFrame } from '#relay/protocol/parse.js'
+import { judgementOf } from '../../judgement.js'
 
 const limits = { messageBytes: 1024 * 1024, depth: 64 }
 const frameOf = (text: string | Buffer) => parseFrame(Buffer.from(text), limits)
@@ -144,8 +145,9 @@ const malformed: readonly ((text: string) => string)[] = [
 const capturedLines = (event: Event, effects: readonly Effect[] = []): string => {
   const lines: string[] = []
   const recorder = new CaptureRecorder({
-    server: 'a', session: 's', nonce: 'n', stateless: false, policy: new Map(), trusted: false, tools: new Map(),
-  } as unknown as ConstructorParameters<typeof CaptureRecorder>[0], {
+    session: 's', nonce: 'n', stateless: false, checkNow: () => [],
+    judgement: judgementOf({ server: 'a', policy: new Map(), trusted: false }),
+  }, {
     payloads: 'redacted', now: () => new Date(0), write: line => lines.push(JSON.stringify(line)),
     limits: {} as ConstructorParameters<typeof CaptureRecorder>[1]['limits'],
   })

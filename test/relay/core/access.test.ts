@@ -1,6 +1,5 @@
 import t from 'tap'
-import { Script } from './script.js'
-import type { RelayOptions } from '#relay/core/options.js'
+import { Script, type Setting } from './script.js'
 
 // Where access is restricted, no spelling of a call passes that the relay does not read as a call.
 const call = '"method":"tools/call","params":{"name":"write_file","arguments":{}}'
@@ -17,7 +16,7 @@ const spellings: readonly (readonly [what: string, text: string])[] = [
   ['text behind it', `{"jsonrpc":"2.0","id":1,${call}} x`],
 ]
 
-const restrictions: readonly (readonly [what: string, options: Partial<RelayOptions>])[] = [
+const restrictions: readonly (readonly [what: string, options: Setting])[] = [
   ['a pattern denies tools', { names: { deny: ['write_*'] } }],
   ['a token names the client', { peer: { address: '127.0.0.1', token: 0 } }],
   ['a subject names the client', { peer: { address: '127.0.0.1', token: undefined, subject: { scopes: [] } } }],

@@ -7,7 +7,8 @@ import { traced } from '#relay/session/hooks.js'
 import type { Trace } from '#relay/protocol/frame.js'
 import { idKeysOf } from '#relay/protocol/message.js'
 import { parseFrame } from '#relay/protocol/parse.js'
-import { type Preset, presetPolicy, rules } from '#relay/rules/index.js'
+import { type Preset, presetPolicy } from '#relay/rules/index.js'
+import { judgementOf } from '../../judgement.js'
 
 /** How often: `MCP_CUSTOMS_FUZZ=10000` for a long look. */
 const runs = Number(process.env['MCP_CUSTOMS_FUZZ'] ?? 300)
@@ -150,18 +151,13 @@ class Play {
     // Where ids may mean anything, nobody can keep account of who is answered.
     policy.set('wire/id', 'block')
     this.relay = new Relay({
-      server: 's',
       session: 's',
       nonce: 'n',
       stateless,
-      policy,
-      rules,
-      trusted: false,
-      tools: new Map([['denied', { denied: true, outputSchema: undefined, annotations: undefined }]]),
-      listMs: 10,
-      requestMs: 10,
-      maxTools: 3,
-      intent: true,
+      judgement: judgementOf({
+        server: 's', policy, trusted: false, listMs: 10, requestMs: 10, maxTools: 3, intent: true,
+        tools: new Map([['denied', { denied: true, outputSchema: undefined, annotations: undefined }]]),
+      }),
       observed: true,
       checkNow: subject => (sync ? verdict(subject) : undefined),
     })

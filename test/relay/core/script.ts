@@ -6,10 +6,11 @@ import type { RelayOptions } from '#relay/core/options.js'
 import { Relay } from '#relay/core/relay.js'
 import type { FrameLimits } from '#relay/protocol/frame.js'
 import { parseFrame } from '#relay/protocol/parse.js'
-import { isRuleName, presetPolicy, type RuleName, rules } from '#relay/rules/index.js'
+import { isRuleName, presetPolicy, type RuleName } from '#relay/rules/index.js'
 import { exchange as exchangeOf } from '../../exchange.js'
+import { judgementOf, type Judging } from '../../judgement.js'
 
-export interface Setting extends Partial<RelayOptions> {
+export interface Setting extends Partial<Omit<RelayOptions, 'judgement'>>, Judging {
   readonly actions?: Partial<Record<RuleName, Action>>
   readonly judgedBytes?: number
 }
@@ -43,10 +44,10 @@ export class Script {
     const policy = presetPolicy('standard', { purpose: 'relay', locked: false })
     for (const [rule, action] of Object.entries(actions))
       if (isRuleName(rule) && action !== undefined) policy.set(rule, action)
+    const judgement = judgementOf({ policy, ...options })
     this.relay = new Relay({
-      server: 'weather', session: 's1', nonce: 'nonce', stateless: false, policy, rules, trusted: true,
-      tools: new Map(), listMs: 1000, requestMs: 0, maxTools: 5000, intent: false,
-      checkNow: subject => (this.holdChecks ? undefined : verdict(subject)), ...options,
+      session: 's1', nonce: 'nonce', stateless: false,
+      checkNow: subject => (this.holdChecks ? undefined : verdict(subject)), ...options, judgement,
     })
   }
 

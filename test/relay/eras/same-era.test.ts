@@ -6,10 +6,10 @@ import { usual } from '#relay/config/configuration.js'
 import { stdioExchange } from '#relay/core/event.js'
 import type { Translate } from '#relay/eras/index.js'
 import { parseFrame } from '#relay/protocol/parse.js'
-import { presetPolicy } from '#relay/rules/index.js'
 import { createSchemaChecker } from '#relay/schema/index.js'
 import { openSession } from '#relay/session/open.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
+import { judgementOf } from '../../judgement.js'
 import { limits } from './play.js'
 
 // Within one era nothing is translated: what servers and clients of all kinds have said goes through a
@@ -32,10 +32,9 @@ const played = async (
     send: (_, { bytes }) => got.push(`${side} ${bytes.toString()}`) > 0,
     pause: () => undefined, resume: () => undefined, close: () => Promise.resolve(),
   })
-  const policy = presetPolicy('standard', { purpose: 'relay', locked: false })
   const session = openSession({
-    name: 's', policy, trusted: true, tools: new Map(), listMs: 10_000, requestMs: 0, maxTools: 5000,
-    intent: false, checker, audit: () => () => undefined, eras: { translate, limits },
+    judgement: judgementOf({ listMs: 10_000 }), checker, audit: () => () => undefined,
+    eras: { translate, limits },
   }, end('client'), () => end('server'))
   session.start()
   for (const [from, text] of lines) {

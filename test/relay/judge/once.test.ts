@@ -6,11 +6,11 @@ import type { IdKey } from '#relay/protocol/json-rpc.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { byteValidator } from '#relay/protocol/read-fast.js'
 import { field } from '#relay/protocol/unmetered.js'
-import { presetPolicy } from '#relay/rules/index.js'
 import { createSchemaChecker } from '#relay/schema/index.js'
 import { parseInTurns } from '#relay/transport/frames.js'
 import type { Expected, TransportEvent } from '#relay/transport/transport.js'
 import { limits as schemaLimits } from '../schema/ask.js'
+import { judgementOf } from '../../judgement.js'
 
 /** Node has it, though its types do not. */
 const wasm =
@@ -115,9 +115,7 @@ tap.test('a session tells the schema of a result before it is read, so that it i
   t.teardown(() => checker.close())
   const [client, server] = [new End(), new End()]
   const session = openSession({
-    name: 'once', policy: presetPolicy('standard', { purpose: 'relay', locked: false }), trusted: false,
-    tools: new Map(), listMs: 10_000, requestMs: 0, maxTools: 100, intent: false, checker,
-    audit: () => undefined,
+    judgement: judgementOf({ trusted: false, listMs: 10_000 }), checker, audit: () => undefined,
   }, client, () => server)
   session.start()
   const limits = {

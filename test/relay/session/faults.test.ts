@@ -9,6 +9,7 @@ import type { Frame } from '#relay/protocol/frame.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import { presetPolicy, rules } from '#relay/rules/index.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
+import { judgementOf } from '../../judgement.js'
 
 // Everything that a session calls throws at random, once in so many calls. Whoever asks has exactly one
 // answer all the same.
@@ -124,22 +125,20 @@ const play = async (
   const checks = new RunningChecks(checker, 's')
   const tools = new Map()
   const options: RelayOptions = {
-    server: 'test',
     session: 's',
     nonce: 'n',
     stateless: false,
-    rules: rules.map(rule => breaking(rule, faults)),
-    trusted: false,
-    listMs: 1000,
-    requestMs: 0,
-    maxTools: 100,
-    intent: false,
     checkNow: checks.now,
-    policy,
-    // Read in flows and outside of them.
-    get tools() {
-      faults.maybe('flow')
-      return tools
+    judgement: {
+      ...judgementOf({ rules: rules.map(rule => breaking(rule, faults)), trusted: false }),
+      ruling: {
+        policy,
+        // Read in flows and outside of them.
+        get tools() {
+          faults.maybe('flow')
+          return tools
+        },
+      },
     },
   }
   const audit = (): undefined => {

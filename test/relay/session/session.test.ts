@@ -4,10 +4,10 @@ import type {
   Checked, Entry, Exchange, SchemaChecker, SharedAsk, SharedSession,
 } from '#relay/core/vocabulary.js'
 import { openSession } from '#relay/session/open.js'
-import { presetPolicy } from '#relay/rules/index.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 import { exchange } from '../../exchange.js'
+import { judgementOf } from '../../judgement.js'
 
 const limits = { messageBytes: 9999, depth: 32 }
 
@@ -84,14 +84,7 @@ const begin = (
 ) => {
   const [client, server, checker, records] = [new End(), new End(), new SlowChecker(), new Array<Entry>()]
   const guard = {
-    name: 'test',
-    policy: presetPolicy('standard', { purpose: 'relay', locked: false }),
-    trusted: false,
-    tools: new Map(),
-    listMs: 1000,
-    requestMs: 0,
-    maxTools: 5000,
-    intent: false,
+    judgement: judgementOf({ trusted: false }),
     checker,
     audit: (entry: Entry) => {
       const flush = record(entry)

@@ -1,12 +1,10 @@
 import type { Configuration, ProcessServer, RemoteServer } from '#relay/config/configuration.js'
 import { usual } from '#relay/config/configuration.js'
-import { listMs } from '../book.js'
+import type { Setup } from '#relay/host/server/setup.js'
 import { presetPolicy } from '#relay/rules/index.js'
-
-interface Setup {
-  readonly configuration: Configuration
-  readonly servers: readonly object[]
-}
+import { judgementOf } from '../../judgement.js'
+import { plainSetup } from '../../relay/host/plain-setup.js'
+import { listMs } from '../book.js'
 
 export interface Settings {
   readonly servers: ReadonlyMap<string, 'stdio' | 'http'>
@@ -21,7 +19,7 @@ export interface Settings {
 }
 
 /** A setup as the operator's file would give it. */
-export const setupOf = (settings: Settings): Setup & { readonly servers: never } => {
+export const setupOf = (settings: Settings): Setup => {
   const { servers, tokens, denied, policy, hasState, idleMs, maxProcesses } = settings
   const { bufferedBytes, judgedBytes } = settings
   const setting = { denied: true, outputSchema: undefined, annotations: undefined }
@@ -41,10 +39,10 @@ export const setupOf = (settings: Settings): Setup & { readonly servers: never }
       ? { url: 'redis://state', prefix: 'p', ttlMs: 3_600_000, key: 'secret' }
       : undefined,
   }
-  const resolved = presetPolicy(policy, { purpose: 'relay', locked: false })
+  const judging = { policy: presetPolicy(policy, { purpose: 'relay', locked: false }), tools, listMs }
   return {
     configuration,
     servers: configured.map(server =>
-      ({ server, policy: resolved, trusted: true, accepted: undefined })) as never,
+      ({ ...plainSetup(server), judgement: judgementOf({ server: server.name, ...judging }) })),
   }
 }

@@ -3,7 +3,6 @@ import { openSession } from '#relay/session/open.js'
 import type { Session } from '#relay/session/session.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { parseFrame } from '#relay/protocol/parse.js'
-import { presetPolicy } from '#relay/rules/index.js'
 import { createSchemaChecker } from '#relay/schema/index.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 import { usual } from '#relay/config/configuration.js'
@@ -11,6 +10,7 @@ import { DirectClient, DirectServer } from '../actors/direct.js'
 import { type Manners, mannersBy } from '../actors/server.js'
 import { Book, listMs } from '../book.js'
 import { World } from '../world.js'
+import { judgementOf } from '../../judgement.js'
 
 const frameLimits = { messageBytes: 1 << 24, depth: 64 }
 const engine = createSchemaChecker(usual.limits)
@@ -124,8 +124,7 @@ export class SessionWorld extends World {
   async open(): Promise<void> {
     const chance = this.setting
     const guard = {
-      name: 's', policy: presetPolicy('standard', { purpose: 'relay', locked: false }), trusted: true, tools: new Map(),
-      listMs, requestMs: 0, maxTools: 5000, intent: false, checker: new LateChecker(this, chance.is(0.5)),
+      judgement: judgementOf({ server: 's', listMs }), checker: new LateChecker(this, chance.is(0.5)),
       audit: (entry: Entry) => this.#record(entry),
       eras: this.isTranslated ? { translate: 'auto' as const, limits: frameLimits } : undefined,
       prepare: () => (this.#recordsLate && this.setting.is(0.3)

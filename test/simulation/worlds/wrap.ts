@@ -1,5 +1,4 @@
 import { openSession } from '#relay/session/open.js'
-import { presetPolicy } from '#relay/rules/index.js'
 import { createSchemaChecker } from '#relay/schema/index.js'
 import { machine } from '#relay/transport/machine.js'
 import { httpSession } from '#relay/transport/upstream/session/session.js'
@@ -10,6 +9,7 @@ import { HttpActor } from '../actors/upstream.js'
 import { Book, listMs } from '../book.js'
 import { World } from '../world.js'
 import { Side } from './session.js'
+import { judgementOf } from '../../judgement.js'
 
 const engine = createSchemaChecker(usual.limits)
 
@@ -40,8 +40,7 @@ export class WrapWorld extends World {
   open(): Promise<void> {
     machine.httpServer = url => this.server.upstream(url)
     const session = openSession({
-      name: 's', policy: presetPolicy('standard', { purpose: 'relay', locked: false }), trusted: true, tools: new Map(),
-      listMs, requestMs: 0, maxTools: 5000, intent: false, checker: engine, audit: () => () => undefined,
+      judgement: judgementOf({ server: 's', listMs }), checker: engine, audit: () => () => undefined,
       failed: cause => this.violate('no exception', String(cause instanceof Error ? cause.stack : cause)),
     }, this.clientSide, inputSchemaOf => httpSession({
       url: new URL('http://s.localhost/mcp'), headers: new Map(), inputSchemaOf, limits: { messageBytes: 1 << 24, depth: 64 },

@@ -5,6 +5,7 @@ import {
   asksForTokens, type Configuration, type ProcessServer, type RemoteServer,
 } from '#relay/config/configuration.js'
 import { messageOf } from '#relay/base/errors.js'
+import type { Policy } from '#relay/core/vocabulary.js'
 import { CallRates } from '#relay/core/call-rates.js'
 import { type ServerHealth, wellIn } from '#relay/session/health.js'
 import { type Connector, Upstream, Upstreams } from '../upstreams.js'
@@ -24,7 +25,8 @@ import {
 } from '../guard.js'
 import type { Lifetime } from '../lifetime.js'
 import { openTelemetry, patientUrgency, type Telemetry } from '../telemetry.js'
-import type { ServerSetup, Setup } from '../server/setup.js'
+import type { ServerSetup } from '../server/judgement.js'
+import type { Setup } from '../server/setup.js'
 import { loginsOf } from '../server/login.js'
 import { commandLineOf, processOf, tlsOf } from '../server/upstream.js'
 import { Audits, refusalsTo } from './audits.js'
@@ -234,10 +236,12 @@ const stateful = (health: ServerHealth, state: SharedState | undefined) => ({
  * Before a stdio server the relay is the HTTP server, so it refuses requests whose headers and body disagree
  * even when the operator only observes: nothing behind it would.
  */
-const asHttpServer = (setup: ServerSetup): ServerSetup =>
-  'url' in setup.server || setup.policy.get('wire/http') !== 'log'
-    ? setup
-    : { ...setup, policy: new Map([...setup.policy, ['wire/http', 'block']]) }
+const asHttpServer = (setup: ServerSetup): ServerSetup => {
+  const { server, judgement, judgement: { ruling } } = setup
+  if ('url' in server || ruling.policy.get('wire/http') !== 'log') return setup
+  const policy: Policy = new Map([...ruling.policy, ['wire/http', 'block']])
+  return { ...setup, judgement: { ...judgement, ruling: { ...ruling, policy } } }
+}
 
 /**
  * Each session has its own process, because a handshake binds a process to one client; all stateless clients

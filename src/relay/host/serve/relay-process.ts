@@ -12,7 +12,8 @@ import { RelayEnd } from '#relay/transport/channel/relay-end.js'
 import { reportGroups } from '#relay/transport/process/group.js'
 import type { RelaySettings } from '../settings.js'
 import { Lifetime } from '../lifetime.js'
-import { acceptedAtOnce, shapesFor, type ServerSettings, type Setup } from '../server/setup.js'
+import { acceptedAtOnce, judgedBy, type ServerSettings } from '../server/judgement.js'
+import type { Setup } from '../server/setup.js'
 import { recordsFor } from './audits.js'
 import { openGateway } from './gateway.js'
 import type { Relayed } from './merged.js'
@@ -107,9 +108,6 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
 
 const setupOf = async ({ servers, configuration, isOnly }: RelaySetup): Promise<Setup> => ({
   configuration, isOnly,
-  servers: await Promise.all(servers.map(async settings => ({
-    ...settings,
-    shapes: await shapesFor(settings),
-    accepted: await acceptedAtOnce(settings, configuration),
-  }))),
+  servers: await Promise.all(servers.map(async settings =>
+    judgedBy(settings, configuration, await acceptedAtOnce(settings, configuration)))),
 })

@@ -12,7 +12,8 @@ import { canStart } from '#relay/transport/process/spawn.js'
 import type { Lifetime } from '../lifetime.js'
 import { openTelemetry, patientUrgency } from '../telemetry.js'
 import type { Served, ServedParts } from '../serve.js'
-import type { ServerSetup, ServerSettings, Setup } from '../server/setup.js'
+import type { ServerSetup, ServerSettings } from '../server/judgement.js'
+import type { Setup } from '../server/setup.js'
 import { commandLineOf, tlsOf } from '../server/upstream.js'
 import { refusalsTo } from './audits.js'
 import type { RelaySetup } from './relay-process.js'
@@ -74,7 +75,7 @@ export const openRelays = async (
     // Reads the certificates now, so that a failure changes nothing.
     if ('url' in server) tlsOf(server)
     const count = workersOf(server, from.configuration)
-    const { policy, profiles, trusted, translate, lock, refusal } = one
+    const { profiles, translate, lock, refusal, judgement: { trusted, ruling: { policy } } } = one
     const settings: ServerSettings = { server, policy, profiles, trusted, translate, lock }
     const reason = refusal && `mcp-customs did not start the server: ${refusal.message}`
     if (reason !== undefined) tellRefused(server.name, reason)

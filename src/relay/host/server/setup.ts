@@ -6,14 +6,14 @@ import {
 } from '#relay/config/configuration.js'
 import { type Circumstances, type PolicyLayer, resolvePolicy } from '#relay/config/policy.js'
 import { ConfigurationProblem, wayTo } from '#relay/config/source.js'
-import type { Accepted, Policy, Shapes } from '#relay/core/vocabulary.js'
-import type { Translate } from '#relay/eras/index.js'
+import type { Accepted } from '#relay/core/vocabulary.js'
 import { badUsage, CustomsError } from '#relay/base/errors.js'
 import type { Environment } from '#relay/base/platform/machine.js'
 import type { DataObject } from '#relay/protocol/unmetered.js'
 import type { RelaySettings } from '../settings.js'
 import type { Target } from '#relay/config/target.js'
 import { serverNameOf } from '#relay/config/subject.js'
+import { acceptedAtOnce, judgedBy, type ServerSettings, type ServerSetup } from './judgement.js'
 
 /** The flags and the configuration file combined; flags win. */
 export interface Setup {
@@ -22,29 +22,6 @@ export interface Setup {
   readonly servers: readonly ServerSetup[]
   /** True when it is the only server offered; undefined: derived from `servers`. */
   readonly isOnly?: boolean
-}
-
-/** What is data of a server's setup: it can be sent to another process. */
-export interface ServerSettings {
-  readonly server: ServerConfiguration
-  readonly policy: Policy
-  /** The names of profiles, by which clients are shown its tools. */
-  readonly profiles: readonly string[]
-  readonly trusted: boolean
-  /** Which sessions are translated between eras of MCP; undefined: none. */
-  readonly translate: Translate | undefined
-  /** The lock setting. */
-  readonly lock: LockSetting | undefined
-}
-
-/** With what each process makes for itself. */
-export interface ServerSetup extends ServerSettings {
-  /** How clients are shown the tools; undefined: as the server declares them. */
-  readonly shapes: Shapes | undefined
-  /** The accepted definitions; undefined without a lock. */
-  readonly accepted: Accepted | undefined
-  /** Why a gateway does not start the server, while it serves the others: it is not the accepted one. */
-  readonly refusal?: CustomsError | undefined
 }
 
 /**
@@ -79,10 +56,9 @@ export const setUp = async (
         translate: flags.translate ?? server.translate ?? configuration.translate,
         lock: lockOf(server),
       }
-      return {
-        ...settings, shapes: await shapesFor(settings),
-        ...await acceptedAtOnce(settings, configuration).then(accepted => ({ accepted }), refusalIn),
-      }
+      const found: Pick<ServerSetup, 'refusal'> & { readonly accepted?: Accepted | undefined } =
+        await acceptedAtOnce(settings, configuration).then(accepted => ({ accepted }), refusalIn)
+      return { ...await judgedBy(settings, configuration, found.accepted), refusal: found.refusal }
     }),
   )
   const [first] = setups.flatMap(({ refusal }) => refusal ?? [])
@@ -92,13 +68,10 @@ export const setUp = async (
 }
 
 /** @throws the error, unless it is about this server alone */
-const refusalIn = (error: unknown): Pick<ServerSetup, 'accepted' | 'refusal'> => {
+const refusalIn = (error: unknown): Pick<ServerSetup, 'refusal'> => {
   if (!(error instanceof CustomsError) || error.code !== 'NOT_ACCEPTED') throw error
-  return { accepted: undefined, refusal: error }
+  return { refusal: error }
 }
-
-export const shapesFor = async ({ server, profiles }: ServerSettings): Promise<Shapes | undefined> =>
-  (profiles.length === 0 ? undefined : (await import('#relay/profiles/shape.js')).shapesOf(profiles, server.name))
 
 const lockSetting = (
   { lock, frozen, trustAccepted }: RelaySettings, setting: LockSetting | undefined,
@@ -113,11 +86,6 @@ const lockSetting = (
     trustAccepted: trustAccepted || setting?.trustAccepted === true, actions: setting?.actions ?? {},
   }
 }
-
-export const acceptedAtOnce = async (
-  { server, lock }: ServerSettings, configuration: Configuration,
-): Promise<Accepted | undefined> =>
-  lock && (await import('#relay/lock/accepted.js')).acceptedOf(server, lock, configuration)
 
 // Readers are loaded on demand: a relay without a file starts sooner.
 const readAll = async (flags: RelaySettings, environment: Environment): Promise<Configuration> => {

@@ -18,8 +18,8 @@ export class RefusedByServer extends HttpFailure {
 
 /**
  * Headers about authorization (RFC 9110, sections 11.6 and 11.7; RFC 9449, section 8.2; RFC 8053). A client
- * takes them for those of the relay, whose resource it asks: with `resource_metadata` (RFC 9728, section 5.1) a
- * server would lead it to another issuer, which gets the client's refresh token and secret.
+ * takes them for those of the relay, whose resource it asks: with `resource_metadata` (RFC 9728, section 5.1)
+ * a server would lead it to another issuer, which gets the client's refresh token and secret.
  */
 const ofAuthorization = [
   'www-authenticate', 'proxy-authenticate', 'authentication-info', 'proxy-authentication-info', 'dpop-nonce',
