@@ -11,7 +11,9 @@ import { actionOf } from '#relay/core/findings.js'
 import type { RelayOptions } from '#relay/core/options.js'
 import { messageOf, pathText } from '#relay/base/errors.js'
 import { loadChecker } from '#relay/session/checks.js'
-import { mergedName, usualLongest } from './merge/names.js'
+import { mergedEntry } from '#relay/config/merge.js'
+import { limitsFor } from '#relay/profiles/limits.js'
+import { mergedName } from './merge/names.js'
 import { ServerHealth } from '#relay/session/health.js'
 import type { Recorder } from '#relay/session/hooks.js'
 import type { Guard } from '#relay/session/open.js'
@@ -19,6 +21,7 @@ import { quote } from '#relay/protocol/quote.js'
 import { byteValidatorFailures } from '#relay/protocol/read-fast.js'
 import type { Metrics } from '#relay/telemetry/metrics.js'
 import type { RelaySettings } from './settings.js'
+import { writeBeside } from './serve/audits.js'
 import type { ServerSetup } from './server/setup.js'
 
 /** Receives the events of every session: a capture, or `learn --watch`. */
@@ -61,18 +64,6 @@ interface Witnesses {
 const maxLines = 10
 const lastWords = (lines: readonly string[]): readonly string[] =>
   lines.map(line => stripVTControlCharacters(line)).filter(line => !/^\s+at /.test(line)).slice(-maxLines)
-
-/** Writes a record that belongs to no session: when it fails, the messages go on. */
-const writeBeside = (
-  { audit, log, metrics }: Pick<Witnesses, 'audit' | 'log' | 'metrics'>, entry: Parameters<Audit['write']>[0],
-): void => {
-  try {
-    audit.write(entry)
-  } catch (failure) {
-    metrics.auditFailed()
-    log.warn(messageOf(failure))
-  }
-}
 
 /** Records when a server fails, and when it works again. */
 export const healthOf = (
@@ -123,11 +114,11 @@ export const watchByteValidator = (
   return () => void unsubscribe(byteValidatorFailures.name, failed)
 }
 
-const mergedNameIn = ({ merge }: Configuration, name: string): Guard['mergedName'] => {
+const mergedNameIn = ({ merge, profiles }: Configuration, name: string): Guard['mergedName'] => {
   const server = merge?.servers.find(one => one.name === name)
   if (merge === undefined || server === undefined) return undefined
-  const naming = { separator: merge.separator, longest: usualLongest }
-  return tool => mergedName(server, tool, naming)
+  const [{ separator }, limitsOf] = [merge, limitsFor(profiles, mergedEntry)]
+  return (tool, client) => mergedName(server, tool, { separator, longest: limitsOf(client).longest })
 }
 
 /** Opens the guard of one server: its policy, schema checker and records. */

@@ -6,6 +6,7 @@ import {
 } from '#relay/config/configuration.js'
 import { type Circumstances, type PolicyLayer, resolvePolicy } from '#relay/config/policy.js'
 import { ConfigurationProblem, wayTo } from '#relay/config/source.js'
+import { actionOf } from '#relay/core/findings.js'
 import type { Accepted, Policy, Shapes } from '#relay/core/vocabulary.js'
 import type { Translate } from '#relay/eras/index.js'
 import { badUsage, CustomsError } from '#relay/base/errors.js'
@@ -49,7 +50,7 @@ export interface ServerSetup extends ServerSettings {
 
 /**
  * @param purpose advice/ rules are on in `inspect` only
- * @param many every server of the file is wanted, where none is named
+ * @param many every server of the file is wanted, where none is named; `merged`: at one endpoint
  * @param environment what `${env:NAME}` stands for
  * @throws CustomsError BAD_USAGE or BAD_CONFIG
  */
@@ -57,17 +58,20 @@ export const setUp = async (
   flags: RelaySettings,
   target: Target,
   purpose: Circumstances['purpose'],
-  many = false,
+  many: boolean | 'merged' = false,
   environment: Environment = process.env,
 ): Promise<Setup> => {
-  const configuration = await readAll(flags, environment)
+  const configuration = await readAll(flags, environment, many === 'merged')
   const flagLayer = await layerOf(flags, environment)
   const trusts = await readTrust(configuration, flags, environment)
-  const named = chosen(flags, target, configuration, many)
+  const named = chosen(flags, target, configuration, many !== false)
   const hasServerFlags = flags.header.length > 0 || flags.env.length > 0 || flags.ca !== undefined
   const lockOf = ({ lock }: ServerConfiguration) =>
     (purpose === 'relay' ? lockSetting(flags, lock ?? configuration.lock) : undefined)
-  const servers = (hasServerFlags ? await withFlags(named, flags, environment) : named).map(relaxedBy(flags))
+  const given = (hasServerFlags ? await withFlags(named, flags, environment) : named).map(relaxedBy(flags))
+  const { merge } = configuration
+  const inOwn = merge && (await import('#relay/config/merge.js')).inOwnNames
+  const servers = merge && inOwn ? given.map(server => inOwn(server, merge)) : given
   const setups = await Promise.all(
     servers.map(async (server): Promise<ServerSetup> => {
       const settings: ServerSettings = {
@@ -87,9 +91,16 @@ export const setUp = async (
   )
   const [first] = setups.flatMap(({ refusal }) => refusal ?? [])
   if (first !== undefined && setups.every(({ refusal }) => refusal !== undefined)) throw first
+  if (merge === undefined) return { configuration, servers: setups }
+  // A client of the merged endpoint takes what it takes of each server.
+  const profiles = [...new Set(setups.flatMap(one => (changesTools(one) ? one.profiles : [])))]
   // The merged endpoint shows names with their prefixes, also of one server.
-  return { configuration, servers: setups, ...(configuration.merge && { isOnly: false }) }
+  return { configuration: { ...configuration, profiles }, servers: setups, isOnly: false }
 }
+
+/** Whether tools are changed for clients, and not only compared with what they accept. */
+const changesTools = ({ policy }: ServerSettings): boolean =>
+  ['mend', 'block'].includes(actionOf(policy, 'tool/profile'))
 
 /** @throws the error, unless it is about this server alone */
 const refusalIn = (error: unknown): Pick<ServerSetup, 'accepted' | 'refusal'> => {
@@ -120,12 +131,15 @@ export const acceptedAtOnce = async (
   lock && (await import('#relay/lock/accepted.js')).acceptedOf(server, lock, configuration)
 
 // Readers are loaded on demand: a relay without a file starts sooner.
-const readAll = async (flags: RelaySettings, environment: Environment): Promise<Configuration> => {
+const readAll = async (
+  flags: RelaySettings, environment: Environment, isMerged: boolean,
+): Promise<Configuration> => {
   const source = { environment, judgeSchema }
   const base = flags.config === undefined
     ? usual
     : await (await import('#relay/config/read.js')).readConfiguration(flags.config, source)
-  const { written, refusal } = flags.settings
+  const { refusal } = flags.settings
+  const written = { ...(isMerged && base.merge === undefined && { merge: true }), ...flags.settings.written }
   const overridden = async () => (await import('#relay/config/read.js')).overridden(base, written, source)
   const merged = Object.keys(written).length === 0 ? base : await overridden().catch((error: unknown) => {
     throw error instanceof ConfigurationProblem ? refusal(error) : error
