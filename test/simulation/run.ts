@@ -1,12 +1,13 @@
 import { Chance } from './chance.js'
 import { Gateway } from './worlds/gateway.js'
+import { MergeWorld } from './worlds/merge.js'
 import { SessionWorld } from './worlds/session.js'
 import { WrapWorld } from './worlds/wrap.js'
 import type { Step, Violation, World } from './world.js'
 
 /** The worlds by name. */
 export const worlds = {
-  gateway: Gateway, session: SessionWorld, wrap: WrapWorld,
+  gateway: Gateway, merge: MergeWorld, session: SessionWorld, wrap: WrapWorld,
 } satisfies Record<string, new (seed: number) => World>
 export type WorldName = keyof typeof worlds
 
@@ -32,6 +33,7 @@ export const warmUp = async (): Promise<void> => {
   for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) await play('gateway', seed)
   await play('session', 1)
   await play('wrap', 1)
+  await play('merge', 1)
 }
 
 /** How many listeners this process has. */
