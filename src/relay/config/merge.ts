@@ -60,7 +60,9 @@ export const readMerge = (
  * @throws CustomsError BAD_CONFIG for a tool that has settings under both names
  */
 export const inOwnNames = <Server extends {
-  readonly name: string; readonly names?: NamePatterns | undefined; readonly tools: ReadonlyMap<string, ToolSetting>
+  readonly name: string
+  readonly names?: NamePatterns | undefined
+  readonly tools: ReadonlyMap<string, ToolSetting>
 }>(
   server: Server, { servers, separator }: MergeConfiguration,
 ): Server => {

@@ -181,7 +181,7 @@ export const rules: readonly Row[] = [
     'List it once, or rename one of the two: only the first can be called.', definition.duplicate),
   row('resource/duplicate', 'log',
     'a URI, at the merged endpoint, that a server before it lists too; it stays that of the first, whatever the action',
-    'Two servers behind one endpoint list a resource under the same URI, so only that of the first is shown.',
+    'A server behind the merged endpoint lists a resource under the URI of another one, which keeps it.',
     'Begin the URIs of your resources with a scheme or a host of your own.', {}, {
       ...nobody, steps: ['Name the server that shall have it first in `merge.servers`, or leave one of them out'],
     }),
