@@ -58,6 +58,11 @@ export class LegActor implements Actor {
     this.isMute = world.setting.is(0.1)
   }
 
+  /** It will never list. */
+  get isLate(): boolean {
+    return this.received.some(({ message: { method }, isForgotten }) => isForgotten && method !== 'tools/call')
+  }
+
   connect(): Side {
     const side: Side = new Side(
       (exchange, frame) => (side === this.side ? this.#hears(side, exchange, frame) : undefined),
@@ -111,8 +116,8 @@ export class LegActor implements Actor {
       add('answers', 3, chance => this.#answer(chance.pick(open)))
       add('gives an error', 0.2, chance => this.#answer(chance.pick(open), true))
     }
-    const calls = open.filter(({ message: { method } }) => method === 'tools/call')
-    if (calls.length > 0) add('forgets', 0.2, chance => this.#forget(chance.pick(calls)))
+    const slow = open.filter(({ message: { method = '' } }) => /call$|list$/.test(method))
+    if (slow.length > 0) add('forgets', 0.2, chance => this.#forget(chance.pick(slow)))
     add('dies', 0.25, () => this.#die(side))
     if (!this.#isTold) return actions
     add('changes its list', 0.5, chance => {

@@ -157,6 +157,8 @@ export class MergeWorld extends World {
     await this.rest(longestPauseMs)
     this.client.ask('tools/list', {})
     await this.rest(listMs)
+    this.#checkAnswers()
+    if (this.legs.some(({ isLate }) => isLate)) return
     const shown = this.legs.filter(({ isMute }) => !isMute).flatMap(({ name, tools }) =>
       tools.map(tool => mergedName({ prefix: name.replace('.', '_') }, tool, naming)))
     const wanted = shown.filter(name => shown.indexOf(name) === shown.lastIndexOf(name))

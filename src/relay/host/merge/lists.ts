@@ -49,9 +49,7 @@ export class LegLists {
   /** Called when a client should ask for a list again. */
   readonly #changed: (kind: ListKind) => void
 
-  constructor(
-    host: Host, legs: Legs, tables: ShownTables, changed: (kind: ListKind) => void,
-  ) {
+  constructor(host: Host, legs: Legs, tables: ShownTables, changed: (kind: ListKind) => void) {
     this.#host = host
     this.#legs = legs
     this.#tables = tables
