@@ -157,6 +157,23 @@ t.test('updates come from the server at which the client has subscribed', t => {
   t.end()
 })
 
+t.test('a question is withdrawn by its server alone, or with it, also where several have one id', t => {
+  const merged = new Merged({ a: serverWith('a'), b: serverWith('b'), c: serverWith('c') }).begin()
+  for (const leg of ['a', 'b', 'c']) merged.fromServer(leg, { jsonrpc: '2.0', id: 7, method: 'elicitation/create', params: {} })
+  const ids = merged.client.filter(({ method }) => method === 'elicitation/create').map(({ id }) => id)
+  const withdrawn = () => merged.client.filter(({ method }) => method === 'notifications/cancelled')
+    .map(({ params }) => (params as Message)['requestId'])
+  merged.fromServer('b', { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } })
+  t.strictSame(withdrawn(), [ids[1]])
+  merged.fromServer('b', { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } })
+  t.equal(withdrawn().length, 1, 'once')
+  merged.perform(merged.merger.handle({ type: 'servers-changed', servers: [{ name: 'a', prefix: 'a' }] }, merged.now))
+  t.strictSame(withdrawn(), [ids[1], ids[2]], 'c is no longer configured')
+  merged.fromClient({ jsonrpc: '2.0', id: ids[0], result: { action: 'decline' } })
+  t.match(merged.sent.at(-1), { leg: 'a', message: { id: 7, result: { action: 'decline' } } })
+  t.end()
+})
+
 t.test('capabilities are a union, and instructions stand under the names of their servers', t => {
   const merged = new Merged({
     a: serverWith('a', { instructions: 'use a', capabilities: { logging: {} } }),
