@@ -138,26 +138,26 @@ const alone = async (server, from) => {
 const had = []
 for (const [index, server] of servers.entries()) {
   const from = 1000 * (index + 1)
-  const one = await alone(server, from)
+  // What differs between two runs alone cannot be compared.
+  const [one, other] = await Promise.all([alone(server, from), alone(server, from)])
   if (one.tools.length === 0) {
     console.log(`${server.name}: does not list alone`)
     continue
   }
-  // What differs between two runs alone cannot be compared.
-  const other = await alone(server, from)
   for (const [id, { line }] of one.answers) if (line === undefined || other.answers.get(id)?.line !== line) one.answers.delete(id)
   had.push(one)
 }
 
 const file = join(folder, 'customs.json')
 writeFileSync(file, JSON.stringify({
-  policy: 'observe', trust: had.map(({ server: { name } }) => name), audit: { file: 'none' }, limits: { listMs, tools: 5000 },
+  policy: 'observe', audit: { file: 'none' }, limits: { listMs, tools: 5000 },
   servers: {
     ...Object.fromEntries(had.map(({ server }) => [server.name, { command: commandOf(server), env: server.env ?? {}, cwd: data }])),
     never: { command: [process.execPath, '-e', 'setInterval(() => undefined, 1000)'] },
   },
 }))
 const merged = await connect([process.execPath, cli, 'wrap', '--config', file, '--merge', '--trust'], {})
+if (!merged.isUp) throw new Error('the merged endpoint does not begin')
 const begun = performance.now()
 const readList = async id => JSON.parse(await merged.ask(id, 'tools/list') ?? '{}').result ?? {}
 let list = await readList(2)
