@@ -22,6 +22,6 @@ t.test('the rules are those of the contract', {
   const names = [...section.matchAll(/^\| ([^|]*) \|/gm)].flatMap(([, cell = '']) =>
     cell.match(/\b(?:wire|tool|list|call|result|content|server|advice)\/[a-z0-9-]+/g) ?? [])
   // The code is ahead of the contract, which has minRevision and profiles without their rules.
-  t.strictSame([...new Set([...names, 'wire/revision', 'tool/profile'])].sort(), [...ruleNames].sort())
+  t.strictSame([...new Set([...names, 'wire/revision', 'tool/profile', 'resource/duplicate'])].sort(), [...ruleNames].sort())
   t.end()
 })

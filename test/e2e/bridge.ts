@@ -32,6 +32,8 @@ export interface Traces {
 }
 
 export interface AuditRecord {
+  readonly from: string
+  readonly server: string
   readonly event: string
   readonly verdict: string
   readonly id?: string | number

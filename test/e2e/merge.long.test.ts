@@ -9,7 +9,8 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t from 'tap'
-import { scratch } from './bridge.js'
+import { ForgingIssuer } from '../relay/auth/issuers.js'
+import { auditOf, scratch } from './bridge.js'
 import { childrenOf, until } from './gateways.js'
 import { connect, info, namesOf, serve, server, stdio, textOf, two, whole, written } from './merged.js'
 
@@ -155,6 +156,99 @@ t.test('tokens, deny and clients hold at the merged endpoint as at the server\'s
     if (name === 'writer') t.equal(textOf(called), 'b: echo ')
     else t.notMatch(textOf(called), /b: echo/)
   }
+})
+
+t.test('scopes hold at the merged endpoint, also where the operator writes the merged name of a tool', async t => {
+  const issuer = await ForgingIssuer.open(t)
+  const audience = 'https://gateway.example.com'
+  const { origin } = await serve(t, {
+    auth: { issuer: issuer.url, audience },
+    servers: {
+      a: { ...server('a'), tools: { a__slow: { scopes: ['slow'] } }, deny: ['a__change'] },
+      b: { ...server('b'), scopes: ['b'] },
+    },
+  })
+  const url = `${origin}/mcp`
+  for (const scope of ['', 'slow b']) {
+    const client = await withToken(url, await issuer.token({ aud: `${audience}/mcp`, scope }))
+    t.teardown(() => client.close())
+    await until(() => namesOf(client).then(names => names.includes(scope === '' ? 'a__echo' : 'b__echo'), () => false))
+    const names = await namesOf(client)
+    t.equal(names.includes('a__slow'), scope !== '', scope)
+    t.equal(names.includes('b__echo'), scope !== '', scope)
+    t.notOk(names.includes('a__change'), 'denied by its merged name')
+    for (const name of ['a__slow', 'b__echo']) {
+      const called = client.callTool({ name }).then(result => JSON.stringify(result), String)
+      t.equal(/"text":"(?:slow|b: echo )"/.test(await called), scope !== '', `${name}, ${scope}`)
+    }
+    t.equal(textOf(await client.callTool({ name: 'a__echo' })), 'a: echo ')
+  }
+})
+
+t.test('what lists leave out is on record, and /readyz names who is missing', async t => {
+  const file = join(scratch(t), 'audit.ndjson')
+  const configuration = {
+    audit: { file }, admin: '127.0.0.1:0', limits: { listMs: 2000 },
+    servers: {
+      a: server('a', { tools: ['b__c', 'echo'], resources: ['x://1'] }), a__b: server('b', { tools: ['c'], resources: ['x://1'] }),
+      never: server('never', { never: true }),
+    },
+  }
+  const read = async (client: Client) => {
+    // Relay processes begin with the first request to their server.
+    await until(() => namesOf(client).then(names => names.join() === 'a__echo', () => false))
+    await client.listResources()
+  }
+  const wanted = [
+    { event: 'tools/list', from: 'relay', server: 'a', verdict: 'block', findings: [{ rule: 'tool/duplicate', tool: 'b__c' }] },
+    { event: 'tools/list', from: 'relay', server: 'a__b', verdict: 'block', findings: [{ rule: 'tool/duplicate', tool: 'c' }] },
+    { event: 'resources/list', from: 'relay', server: 'a__b', verdict: 'log', findings: [{ rule: 'resource/duplicate', resource: 'x://1' }] },
+  ]
+  const left = (log: string) => {
+    const records = auditOf(log).filter(({ from, findings }) => from === 'relay' && findings.length > 0)
+    return wanted.map(({ server: of, event }) =>
+      records.findLast(one => one.server === of && one.event === event))
+  }
+  const { origin, started } = await serve(t, configuration)
+  const overHttp = new Client(info)
+  await overHttp.connect(new StreamableHTTPClientTransport(new URL(`${origin}/mcp`)))
+  t.teardown(() => overHttp.close())
+  await read(overHttp)
+  const front = file.replace('audit.', 'audit._front.')
+  await until(() => left(front).every(one => one !== undefined))
+  t.match(left(front), wanted, 'of a gateway in the log of the front')
+  const [, admin = ''] = /page on (\S+)\/\?/.exec(started.stderr()) ?? []
+  const ready = await fetch(`${admin}/readyz`).then(response => response.text())
+  t.match(ready, /missing: never: /)
+  await overHttp.close()
+  started.child.kill()
+  await started.exit
+  const overStdio = await connect(t, new Client(info), 'stdio', configuration)
+  await read(overStdio)
+  await overStdio.close()
+  t.match(left(file), wanted, 'of wrap in its own')
+})
+
+t.test('a session is that of its replica, whose name begins its id', async t => {
+  const replicas = await Promise.all(['one', 'two'].map(replica => serve(t, { ...two, sessions: { replica } })))
+  const [one = '', other = ''] = replicas.map(({ origin }) => `${origin}/mcp`)
+  const transport = new StreamableHTTPClientTransport(new URL(one))
+  const client = new Client(info)
+  await client.connect(transport)
+  t.teardown(() => client.close())
+  await whole(client)
+  t.match(transport.sessionId, /^one:/)
+  const ask = (url: string) => fetch(url, {
+    method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a__echo"}}',
+    headers: {
+      'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-session-id': transport.sessionId ?? '',
+      'mcp-protocol-version': '2025-11-25',
+    },
+  })
+  t.match(await (await ask(one)).text(), /a: echo /)
+  const elsewhere = await ask(other)
+  t.equal(elsewhere.status, 404)
+  t.match(await elsewhere.text(), /began at another replica/)
 })
 
 t.test('600 tools, names of 65 characters, a server that is killed every second, and one that changes its list', async t => {

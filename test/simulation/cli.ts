@@ -23,8 +23,8 @@ interface Found {
   readonly text: string
 }
 
-/** One history in five is of the whole gateway, which costs most. */
-const inTurn: readonly WorldName[] = ['gateway', 'wrap', 'session', 'session', 'translated']
+/** One history in six is of the whole gateway, which costs most. */
+const inTurn: readonly WorldName[] = ['gateway', 'wrap', 'merge', 'session', 'session', 'translated']
 
 const worldOf = (seed: number): WorldName => named ?? inTurn[seed % inTurn.length] ?? 'session'
 

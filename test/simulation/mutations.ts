@@ -22,6 +22,9 @@ const gateway = (name: string, file: string, before: string, after: string, inva
 const wrap = (name: string, before: string, after: string, invariant: string): Mutation =>
   ({ name, file: 'relay/transport/upstream/session/session.ts', before, after, world: 'wrap', invariant })
 
+const merge = (name: string, file: string, before: string, after: string, invariant: string): Mutation =>
+  ({ name: `merged: ${name}`, file: `relay/host/merge/${file}`, before, after, world: 'merge', invariant })
+
 export const mutations: readonly Mutation[] = [
   core('a change leaves the list current', 'catalog.ts',
     'this.#changed = true\n    this.#whole = false', 'this.#whole = false', list),
@@ -133,6 +136,26 @@ export const mutations: readonly Mutation[] = [
     name: 'an answer that the translator gave up reaches the client', file: 'relay/eras/legacy-client.ts',
     world: 'translated', invariant: 'one answer', before: ' || isLate) return true', after: ') return true',
   },
+  merge('questions of servers keep their ids', 'questions.ts',
+    'const number = (this.#last += 1)', 'const number = Number(message.key)', 'one answer of clients'),
+  merge('an answer of the client goes to another server', 'questions.ts',
+    'this.#legs.requests.notify(found.leg, answerUnder', 'this.#legs.requests.notify(this.#legs.all()[0] ?? found.leg, answerUnder',
+    'one answer of clients'),
+  merge('questions of a server that died stay open', 'merger.ts', '    this.#questions.departed(leg)\n', '', 'withdrawn reaches'),
+  merge('a withdrawn question stays open', 'questions.ts',
+    'if (key === undefined) return\n', 'return\n', 'withdrawn reaches'),
+  merge('a call is not cancelled at its server', 'leg-requests.ts',
+    'this.#host.emit({ type: \'send-to-leg\', leg: leg.name, exchange, frame: cancellation })', 'void exchange', 'cancelled reaches'),
+  merge('a change within a second is forgotten', 'changes.ts',
+    '    this.#host.after(left, () => this.#tellNow(capability))\n', '', 'changed reaches'),
+  merge('requests are lost with their server', 'leg-requests.ts', '      pending.answered(reason)\n', '', 'one answer'),
+  merge('a request may be answered twice', 'requests.ts',
+    'if (!this.isOpen(asked)) return\n', 'this.isOpen(asked)\n', 'one answer'),
+  merge('a server that died is not opened again', 'legs.ts',
+    'if (leg.state === \'down\' && this.#legs.get(leg.name) === leg) this.#open(leg)', 'void leg', 'whole list'),
+  merge('a list waits for the slowest', 'lists.ts', 'const stop = this.#host.after(listMs, finish)', 'const stop = () => undefined', 'one answer'),
+  merge('a name that two claim is that of the first', 'shown.ts', 'if (claims.length > 1) {', 'if (claims[0]?.server !== server) {', 'whole list'),
+  merge('calls keep the shown name', 'routing.ts', 'target.name === shown ? []', 'target.name !== \'\' ? []', 'routes'),
   gateway('two clients have one number', 'relay/transport/one-process/requests.ts',
     'number: ++this.#last', 'number: (this.#last = (this.#last + 1) % 2)', 'own bytes'),
   gateway('any long frame is freed (H3)', 'relay/transport/frames.ts',

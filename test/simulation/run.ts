@@ -1,5 +1,6 @@
 import { Chance } from './chance.js'
 import { Gateway } from './worlds/gateway.js'
+import { MergeWorld } from './worlds/merge.js'
 import { SessionWorld } from './worlds/session.js'
 import { TranslatedWorld } from './worlds/translated.js'
 import { WrapWorld } from './worlds/wrap.js'
@@ -7,7 +8,7 @@ import type { Step, Violation, World } from './world.js'
 
 /** The worlds by name. */
 export const worlds = {
-  gateway: Gateway, session: SessionWorld, translated: TranslatedWorld, wrap: WrapWorld,
+  gateway: Gateway, merge: MergeWorld, session: SessionWorld, translated: TranslatedWorld, wrap: WrapWorld,
 } satisfies Record<string, new (seed: number) => World>
 export type WorldName = keyof typeof worlds
 
@@ -34,6 +35,7 @@ export const warmUp = async (): Promise<void> => {
   await play('session', 1)
   await play('translated', 1)
   await play('wrap', 1)
+  await play('merge', 1)
 }
 
 /** How many listeners this process has. */

@@ -28,7 +28,7 @@ t.test('no history breaks an invariant', { skip }, async t => {
 })
 
 t.test('a history is the same whenever it is played', { skip }, async t => {
-  for (const world of ['gateway', 'session', 'translated', 'wrap']) {
+  for (const world of ['gateway', 'merge', 'session', 'translated', 'wrap']) {
     const [one, other] = await Promise.all([simulate('77', '--world', world), simulate('77', '--world', world)])
     t.equal(one.said, other.said)
   }

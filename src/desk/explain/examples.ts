@@ -41,6 +41,9 @@ export const examples: Readonly<Partial<Record<RuleName, Example>>> = {
   'tool/duplicate': example(
     '[{"name":"search",…},{"name":"search",…}]', 'one of them is "search_files"',
   ),
+  'resource/duplicate': example(
+    'files and backup both list "file:///notes.txt"', 'backup lists "backup:///notes.txt"',
+  ),
   'tool/name': example('"name":"search files!"', '"name":"search_files"'),
   'tool/schema': example('"inputSchema":{"type":"objekt"}', '"inputSchema":{"type":"object"}'),
   'tool/external-ref': example(

@@ -15,12 +15,10 @@ import { readEntries, type EntrySource } from './clients/steps.js'
 import {
   type Document, isTable, type Member, memberAt, memberOf, regionOf, treeSlice, splice,
 } from './clients/tree.js'
+import { mergedEntry } from '#relay/config/merge.js'
 import { startingLauncher } from './launcher.js'
 import { recognizerOf } from './recognizer.js'
 import { chooseFiles, type ClientFile } from './sources.js'
-
-/** The name of the one entry that stands for all. */
-const entryName = 'mcp-customs'
 
 /**
  * `install --merge`: the client's servers move into a file of ours, and one entry that merges them takes
@@ -37,7 +35,7 @@ export const installMerged = async (flags: InstallFlags, context: Context): Prom
   const recognizer = recognizerOf(notes, context)
   const entries = readEntries(file, recognizer)
   const table = tableOf(file, parseDocument(file.file, file.text))
-  const found = memberAt(parseDocument(file.file, file.text).root, [...table.path, entryName])
+  const found = memberAt(parseDocument(file.file, file.text).root, [...table.path, mergedEntry])
   if (found !== undefined) return refuse(file, 'its servers are merged already, or one is called mcp-customs')
   const unknown = entries.find(({ server }) => server.kind === 'unknown')
   if (unknown?.server.kind === 'unknown') return refuse(file, `${unknown.name}: ${unknown.server.reason}`)
@@ -48,7 +46,7 @@ export const installMerged = async (flags: InstallFlags, context: Context): Prom
   const [command = '', ...words] = launcher.words
   const own = JSON.stringify({ command, args: [...words, ...args] }, undefined, 2)
   const key = JSON.stringify(table.path.at(-1))
-  const after = `${key}: {${JSON.stringify(entryName)}: ${own}}`
+  const after = `${key}: {${JSON.stringify(mergedEntry)}: ${own}}`
   const region = regionOf(table.member)
   const note: Note = {
     file: file.real, path: table.path, words: launcher.words, after,
@@ -65,7 +63,7 @@ export const installMerged = async (flags: InstallFlags, context: Context): Prom
   const { print, style } = context
   await print(`${style.title(visible(file.title))}: ${pathText(file.file)}\n`)
   for (const { name } of entries) await print(`  ${visible(name)}  moves to ${pathText(config)}\n`)
-  await print(`  ${entryName}  ${[command, ...words, ...args].join(' ')}\n`)
+  await print(`  ${mergedEntry}  ${[command, ...words, ...args].join(' ')}\n`)
   const asked = `Write this to ${pathText(file.file)} and ${pathText(config)}?`
   if (!flags.yes && (await context.dialogue?.confirm(asked)) !== true) {
     await print('Nothing was written.\n')
@@ -102,7 +100,7 @@ export const restoreMerged = async <File extends EntrySource>(
   return { ...file, text }
 }
 
-const isOfTable = ({ after }: Note): boolean => after?.includes(`{${JSON.stringify(entryName)}:`) === true
+const isOfTable = ({ after }: Note): boolean => after?.includes(`{${JSON.stringify(mergedEntry)}:`) === true
 
 /** The text with the entries from before; what else was added since stays. */
 const restored = (file: EntrySource, { path, before = '', after }: Note): string | undefined => {
@@ -111,7 +109,7 @@ const restored = (file: EntrySource, { path, before = '', after }: Note): string
   if (member === undefined || !isTable(member)) return undefined
   const region = regionOf(member)
   if (treeSlice(document, region) === after) return splice(file.text, [{ ...region, text: before }])
-  const entry = memberOf(member.value, entryName)
+  const entry = memberOf(member.value, mergedEntry)
   const inside = before.slice(before.indexOf('{', before.indexOf(':')) + 1, before.lastIndexOf('}'))
   return entry && splice(file.text, [{ ...regionOf(entry), text: inside.trim().replace(/,$/, '') }])
 }

@@ -55,7 +55,7 @@ export class Show {
     const event = record.from === 'server' ? `${record.event} (server)` : record.event
     const subject = record.tool === undefined
       ? `${shownText(record.server, maxName)} ${shownText(event, maxName)}`.trim()
-      : `${shownText(record.server, maxName)}.${shownText(record.tool, maxName)}`
+      : `${shownText(record.server, maxName)}.${shownText(record.tool, maxName)}${mergedIn(record)}`
     const told = isNoise(record) && !long ? 'lines on stdout that are no messages (--long shows each)' : sentence(record)
     const said = [subject, told].filter(part => part !== '').join('  ')
     const before = `${style.dim(time)}  ${paint(word.padEnd(widestVerdict))}  `
@@ -69,6 +69,10 @@ export class Show {
   }
 }
 
+/** The tool's name at the merged endpoint. */
+const mergedIn = ({ shown, tool }: LogRecord): string =>
+  (shown === undefined || shown === tool ? '' : ` (shown as ${shownText(shown, maxName)})`)
+
 const painterFor = (verdict: Verdict | undefined, style: Style): ((text: string) => string) =>
   verdict === undefined || verdict === 'pass' ? style.dim : verdict === 'block' ? style.bad : style.warn
 
@@ -77,7 +81,7 @@ const details = (record: LogRecord, file: string, number: number | undefined): r
   const { health, server, stderr, request, response } = record
   const facts: readonly (readonly [string, string | number | undefined])[] = [
     ['event', record.tool === undefined ? undefined : record.event],
-    ['shown as', record.shown], ['asked by', record.from === 'client' ? undefined : record.from],
+    ['asked by', record.from === 'client' ? undefined : record.from],
     ['session', record.session || undefined], ['client', client], ['revision', revision], ['id', id],
     ['phase', phase], ['health', health], ['from', peer], ['error', error], ['reason', reason],
     ['server', serverMs === undefined ? undefined : duration(serverMs)],

@@ -95,6 +95,8 @@ export interface Spread {
 export interface ToolRow {
   readonly server: string
   readonly tool: string
+  /** Its name at the merged endpoint. */
+  readonly shown: string | undefined
   readonly calls: Counts
   readonly findings: number
   readonly errors: number

@@ -7,6 +7,8 @@ import { clockOf, countText, dayOf } from './units.js'
 
 /** A tool of the last list of a server. */
 interface ToolState {
+  /** Its name at the merged endpoint. */
+  readonly shown?: string | undefined
   /** `missing`: clients do not get it; `changed`: they get it other than the server lists it. */
   readonly state: 'same' | 'changed' | 'missing'
   /** Why, the most dangerous first, without removed annotations. */
@@ -42,10 +44,17 @@ const maxTools = 5000
 /** Gathers the last list of tools of each server; its pages are records of one session. */
 export class LastTools {
   readonly #servers = new Map<string, Listed>()
+  /** What the merged endpoint has left out of the last list of each server. */
+  readonly #merged = new Map<string, Pick<LogRecord, 'time' | 'findings'>>()
 
   /** Takes records in the order of time. */
-  take({ event, server, session, time, client, tools, moreTools, findings }: LogRecord): void {
-    if (event !== 'tools/list' || tools === undefined) return
+  take(record: LogRecord): void {
+    const { event, from, server, session, time, client, tools, shownTools, moreTools, findings } = record
+    if (event !== 'tools/list') return
+    if (tools === undefined) {
+      if (from === 'relay' && session === '') this.#merged.set(server, { time, findings })
+      return
+    }
     const last = this.#servers.get(server)
     const listed = last?.session === session
       ? Object.assign(last, { time })
@@ -60,11 +69,13 @@ export class LastTools {
       else about.set(finding.tool, [...(about.get(finding.tool) ?? []), finding])
     }
     const delivered = new Set(tools)
+    const shown = new Map(tools.map((name, at) => [name, shownTools?.[at]] as const))
     for (const [name, all] of [...about].slice(0, maxTools)) {
       const reasons = ranked(all.filter(({ rule }) => rule !== removedAnnotations))
       const isChanged = reasons.some(({ mended, rule }) => mended !== undefined || rule === 'tool/drift')
       listed.tools.delete(name)
       listed.tools.set(name, {
+        shown: shown.get(name),
         state: delivered.has(name) ? (isChanged ? 'changed' : 'same') : 'missing',
         findings: reasons, lostAnnotations: reasons.length < all.length,
       })
@@ -75,7 +86,21 @@ export class LastTools {
   get servers(): readonly ServerTools[] {
     return [...this.#servers].sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([server, { client, time, tools, more, others }]) =>
-        ({ server, client, time, tools, more, others }))
+        ({ server, client, time, more, ...this.#withMerged(server, time, { tools, others }) }))
+  }
+
+  #withMerged(
+    server: string, time: number, { tools, others }: Pick<ServerTools, 'tools' | 'others'>,
+  ): Pick<ServerTools, 'tools' | 'others'> {
+    const merged = this.#merged.get(server)
+    if (merged === undefined || merged.time < time) return { tools, others }
+    const all = new Map(tools)
+    for (const finding of merged.findings) {
+      const state = all.get(finding.tool ?? '')
+      if (finding.tool === undefined || state === undefined) continue
+      all.set(finding.tool, { ...state, state: 'missing', findings: [finding, ...state.findings] })
+    }
+    return { tools: all, others: [...others, ...merged.findings.filter(({ tool }) => tool === undefined)] }
   }
 }
 
@@ -85,6 +110,10 @@ const dangerIn = ({ state, findings: [first] }: ToolState): Danger => {
   const danger = first === undefined ? 'held' : dangerOf(first)
   return danger === 'nothing' ? 'held' : danger
 }
+
+/** The tool's name, with that at the merged endpoint. */
+const labelOf = (name: string, { shown }: ToolState): string =>
+  `${shownName(name)}${shown === undefined || shown === name ? '' : ` (${shownName(shown)})`}`
 
 /** Servers with longer names are rare: the rest of a name would push the text away. */
 const nameOf = ({ server }: ServerTools): string => shownText(server, 30)
@@ -145,15 +174,16 @@ const summaryOf = ({ tools, client, more }: ServerTools): string => {
 }
 
 const whyLines = (
-  server: string, name: string, { state, findings }: ToolState, style: Style, width: number,
+  server: string, name: string, tool: ToolState, style: Style, width: number,
 ): readonly string[] => {
+  const { state, findings } = tool
   const [first] = findings
   const words = first && explained(first.rule, server, name)
   // What stands in brackets is for those who read more.
   const step = words?.next[0]?.split(' (')[0]
   const said = first === undefined ? 'not delivered' : saidOf(first)
   return [
-    ...wrapText(`${shownName(name)} ${state === 'missing' ? 'is withheld' : 'changed'}: ${said}`, width - 4)
+    ...wrapText(`${labelOf(name, tool)} ${state === 'missing' ? 'is withheld' : 'changed'}: ${said}`, width - 4)
       .map(line => `    ${style.bad(line)}`),
     ...(first === undefined ? [] : changesIn(first).slice(0, 1)).flatMap(({ before, after }) => [
       ...(before === undefined ? [] : wrapText(`was: ${before}`, width - 6)),
@@ -172,7 +202,7 @@ export const toolsText = (of: ServerTools, style: Style, width: number): string 
   const needing = needingIn(of)
   const named = new Set(needing.map(([name]) => name))
   const rest = [...tools].filter(([name]) => !named.has(name))
-  const same = rest.filter(([, { state }]) => state === 'same').map(([name]) => shownName(name))
+  const same = rest.filter(([, { state }]) => state === 'same').map(([name, tool]) => labelOf(name, tool))
   if (more > 0) same.push(`and ${more} more`)
   const told = `${client === undefined ? '' : `${shownName(client)}, `}${dayOf(time)} ${clockOf(time)}`
   const lines = (text: string) => wrapText(text, width - 4).map(line => `  ${line}`)
@@ -191,10 +221,10 @@ export const toolsText = (of: ServerTools, style: Style, width: number): string 
 /** The tools that were rewritten for the client, by the rules that say why. */
 const rewrittenIn = (tools: ReturnType<typeof needingIn>): ReadonlyMap<string, readonly string[]> => {
   const byRules = new Map<string, string[]>()
-  for (const [name, { state, findings }] of tools) {
-    if (state !== 'changed') continue
-    const rules = [...new Set(findings.map(({ rule }) => shownName(rule)))].join(', ')
-    byRules.set(rules, [...(byRules.get(rules) ?? []), shownName(name)])
+  for (const [name, tool] of tools) {
+    if (tool.state !== 'changed') continue
+    const rules = [...new Set(tool.findings.map(({ rule }) => shownName(rule)))].join(', ')
+    byRules.set(rules, [...(byRules.get(rules) ?? []), labelOf(name, tool)])
   }
   return byRules
 }

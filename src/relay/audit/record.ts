@@ -52,7 +52,7 @@ const maxToolNames = 300
 export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: Date): RecordLine => {
   const { bytes, client, clientRevision, error, event, findings, from, health, id, more, ms } = entry
   const { peer, phase, reason, revision, server, serverInfo, serverMs, session, stderr, subject } = entry
-  const { shown, tool, tools, verdict } = entry
+  const { shown, shownTools, tool, tools, verdict } = entry
   const full = payloads === 'full'
   const name = full ? (text: string): string => wellFormed(cut(text)) : safeName
   const maybe = (text?: string): string | undefined => (text === undefined ? undefined : name(text))
@@ -72,7 +72,7 @@ export const nextLine = (entry: Entry, last: Position, payloads: Payloads, now: 
       server: name(server),
       serverInfo: serverInfo && { name: name(serverInfo.name), version: name(serverInfo.version) },
       serverMs: microseconds(serverMs), session: name(session),
-      shown: maybe(shown),
+      shown: maybe(shown), shownTools: shownTools?.slice(0, maxToolNames).map(name),
       stderr: stderr?.map(name),
       // The claims have their names in JWTs (RFC 9068).
       subject: subject && {

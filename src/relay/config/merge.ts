@@ -1,6 +1,11 @@
+import { CustomsError } from '#relay/base/errors.js'
+import type { NamePatterns, ToolSetting } from '#relay/core/options.js'
 import { defaults } from './generated/defaults.js'
 import type * as Written from './generated/types.js'
 import { fail, type Keys } from './source.js'
+
+/** The merged endpoint's name: as a server, and as the one entry of a client. */
+export const mergedEntry = 'mcp-customs'
 
 /** One endpoint with what several servers offer. */
 export interface MergeConfiguration {
@@ -47,4 +52,41 @@ export const readMerge = (
     return { name, prefix: one }
   })
   return { path, separator, servers }
+}
+
+/**
+ * A server with the names of tools as it knows them: the operator may write them as the merged endpoint shows
+ * them. What is written stays beside it, since it may be a name of the server's own.
+ * @throws CustomsError BAD_CONFIG for a tool that has settings under both names
+ */
+export const inOwnNames = <Server extends {
+  readonly name: string
+  readonly names?: NamePatterns | undefined
+  readonly tools: ReadonlyMap<string, ToolSetting>
+}>(
+  server: Server, { servers, separator }: MergeConfiguration,
+): Server => {
+  const { prefix = '' } = servers.find(({ name }) => name === server.name) ?? {}
+  if (prefix === '') return server
+  const shown = `${prefix}${separator}`
+  const both = (names: readonly string[] | undefined) =>
+    names?.flatMap(name => (name.startsWith(shown) ? [name, name.slice(shown.length)] : [name]))
+  const tools = new Map(server.tools)
+  for (const [name, setting] of server.tools) {
+    if (!name.startsWith(shown)) continue
+    const own = name.slice(shown.length)
+    if (server.tools.has(own)) {
+      throw new CustomsError('BAD_CONFIG', `${server.name}: ${own} and ${name} are one tool`)
+    }
+    tools.set(own, setting)
+  }
+  const { names } = server
+  return {
+    ...server, tools,
+    names: names && {
+      allow: both(names.allow), deny: both(names.deny),
+      clients: names.clients?.map(list =>
+        list.map(({ match, allow, deny }) => ({ match, allow: both(allow), deny: both(deny) }))),
+    },
+  }
 }

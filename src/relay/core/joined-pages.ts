@@ -113,6 +113,7 @@ export class JoinedPages {
       findings, terms, frame,
     )
     request.tools = request.tools && [...request.tools, ...(asked.tools ?? [])]
+    request.shownTools = request.shownTools && [...request.shownTools, ...(asked.shownTools ?? [])]
     return elements(judged, key)
   }
 }

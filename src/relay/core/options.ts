@@ -175,7 +175,7 @@ export interface Judgement {
   /** The oldest revision that a client or server may speak; undefined: any. */
   readonly minRevision?: Revision | undefined
   /** The name under which the merged endpoint shows a tool; undefined: there is none. */
-  readonly mergedName?: ((tool: string) => string) | undefined
+  readonly mergedName?: ((tool: string, client: Implementation | undefined) => string) | undefined
   readonly limits: {
     /** Longest wait for the relay's own `tools/list`, in milliseconds. */
     readonly listMs: number

@@ -61,7 +61,7 @@ export class Records {
     this.write(
       {
         event: request.method, from: 'client', phase: 'sent', tool: called?.name, id: clientId,
-        shown: called && this.#options.judgement.mergedName?.(called.shown),
+        shown: called && this.#options.judgement.mergedName?.(called.shown, terms.client),
         bytes: { request: bytes }, arguments: request.arguments, called: called?.tool, trace,
       },
       findings,
@@ -98,8 +98,9 @@ export class Records {
       revision: terms.revision,
       clientRevision: terms.clientRevision,
       tool: called?.name,
-      shown: called && this.#options.judgement.mergedName?.(called.shown),
+      shown: called && this.#options.judgement.mergedName?.(called.shown, terms.client),
       tools: sent?.message.kind === 'result' ? request.tools : undefined,
+      shownTools: sent?.message.kind === 'result' ? this.#merged(request) : undefined,
       serverInfo: method === 'tools/list' ? this.#serverInfo : undefined,
       id: request.clientId,
       verdict: findings.verdict,
@@ -118,6 +119,12 @@ export class Records {
     }
     if (isRecorded) this.#output.emit({ type: 'audit', entry })
     if (observed === true) this.#observe(request, { entry, response, sent })
+  }
+
+  /** The names of a list's tools at the merged endpoint. */
+  #merged({ shownTools, terms }: PendingRequest): readonly string[] | undefined {
+    const { mergedName } = this.#options.judgement
+    return mergedName && shownTools?.map(name => mergedName(name, terms.client))
   }
 
   #observe(

@@ -57,6 +57,8 @@ export class PendingRequest implements Pending {
   generation = -1
   /** The tools that the client gets, for `tools/list`. */
   tools: readonly string[] | undefined
+  /** Their names for the client. */
+  shownTools: readonly string[] | undefined
   /** See `Envelope`. */
   readonly scopes: readonly string[] | undefined
   readonly client: string

@@ -66,6 +66,7 @@ export class ToolLists {
     const listing = this.catalog.listing(cursor, generation)
     const judged = yield* this.#judge(listing, terms, exchange, frame, result, findings, scopes)
     request.tools = judged?.shown
+    request.shownTools = judged?.shownNames
     return judged && edited(frame, judged.edits)
   }
 

@@ -26,6 +26,8 @@ export interface JudgedPage {
   readonly edits: readonly Edit[]
   /** The names of the tools that the client gets. */
   readonly shown: readonly string[]
+  /** Their names for the client. */
+  readonly shownNames: readonly string[]
   /** Undefined for a result without a list of tools that passes by policy. */
   readonly page: Page | undefined
 }
@@ -55,7 +57,7 @@ export function* judgePage(
     edits.push({ path: ['result', 'cacheScope'], replace: '"private"' })
   const tools = member(result, 'tools')
   if (findings.stopping.length > 0) return undefined
-  if (!isArray(tools)) return { edits, shown: [], page: undefined }
+  if (!isArray(tools)) return { edits, shown: [], shownNames: [], page: undefined }
   const page = new PageJudge({
     core, catalog, terms, exchange, findings, scopes, offer, shape: ruling.shapes?.of(terms.client),
     exact: offer && member(exactResult(core, frame, result), 'tools'),
@@ -74,6 +76,8 @@ class PageJudge {
   readonly #withheld = new Map<string, string>()
   /** The index in the page of each tool that the client gets. */
   readonly #places = new Map<string, number>()
+  /** By the server's name: the client's, where it is another. */
+  readonly #shownNames = new Map<string, string>()
   #isPartial = false
 
   constructor(page: Omit<ToolPage, 'isTaken'>, listing: Listing, edits: Edit[]) {
@@ -126,6 +130,7 @@ class PageJudge {
     return {
       edits: this.#edits,
       shown: [...this.#places.keys()],
+      shownNames: [...this.#places.keys()].map(name => this.#shownNames.get(name) ?? name),
       page: {
         listed: this.#listed, accepted: this.#passed, withheld: this.#withheld, next,
         lifetime: typeof lifetime === 'number' ? lifetime : 0, isPartial: this.#isPartial,
@@ -153,6 +158,7 @@ class PageJudge {
       if (shownName !== undefined && name !== undefined) {
         this.#page.catalog.rename(shownName, name)
         this.#listing.shownNames.add(shownName)
+        this.#shownNames.set(name, shownName)
       }
       if (text !== undefined) this.#edits.push({ path: at, replace: edit(Buffer.from(text), changes) })
       else for (const one of changes) this.#edits.push({ ...one, path: [...at, ...one.path] })

@@ -11,7 +11,7 @@ import type { Implementation } from './terms.js'
 
 /** The core knows few rules by name. The table of all rules is in `rules/index.ts`. */
 export type RuleName =
-  `${'wire' | 'tool' | 'list' | 'call' | 'result' | 'content' | 'server' | 'advice'}/${string}`
+  `${'wire' | 'tool' | 'list' | 'resource' | 'call' | 'result' | 'content' | 'server' | 'advice'}/${string}`
 
 /** The element of a list that a finding is about: a tool or prompt by name, a resource or template by URI. */
 export interface About {
@@ -608,6 +608,8 @@ export interface Entry {
   readonly shown?: string | undefined
   /** The tools that the client gets, of `tools/list`. */
   readonly tools?: readonly string[] | undefined
+  /** Their names at the merged endpoint, where there is one. */
+  readonly shownTools?: readonly string[] | undefined
   /** Name and version that the server gives itself, of `tools/list`. */
   readonly serverInfo?: { readonly name: string; readonly version: string } | undefined
   readonly id?: string | number | undefined

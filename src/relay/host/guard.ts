@@ -19,6 +19,7 @@ import { quote } from '#relay/protocol/quote.js'
 import { byteValidatorFailures } from '#relay/protocol/read-fast.js'
 import type { Metrics } from '#relay/telemetry/metrics.js'
 import type { RelaySettings } from './settings.js'
+import { writeBeside } from './serve/audits.js'
 import type { ServerSetup } from './server/judgement.js'
 
 /** Receives the events of every session: a capture, or `learn --watch`. */
@@ -56,18 +57,6 @@ interface Witnesses {
 const maxLines = 10
 const lastWords = (lines: readonly string[]): readonly string[] =>
   lines.map(line => stripVTControlCharacters(line)).filter(line => !/^\s+at /.test(line)).slice(-maxLines)
-
-/** Writes a record that belongs to no session: when it fails, the messages go on. */
-const writeBeside = (
-  { audit, log, metrics }: Pick<Witnesses, 'audit' | 'log' | 'metrics'>, entry: Parameters<Audit['write']>[0],
-): void => {
-  try {
-    audit.write(entry)
-  } catch (failure) {
-    metrics.auditFailed()
-    log.warn(messageOf(failure))
-  }
-}
 
 /** Records when a server fails, and when it works again. */
 export const healthOf = (

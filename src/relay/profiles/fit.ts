@@ -81,7 +81,8 @@ const oldDialect = (
     : [{ path: `/${key}/$schema`, message: `takes JSON Schema ${dialects.join(', ')} only` }]
 }
 
-const longestName = ({ longest, isPrefixed }: NameRules, server: string): number =>
+/** @param server the name that clients know, which some put before the names of tools */
+export const longestName = ({ longest, isPrefixed }: NameRules, server: string): number =>
   isPrefixed === true ? Math.max(16, longest - server.length - 1) : longest
 
 const fitsName = (name: string, rules: NameRules, server: string): boolean =>

@@ -175,6 +175,18 @@ export const profileFor = (clientName: string): Profile | undefined => {
   return profiles.find(({ clients }) => clients.some(beginning => name.startsWith(beginning)))
 }
 
+/**
+ * The profiles of these names, and where `auto` is one, that for the client too.
+ * @param client as it calls itself; undefined where that was not seen
+ */
+export const profilesFor = (
+  names: readonly string[], client: { readonly name: string } | undefined,
+): readonly Profile[] => {
+  const fixed = names.flatMap(name => profileNamed(name) ?? [])
+  const own = names.includes(automatic) && client !== undefined ? profileFor(client.name) : undefined
+  return own === undefined || fixed.includes(own) ? fixed : [...fixed, own]
+}
+
 /** One profile that suits all of these; undefined for none. */
 export const combinedOf = (several: readonly Profile[]): Profile | undefined => {
   const [first, ...others] = several

@@ -3,7 +3,7 @@ import { processLedger } from '#relay/core/memory.js'
 import type { ClientShape, Problem, Shapes } from '#relay/core/vocabulary.js'
 import { type JsonObject, type Meter, OverBudget, weigh } from '#relay/protocol/json.js'
 import { fit } from './fit.js'
-import { automatic, combinedOf, profileFor, profileNamed } from './index.js'
+import { automatic, combinedOf, profilesFor } from './index.js'
 import { withoutNulls } from './left-out.js'
 import type { ProfileRefusal } from './node.js'
 import type { Profile } from './profile.js'
@@ -50,14 +50,11 @@ const keep = (digest: string, fitting: Fitting): void => {
  */
 export const shapesOf = (names: readonly string[], server: string): Shapes | undefined => {
   if (names.length === 0) return undefined
-  const fixed = names.flatMap(name => profileNamed(name) ?? [])
-  const isAutomatic = names.includes(automatic)
   const made = new Map<string, ClientShape>()
   return {
-    names, isPersonal: isAutomatic,
+    names, isPersonal: names.includes(automatic),
     of: client => {
-      const own = isAutomatic && client !== undefined ? profileFor(client.name) : undefined
-      const chosen = own === undefined || fixed.includes(own) ? fixed : [...fixed, own]
+      const chosen = profilesFor(names, client)
       const profile = combinedOf(chosen)
       if (profile === undefined) return undefined
       const key = chosen.map(({ name }) => name).join(', ')

@@ -180,6 +180,12 @@ export const rules: readonly Row[] = [
   row('tool/duplicate', 'block', 'a name listed twice; the first tool stays',
     'The server lists two tools under one name, and a call could not say which of them is meant.',
     'List it once, or rename one of the two: only the first can be called.', definition.duplicate),
+  row('resource/duplicate', 'log',
+    'a URI, at the merged endpoint, that a server before it lists too; it stays that of the first, whatever the action',
+    'A server behind the merged endpoint lists a resource under the URI of another one, which keeps it.',
+    'Begin the URIs of your resources with a scheme or a host of your own.', {}, {
+      ...nobody, steps: ['Name the server that shall have it first in `merge.servers`, or leave one of them out'],
+    }),
   row('tool/name', 'log', 'a name outside `[A-Za-z0-9_.-]{1,128}`',
     'The tool has a name that some clients refuse or change, because of its characters or its length.',
     'Rename it: clients refuse such names, or call them something else.', definition.name),

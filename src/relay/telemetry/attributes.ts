@@ -49,11 +49,12 @@ export const spanName = (attributes: Attributes): string =>
  * The attributes of a request for metrics. All methods that MCP does not have share one value, and so do
  * all tools that the server does not list.
  */
-const counted = ({ entry: { event, tool }, isListed }: Operation): Attributes => ({
+const counted = ({ entry: { event, tool, shown: merged }, isListed }: Operation): Attributes => ({
   'mcp.method.name': methodOf(event) === undefined ? other : event,
   ...(event === 'tools/call' && {
     'gen_ai.operation.name': 'execute_tool',
     'gen_ai.tool.name': tool !== undefined && isListed ? shown(tool) : other,
+    ...(merged !== undefined && { 'mcp_customs.shown_tool': isListed ? shown(merged) : other }),
   }),
 })
 

@@ -10,7 +10,7 @@ const relaySeconds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025
 const serverSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 
 const sessionLabels = ['error.type', 'network.transport', 'mcp.protocol.version', 'mcp_customs.server']
-const operationLabels = ['mcp.method.name', 'gen_ai.tool.name', ...sessionLabels]
+const operationLabels = ['mcp.method.name', 'gen_ai.tool.name', 'mcp_customs.shown_tool', ...sessionLabels]
 
 const counter = (name: string, labels: readonly string[], help: string): Metric =>
   ({ name: `mcp_customs_${name}`, type: 'counter', help, labels })

@@ -98,7 +98,8 @@ export const observing = ({ metrics, tracing, failed }: ObservingOptions): Obser
 const maxSeries = 1000
 
 /** Values that a server chooses, without limit: beyond `maxSeries` they are counted together. */
-const unbounded = ['gen_ai.tool.name', 'error.type', 'rpc.response.status_code'] as const
+const unbounded =
+  ['gen_ai.tool.name', 'mcp_customs.shown_tool', 'error.type', 'rpc.response.status_code'] as const
 
 /** Bounds the number of time series of one server. @returns the attributes to count by */
 const bounded = () => {

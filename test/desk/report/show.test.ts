@@ -17,6 +17,8 @@ t.test('a record is one line: time, verdict, server, tool and finding', t => {
     '2026-11-21 08:05:09.042  block    weather.get_weather  ' +
       'result/schema at /result/t: must be number (and 4 more)',
   )
+  const merged = show(record({ time, shown: 'weather__get_weather' }))
+  t.match(merged, /pass {5}weather\.get_weather \(shown as weather__get_weather\)/)
   const none = { tool: undefined, ms: undefined, request: undefined, response: undefined }
   const start = record({ event: 'session/start', from: 'relay', ...none, peer: '::1' })
   t.match(show(start), / session\/start .* desk 1\.0, 2025-11-25, from ::1$/)

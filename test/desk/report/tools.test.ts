@@ -46,6 +46,21 @@ t.test('every tool of a server is told, those that were rewritten in one row', t
   t.end()
 })
 
+t.test('tools have their names at the merged endpoint, which may leave them out', t => {
+  const last = new LastTools()
+  const time = 1000
+  last.take({ ...list('a', ['b__c', 'own']), time, shownTools: ['a__b__c', 'a__own'] })
+  const duplicate = { ...finding('tool/duplicate', '/result/tools', 'several claim it'), tool: 'b__c' }
+  const merged = { ...record({ event: 'tools/list', from: 'relay', session: '', tool: undefined, server: 'a' }), findings: [duplicate] }
+  const text = () => last.servers.map(one => toolsText(one, plainStyle, 200)).join('')
+  last.take({ ...merged, time: time - 1 })
+  t.match(text(), /✓ b__c \(a__b__c\), own \(a__own\)/, 'what an earlier list left out')
+  last.take({ ...merged, time })
+  t.match(text(), /b__c \(a__b__c\) is withheld: several claim it \(tool\/duplicate\)/)
+  t.match(text(), /✓ own \(a__own\)/)
+  t.end()
+})
+
 t.test('no untrusted name controls the terminal', t => {
   for (const [name, text] of hostile) {
     const last = new LastTools()

@@ -175,6 +175,14 @@ t.test('an element that a list lost is withheld; the list itself is not held bac
   const both = { ...list(3000, [lost(6), logged]), tools: ['kept'] }
   t.match(summaryOf([both]).offers.rows.filter(({ isMissing }) => isMissing), [{ name: 'add' }],
     'what clients do get is not missing')
+  const twice = { ...finding('resource/duplicate', '/result/resources'), resource: 'x://1' }
+  const merged = summaryOf([{ ...list(4000, [twice]), event: 'resources/list', from: 'relay' }])
+  t.match(merged.offers.rows, [{ name: 'x://1', kind: 'resource', isMissing: true }], 'at the merged endpoint')
+  t.strictSame(merged.held.rows, [])
+  t.match(
+    summaryOf([record({ shown: 'weather__get_weather' }), record()]).all.tools.rows,
+    [{ tool: 'get_weather', shown: 'weather__get_weather' }],
+  )
   const whole = summaryOf([list(1000, [finding('wire/json', '')])])
   t.match(whole.held.rows, [{ subject: 'tools/list', rule: 'wire/json' }], 'a list that was blocked whole is')
   t.end()

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readMerge } from '#relay/config/merge.js'
+import { inOwnNames, readMerge } from '#relay/config/merge.js'
 
 const names = ['a', 'b.c']
 
@@ -29,3 +29,24 @@ for (const [key, written, of, reason] of wrong) {
     t.end()
   })
 }
+
+const setting = { denied: true, outputSchema: undefined, annotations: undefined }
+const files = { name: 'a', prefix: 'fs' }
+const merge = { path: '/mcp', separator: '__', servers: [files, { name: 'b', prefix: '' }] }
+
+t.test('tools may be named as the merged endpoint shows them', t => {
+  const names = { allow: ['fs__read*', 'list'], deny: ['*', 'b__x'], clients: [[{ match: { name: 'c' }, allow: ['fs__*'] }]] }
+  const server = { name: 'a', tools: new Map([['fs__write', setting], ['own', setting]]), names }
+  const own = inOwnNames(server, merge)
+  t.strictSame([...own.tools.keys()], ['fs__write', 'own', 'write'])
+  t.strictSame(own.names, {
+    allow: ['fs__read*', 'read*', 'list'], deny: ['*', 'b__x'],
+    clients: [[{ match: { name: 'c' }, allow: ['fs__*', '*'], deny: undefined }]],
+  })
+  for (const name of ['b', 'other']) t.equal(inOwnNames({ ...server, name }, merge).names, names, 'no prefix of its own')
+  t.throws(
+    () => inOwnNames({ name: 'a', names: undefined, tools: new Map([['fs__write', setting], ['write', setting]]) }, merge),
+    { code: 'BAD_CONFIG', message: 'a: write and fs__write are one tool' },
+  )
+  t.end()
+})

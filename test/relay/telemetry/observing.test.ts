@@ -77,16 +77,26 @@ for (const [what, how, toClient, ofServer] of outcomes) {
 t.test('a server that lists tools without end makes a bounded number of series, which a new configuration does not begin anew', async t => {
   const { told, observe } = watched()
   for (let count = 0; count < 5000; count += 1) {
-    observe(place)(session).done(operation({ response: failed(-40_000 - count) }, `tool${count}`))
+    const shown = { ...entry({ tool: `tool${count}`, shown: `a__tool${count}` }), ms: 1 }
+    observe(place)(session).done(operation({ response: failed(-40_000 - count), entry: shown }, `tool${count}`))
   }
   const series = new Set(told.map(([role, attributes]) => role + JSON.stringify(attributes)))
   t.ok(series.size < 1010, String(series.size))
   t.match(
     told.at(-1)?.[1],
-    { 'gen_ai.tool.name': '_OTHER', 'error.type': '_OTHER', 'rpc.response.status_code': '_OTHER' },
+    { 'gen_ai.tool.name': '_OTHER', 'mcp_customs.shown_tool': '_OTHER', 'error.type': '_OTHER', 'rpc.response.status_code': '_OTHER' },
   )
   observe({ ...place, server: 'others' })(session).done(operation())
   t.match(told.at(-1)?.[1], { 'gen_ai.tool.name': 'search' }, 'another server has its own')
+})
+
+t.test('a tool has the name of the merged endpoint beside its own', async t => {
+  const { told, observe } = watched()
+  for (const isListed of [true, false])
+    observe(place)(session).done(operation({ isListed, entry: { ...entry({ shown: 'a__search' }), ms: 1 } }))
+  t.strictSame(
+    told.map(([, attributes]) => attributes['mcp_customs.shown_tool']), ['a__search', 'a__search', '_OTHER', '_OTHER'],
+  )
 })
 
 t.test('methods that a client invents have no label', async t => {

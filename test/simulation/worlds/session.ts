@@ -31,10 +31,13 @@ class LateChecker implements SchemaChecker {
   }
 }
 
+let lastSide = 0
+
 /** One side of a session: frames go in and out without bytes on a wire. */
 export class Side implements Transport {
   #onEvent: (event: TransportEvent) => void = () => undefined
   isClosed = false
+  readonly number = (lastSide += 1)
 
   constructor(
     readonly sent: (exchange: Exchange, frame: Frame) => void, readonly over: (exchange: Exchange) => void,

@@ -96,8 +96,11 @@ interface ToolsProps {
 }
 
 export const Tools = ({ tools: { rows, left }, verdicts, isOfOne }: ToolsProps) => {
-  const name = ({ server, tool }: ToolRow) => (
-    <span class="name" title={tool}><bdi>{tool}</bdi>{!isOfOne && <small><bdi>{server}</bdi></small>}</span>
+  const name = ({ server, tool, shown }: ToolRow) => (
+    <span class="name" title={tool}>
+      <bdi>{tool}</bdi>{!isOfOne && <small><bdi>{server}</bdi></small>}
+      {shown !== undefined && shown !== tool && <small>shown as <bdi>{shown}</bdi></small>}
+    </span>
   )
   const columns: readonly Column<ToolRow>[] = [
     { name: 'Tool', by: ({ tool }) => tool, cell: name },

@@ -29,6 +29,8 @@ const tool = addedUp({
   firstGood: earliest, lastGood: newest<{ readonly time: number; readonly session: string }>(),
   /** When a result passed although it breaks a rule, by the rule. */
   passed: times,
+  /** Its name at the merged endpoint. */
+  shown: newest<{ readonly time: number; readonly name: string }>(),
 })
 const tools = new TableOf(maxTools, tool, ({ calls }) => sumOf(calls))
 
@@ -79,6 +81,10 @@ export const takeIn = (into: Group, record: LogRecord, isHeld: boolean): void =>
   }
   if (row === undefined) return
   row.findings += findings.length + more
+  if (record.shown !== undefined) {
+    row.shown = newest<{ readonly time: number; readonly name: string }>()
+      .merge(row.shown, { time, name: shownName(record.shown) })
+  }
   if (isHeld || error !== undefined) return
   // The names of rules are few: a log of another program has no room for more.
   if (findings.length > 0 && row.passed.size < maxRules) {
@@ -111,9 +117,9 @@ const toolRows = (of: Group): Rows<ToolRow> => {
   const named = tools.sorted(of.tools)
   const rows = named.slice(0, shownTools).map(([key, row]): ToolRow => {
     const [server = '', name = ''] = partsOf(key)
-    const { calls, findings, errors, relay, upstream, response } = row
+    const { calls, findings, errors, relay, upstream, response, shown } = row
     return {
-      server, tool: name, calls, findings, errors,
+      server, tool: name, shown: shown?.name, calls, findings, errors,
       relay: quantiles(relay), upstream: quantiles(upstream), response: quantiles(response),
     }
   })

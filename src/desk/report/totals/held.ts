@@ -151,10 +151,10 @@ const maxText = 300
 const recordSummary = (
   record: LogRecord, reason: LoggedFinding | undefined, places: readonly string[],
 ): RecordSummary => {
-  const { time, event, from, session, client, revision, id, error, peer, ms, serverMs, more } = record
+  const { time, event, from, session, client, revision, id, error, peer, ms, serverMs, more, shown } = record
   const { request, response, digests } = record
   const facts: readonly (readonly [string, string | number | undefined])[] = [
-    ['method', event], ['asked by', isFrom(record, 'client') ? undefined : from], ['id', id],
+    ['method', event], ['shown as', shown], ['asked by', isFrom(record, 'client') ? undefined : from], ['id', id],
     ['session', session || undefined], ['client', client], ['revision', revision], ['address', peer],
     ['JSON-RPC error', error],
     ['time', ms === undefined ? undefined : duration(ms)],

@@ -75,7 +75,7 @@ export const offers = addedUp({ rows, listings })
 type Offers = Counted<typeof offers>
 
 /** Rules about the lists of a server, as opposed to those about single messages. */
-export const aboutOffers = /^(?:tool|list|advice)\//
+export const aboutOffers = /^(?:tool|list|resource|advice)\//
 
 export const takeOffers = (
   into: Offers, record: LogRecord, missing: readonly LoggedFinding[],

@@ -135,5 +135,6 @@ const wordsOf = (names: Iterable<string>): Readonly<Record<string, RuleWords>> =
 const isOfMissing = ({ tools, moreTools }: LogRecord) => (finding: LoggedFinding): boolean => {
   const { tool } = finding
   if (tool !== undefined && tools !== undefined && moreTools === 0) return !tools.includes(tool)
-  return offerName(finding) !== undefined && standardAction(finding.rule) === 'block'
+  return offerName(finding) !== undefined
+    && (standardAction(finding.rule) === 'block' || finding.rule.startsWith('resource/'))
 }

@@ -24,6 +24,8 @@ export interface LogRecord {
   readonly tool: string | undefined
   /** The tool's name at the merged endpoint. */
   readonly shown?: string | undefined
+  /** The names of `tools` at the merged endpoint. */
+  readonly shownTools?: readonly string[] | undefined
   /** The tools that the client got, of `tools/list`; undefined in logs of earlier versions. */
   readonly tools: readonly string[] | undefined
   /** How many tools it got besides. */
@@ -74,7 +76,7 @@ export const recordOf = (members: DataObject): LogRecord | undefined => {
   // No object inherits members of these names; `member` would look for each of them twice.
   const { event, from, server, session, client, revision, tool, id, phase, verdict, findings, more } = members
   const { seq, ms, serverInfo, serverMs, bytes, digest, error, reason, peer, health, stderr } = members
-  const { shown, tools, toolsMore } = members
+  const { shown, shownTools, tools, toolsMore } = members
   const time = Date.parse(text(members['time']) ?? '')
   if (Number.isNaN(time) || !isString(event)) return undefined
   return {
@@ -89,6 +91,7 @@ export const recordOf = (members: DataObject): LogRecord | undefined => {
     revision: text(revision),
     tool: text(tool),
     ...(isString(shown) && { shown }),
+    ...(isList(shownTools) && { shownTools: shownTools.filter(isString) }),
     tools: isList(tools) ? tools.filter(isString) : undefined,
     moreTools: number(toolsMore) ?? 0,
     id: isString(id) ? id : number(id),

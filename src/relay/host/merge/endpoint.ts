@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Log } from '#relay/audit/log.js'
 import { version } from '#relay/base/version.js'
 import type { Configuration } from '#relay/config/configuration.js'
-import type { MergeConfiguration } from '#relay/config/merge.js'
+import { mergedEntry, type MergeConfiguration } from '#relay/config/merge.js'
 import type { Envelope } from '#relay/protocol/frame.js'
 import { quote } from '#relay/protocol/quote.js'
 import type { Asks } from '#relay/transport/channel/asks.js'
@@ -11,27 +11,31 @@ import type { Endpoint, NewSession } from '#relay/transport/front/front.js'
 import type { Transport } from '#relay/transport/transport.js'
 import { httpSession } from '#relay/transport/upstream/session/session.js'
 import type { HealthProblem } from '#relay/session/health.js'
+import type { MergedFindings } from './findings.js'
 import type { MergerOptions } from './machine.js'
-import { usualLongest } from './names.js'
+import { limitsFor } from '#relay/profiles/limits.js'
 import { MergeSession, type MergeSessionOptions } from './session.js'
 
 /** The settings of a session by the configuration. */
 export const mergerOptions = (
-  { separator, servers }: MergeConfiguration, { limits, translate }: Configuration,
+  { separator, servers }: MergeConfiguration, { limits, profiles, translate }: Configuration,
 ): Omit<MergerOptions, 'isStateless' | 'hasExchanges'> => ({
-  servers, naming: { separator, longest: usualLongest },
+  servers, separator, limitsOf: limitsFor(profiles, mergedEntry),
   listMs: limits.listMs, maxItems: limits.tools, maxBytes: limits.messageBytes / 2,
-  serverInfo: { name: 'mcp-customs', version: version() }, nonce: randomUUID(), translates: translate !== 'off',
+  serverInfo: { name: mergedEntry, version: version() }, nonce: randomUUID(), translates: translate !== 'off',
 })
 
-/** Logs what is missing or claimed twice, once for each. */
-export class MergeNews implements Pick<MergeSessionOptions, 'missing' | 'duplicate' | 'failed'> {
+/** Logs what is missing, and what is left out of lists, once for each. */
+export class MergeNews implements Pick<MergeSessionOptions, 'missing' | 'found' | 'failed'> {
   readonly #log: Pick<Log, 'warn' | 'info'>
   readonly #missing = new Map<string, { readonly reason: string; readonly since: string }>()
   readonly #told = new Set<string>()
+  readonly #record: (found: MergedFindings) => void
 
-  constructor(log: Pick<Log, 'warn' | 'info'>) {
+  /** @param record writes down what is left out of lists */
+  constructor(log: Pick<Log, 'warn' | 'info'>, record: (found: MergedFindings) => void) {
     this.#log = log
+    this.#record = record
   }
 
   readonly missing = (leg: string, reason: string | undefined): void => {
@@ -44,13 +48,14 @@ export class MergeNews implements Pick<MergeSessionOptions, 'missing' | 'duplica
     if (before === undefined) this.#log.warn(`${leg}: missing from the merged endpoint: ${reason}`)
   }
 
-  readonly duplicate: MergeSessionOptions['duplicate'] = ({ kind, name, servers }) => {
-    const text = kind === 'tools' || kind === 'prompts'
-      ? `tool/duplicate: ${servers.join(' and ')} both have ${quote(name)}: it is left out for all of them`
-      : `resource/duplicate: ${servers.join(' and ')} both list ${quote(name)}: it is that of the first`
-    if (this.#told.has(text) || this.#told.size > mostTold) return
-    this.#told.add(text)
-    this.#log.warn(text)
+  readonly found = (all: MergedFindings): void => {
+    this.#record(all)
+    for (const { server, rule, name, message } of all.found) {
+      const text = `${server}: ${rule}: ${name === undefined ? '' : `${quote(name)} `}${message}`
+      if (this.#told.has(text) || this.#told.size > mostTold) continue
+      this.#told.add(text)
+      this.#log.warn(text)
+    }
   }
 
   readonly failed = (cause: unknown): void => {
@@ -73,6 +78,8 @@ export interface MergedEndpointOptions {
   /** Requests to the endpoints of the servers. */
   readonly asks: Asks
   readonly log: Log
+  /** Writes down what is left out of lists. */
+  readonly record: (found: MergedFindings) => void
 }
 
 /** The endpoint of all servers. Each of its sessions is a client of the servers' own endpoints. */
@@ -87,7 +94,7 @@ export class MergedEndpoint {
     this.#options = options
     this.#merge = options.merge
     this.#configuration = options.configuration
-    this.#news = new MergeNews(options.log)
+    this.#news = new MergeNews(options.log, options.record)
   }
 
   get endpoint(): Endpoint {
@@ -120,7 +127,7 @@ export class MergedEndpoint {
       connect: (leg, inputSchemaOf) => legOver(asks, leg, opening, {
         limits: this.#configuration.limits, inputSchemaOf, headers: new Map(),
       }),
-      missing: this.#news.missing, duplicate: this.#news.duplicate, failed: this.#news.failed,
+      missing: this.#news.missing, found: this.#news.found, failed: this.#news.failed,
     })
     this.#sessions.add(session)
     void session.ended.then(() => this.#sessions.delete(session))

@@ -1,34 +1,13 @@
 import { edit, type Edit } from '#relay/protocol/edit.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { isObject, member, Meter, type Json, type JsonObject, withMembers } from '#relay/protocol/json.js'
-import type { Exchange } from '#relay/core/vocabulary.js'
 import type { ErrorResponse, IdKey, Notification, Request, Result } from '#relay/protocol/json-rpc.js'
 import { idOf, notificationBytes, responseBytes } from '#relay/protocol/message.js'
 import { madeFrame } from '#relay/protocol/parse.js'
-import type { Names } from '#relay/transport/one-process/rename.js'
 
 export type RequestFrame = Frame & { readonly message: Request }
 export type ResponseFrame = Frame & { readonly message: Result | ErrorResponse }
 export type NotificationFrame = Frame & { readonly message: Notification }
-
-/** A client's request that is not answered yet. */
-export interface MergedRequest {
-  readonly exchange: Exchange
-  readonly frame: RequestFrame
-  readonly names: Names
-  readonly asking: Asking
-  /** Called when the client does not wait any more. @param told the client's cancellation */
-  cancel: (told: Frame | undefined) => void
-}
-
-/** What a list is asked for with. */
-export interface Asking {
-  /** JSON text of the `_meta` of a modern client's request. */
-  readonly meta: string | undefined
-  readonly isModern: boolean
-  /** Of the request: a server's relay judges by the scopes of the client that asks, and of no other. */
-  readonly envelope: Frame['envelope']
-}
 
 /** A value that is put into a message; all other bytes stay. */
 export interface MemberChange {
@@ -38,6 +17,9 @@ export interface MemberChange {
   /** The JSON text of the value as it was received; undefined: made here. */
   readonly text?: Buffer | undefined
 }
+
+/** Where a request's `params` have its progress token. */
+export const tokenPath = ['_meta', 'progressToken'] as const
 
 export const notification = (method: string, params?: object): Frame =>
   madeFrame(notificationBytes(method, params))

@@ -6,7 +6,8 @@ import {
   isRevision, metaPrefix, modernRevisions, newestLegacy, traitsOf,
 } from '#relay/protocol/revisions/index.js'
 import { responseOf, type RequestFrame } from './frames.js'
-import type { Leg, Legs } from './legs.js'
+import type { Leg } from './leg.js'
+import type { Legs } from './legs.js'
 import type { Host } from './machine.js'
 
 /** How long the answer to the client's first request waits for the servers, in milliseconds. */

@@ -1,58 +1,12 @@
-import type { Exchange } from '#relay/core/vocabulary.js'
-import { exchangeNamed, stdioExchange } from '#relay/core/event.js'
-import { ChurnMap } from '#relay/core/memory.js'
-import type { Frame } from '#relay/protocol/frame.js'
 import { isObject, isString, member, type JsonObject } from '#relay/protocol/json.js'
-import { errorCode, type ErrorResponse, type IdKey } from '#relay/protocol/json-rpc.js'
-import { clip, quote } from '#relay/protocol/quote.js'
-import { firstModern } from '#relay/protocol/revisions/index.js'
-import { changedRequest, request, type RequestFrame, type ResponseFrame } from './frames.js'
-import type { MergedServer } from './names.js'
+import type { Frame } from '#relay/protocol/frame.js'
+import { errorCode } from '#relay/protocol/json-rpc.js'
+import { quote } from '#relay/protocol/quote.js'
+import { changedRequest, request, type RequestFrame } from './frames.js'
+import { firstPauseMs, inSeconds, Leg, type LegAnswer, longestPauseMs, pauseMs } from './leg.js'
+import { LegRequests } from './leg-requests.js'
 import type { Host } from './machine.js'
-
-/** The connection of one client session to one server: a session of its own with that server's relay. */
-export class Leg {
-  /** `opening`: the server was asked to begin, and has not answered. */
-  state: 'closed' | 'opening' | 'ready' | 'down' = 'closed'
-  /** Why it is down. */
-  reason = 'it is not connected'
-  /** Undefined while they are not known: a modern client makes no handshake. */
-  capabilities: JsonObject | undefined
-  instructions: string | undefined
-  version: string = firstModern
-  openedAt = 0
-  /** Failures in a row. */
-  failures = 0
-  isTold = false
-  /** It refused the client's era. */
-  isOfOtherEra = false
-  /** The number of the last request that asks what it can do. */
-  greeting = 0
-  /** Called once when it is no longer opening. */
-  readonly waiting = new Set<() => void>()
-
-  constructor(public server: MergedServer) {}
-
-  get name(): string {
-    return this.server.name
-  }
-
-  /** Whether the server has a capability, or may have it. */
-  has(capability: string): boolean {
-    return this.capabilities === undefined || member(this.capabilities, capability) !== undefined
-  }
-}
-
-/** The answer to a request of ours, or the reason why there is none. */
-export type LegAnswer = ResponseFrame | string
-
-interface Pending {
-  readonly leg: Leg
-  readonly exchange: Exchange
-  readonly answered: (answer: LegAnswer) => void
-  /** Of a client's request: where its notifications go, and its progress token. */
-  readonly client?: { readonly exchange: Exchange; readonly token: Buffer | undefined } | undefined
-}
+import type { MergedServer } from './names.js'
 
 interface LegEvents {
   /** A server can be used that could not be used when the client last heard of it. */
@@ -61,17 +15,12 @@ interface LegEvents {
   departed(leg: Leg): void
 }
 
-/** The first pause before a server is tried again, and the longest, in milliseconds. */
-const firstPauseMs = 1000
-const longestPauseMs = 60_000
-
-/** Opens the legs of a session and opens them again, and keeps the requests that were sent on them. */
+/** Opens the legs of a session, and opens them again. */
 export class Legs {
   readonly #host: Host
   readonly #events: LegEvents
   #legs = new Map<string, Leg>()
-  readonly #pending = new ChurnMap<number, Pending>()
-  #last = 0
+  readonly requests: LegRequests
   /** The legacy client's; undefined for a modern client. */
   #initialize: RequestFrame | undefined
   /** JSON text of the first `_meta` of a modern client. */
@@ -83,6 +32,7 @@ export class Legs {
   constructor(host: Host, events: LegEvents) {
     this.#host = host
     this.#events = events
+    this.requests = new LegRequests(host)
   }
 
   all(): readonly Leg[] {
@@ -112,14 +62,17 @@ export class Legs {
   }
 
   #close(leg: Leg): void {
+    const wasReady = leg.state === 'ready'
     leg.state = 'closed'
-    this.#lose(leg, 'the server is no longer configured')
+    this.requests.lose(leg, 'the server is no longer configured')
+    if (wasReady) this.#events.departed(leg)
     this.#host.emit({ type: 'close', leg: leg.name })
   }
 
   /** Opens all legs with the client's `initialize`, side by side. */
   begin(initialize: RequestFrame): void {
     this.#initialize = initialize
+    this.requests.isLegacy = true
     // A client of both eras has asked for server/discover before, on the same connection.
     for (const leg of this.all()) {
       if (leg.state === 'ready' || leg.state === 'opening' || leg.isOfOtherEra) this.#greet(leg)
@@ -156,7 +109,7 @@ export class Legs {
     leg.state = 'opening'
     leg.isOfOtherEra = false
     const params = meta === undefined ? undefined : `{"_meta":${meta}}`
-    const greeting = this.ask(leg, number => initialize === undefined
+    const greeting = this.requests.ask(leg, number => initialize === undefined
       ? request(number, 'server/discover', params)
       : changedRequest(initialize, number, []), {
       answered: answer => {
@@ -200,7 +153,7 @@ export class Legs {
   #tell(leg: Leg): void {
     if (this.#initialized === undefined || leg.isTold || leg.state !== 'ready') return
     leg.isTold = true
-    this.notify(leg, this.#initialized)
+    this.requests.notify(leg, this.#initialized)
   }
 
   /** A leg that cannot be used is opened again, after a pause that grows. */
@@ -216,7 +169,7 @@ export class Legs {
       if (leg.state === 'down' && this.#legs.get(leg.name) === leg) this.#open(leg)
     })
     this.#wake(leg)
-    this.#lose(leg, reason)
+    this.requests.lose(leg, reason)
     if (wasReady && this.hasAnswered) this.#events.departed(leg)
   }
 
@@ -247,64 +200,10 @@ export class Legs {
     return `it has not begun the session for ${inSeconds(this.#host.now() - openedAt)} s`
   }
 
-  /** Sends a request, under a number of ours. @returns the number */
-  ask(
-    leg: Leg, make: (number: number) => Frame, how: Pick<Pending, 'answered' | 'client'>,
-  ): number {
-    const number = (this.#last += 1)
-    const isOwn = this.isLegacy || !this.#host.options.hasExchanges
-    const exchange = isOwn ? stdioExchange : exchangeNamed(`merged-${number}`)
-    this.#pending.set(number, { leg, exchange, ...how })
-    this.#host.emit({ type: 'send-to-leg', leg: leg.name, exchange, frame: make(number) })
-    return number
-  }
-
-  notify(leg: Leg, frame: Frame): void {
-    this.#host.emit({ type: 'send-to-leg', leg: leg.name, exchange: stdioExchange, frame })
-  }
-
-  /** Nobody waits for the answer any more. */
-  cancel(number: number, cancellation: Frame): void {
-    const pending = this.#pending.get(number)
-    if (pending === undefined) return
-    this.#pending.delete(number)
-    const { leg, exchange } = pending
-    this.#host.emit({ type: 'send-to-leg', leg: leg.name, exchange, frame: cancellation })
-  }
-
-  find(leg: Leg, key: IdKey): Pending | undefined {
-    const pending = this.#pending.get(Number(key))
-    return pending?.leg === leg ? pending : undefined
-  }
-
-  /** A server has answered, or its relay knows that it will not. */
-  answered(leg: Leg, key: IdKey, answer: LegAnswer): void {
-    const pending = this.find(leg, key)
-    if (pending === undefined) return
-    this.#pending.delete(Number(key))
-    pending.answered(answer)
-  }
-
   ended(leg: Leg, reason: string): void {
     if (leg.state !== 'down' && leg.state !== 'closed') this.#fail(leg, reason)
-  }
-
-  #lose(leg: Leg, reason: string): void {
-    for (const [number, pending] of this.#pending.entries()) {
-      if (pending.leg !== leg || !this.#pending.delete(number)) continue
-      pending.answered(reason)
-    }
   }
 }
 
 const ours: ReadonlySet<number> = new Set([errorCode.blocked, errorCode.gone, errorCode.late])
 const otherEra = ' (it speaks revisions of another era, and translate does not cover that)'
-
-/** The pause before a failed server is tried again. */
-export const pauseMs = ({ failures }: { readonly failures: number }): number =>
-  Math.min(longestPauseMs, firstPauseMs * 2 ** Math.max(0, failures - 1))
-
-export const inSeconds = (ms: number): number => Math.round(ms / 100) / 10
-
-/** The error of a server, in words of ours. */
-export const errorIn = ({ message }: ErrorResponse['error']): string => `it answered with the error: ${clip(message)}`

@@ -3,9 +3,11 @@ import { changingLists, listChanged } from '#relay/protocol/changing-lists.js'
 import { madeFrame } from '#relay/protocol/parse.js'
 import { inMeta, metaPrefix } from '#relay/protocol/revisions/index.js'
 import { cancellation, restoredNotification } from '#relay/transport/one-process/rename.js'
-import { changedRequest, type MergedRequest, type NotificationFrame } from './frames.js'
-import { type Leg, type Legs, pauseMs } from './legs.js'
+import { changedRequest, type NotificationFrame } from './frames.js'
+import { type Leg, pauseMs } from './leg.js'
+import type { Legs } from './legs.js'
 import type { Host } from './machine.js'
+import type { MergedRequest } from './requests.js'
 import { matchSteps, type ResourceOwners } from './resources.js'
 
 /** How long the acknowledgement waits for those of the servers, in milliseconds. */
@@ -62,7 +64,7 @@ export class Listens {
       stop()
       this.#open.delete(listen)
       for (const { number } of listen.parts.values()) {
-        this.#legs.cancel(number, cancellation(number, asked.frame.message))
+        this.#legs.requests.cancel(number, cancellation(number, asked.frame.message))
       }
     }
   }
@@ -74,7 +76,7 @@ export class Listens {
     const budget = { left: matchSteps }
     const own = uris?.filter(uri => this.#owners.of(uri, budget).join() === leg.name)
     listen.waiting.add(leg)
-    const number = this.#legs.ask(leg, made => changedRequest(
+    const number = this.#legs.requests.ask(leg, made => changedRequest(
       frame, made, own === undefined ? [] : [{ path: ['notifications', 'resourceSubscriptions'], value: own }],
     ), { answered: () => this.#ended(listen, leg) })
     listen.parts.set(leg, { number, uris: new Set(own) })

@@ -1,48 +1,16 @@
-import type { Frame } from '#relay/protocol/frame.js'
-import {
-  each, isArray, isObject, isString, member, Meter, OverBudget, parseJson, type Json, type JsonObject,
-} from '#relay/protocol/json.js'
-import { edit } from '#relay/protocol/edit.js'
-import { errorCode } from '#relay/protocol/json-rpc.js'
+import type { JsonObject } from '#relay/protocol/json.js'
 import { nextPage } from '#relay/protocol/pages.js'
-import { eachChild, slice } from '#relay/protocol/scan.js'
-import { request, type Asking } from './frames.js'
-import { type LegAnswer, errorIn, inSeconds, type Leg, type Legs, pauseMs } from './legs.js'
+import { request } from './frames.js'
+import { inSeconds, type Leg, pauseMs } from './leg.js'
+import type { Legs } from './legs.js'
 import type { Host } from './machine.js'
-import type { NameTable } from './names.js'
-import { urisIn, type ResourceOwners } from './resources.js'
-
-/** What servers list: the method, where its result has the list, and what names an element. */
-export const listKinds = {
-  tools: { method: 'tools/list', key: 'tools', name: 'name', capability: 'tools' },
-  prompts: { method: 'prompts/list', key: 'prompts', name: 'name', capability: 'prompts' },
-  resources: { method: 'resources/list', key: 'resources', name: 'uri', capability: 'resources' },
-  templates: {
-    method: 'resources/templates/list', key: 'resourceTemplates', name: 'uriTemplate', capability: 'resources',
-  },
-} as const
-
-export type ListKind = keyof typeof listKinds
-
-export const allKinds = Object.keys(listKinds) as readonly ListKind[]
-
-interface Item {
-  readonly name: string
-  /** The element of the list, as the server wrote it. */
-  readonly bytes: Buffer
-  /** Where arguments are repeated in HTTP headers (2026-07-28, custom headers). */
-  readonly inputSchema?: JsonObject | undefined
-}
-
-interface Page {
-  /** By which it was asked for; undefined for the first. */
-  readonly cursor: string | undefined
-  readonly items: readonly Item[]
-}
+import { allKinds, type ListKind, listKinds, type ServerPage, readPage } from './reading.js'
+import type { Asking, MissingServers } from './requests.js'
+import type { ShownTables } from './shown.js'
 
 /** A server's list as far as it was read, or why there is none. */
-type Outcome =
-  | { readonly pages: readonly Page[]; readonly rest: string | undefined; readonly ttlMs: number }
+export type ListOutcome =
+  | { readonly pages: readonly ServerPage[]; readonly rest: string | undefined; readonly ttlMs: number }
   | { readonly missing: string }
 
 /** One reading of a server's list. */
@@ -52,28 +20,25 @@ interface Walk {
   isStale: boolean
   /** The scopes of the client that it asks for. */
   readonly scopes: string | undefined
-  readonly done: ((outcome: Outcome) => void)[]
+  readonly done: ((outcome: ListOutcome) => void)[]
 }
 
 /** The place in a merged list where its next page begins. */
-interface Place {
+export interface ListPlace {
   readonly server: string
   readonly cursor: string | undefined
+  /** How many elements the pages before it have. */
+  readonly before: number
 }
-
-export type LegList =
-  | { readonly result: Buffer }
-  | { readonly code: number; readonly error: string }
 
 /** The age in milliseconds from which a list is read again for a name that is not in it. */
 const freshMs = 1000
 
-/** Merges the servers' lists, and fills the tables by which calls find their servers. */
+/** Reads the servers' lists side by side, and fills the tables by which calls find their servers. */
 export class LegLists {
   readonly #host: Host
   readonly #legs: Legs
-  readonly #names: Readonly<Record<'tools' | 'prompts', NameTable>>
-  readonly #owners: ResourceOwners
+  readonly #tables: ShownTables
   /** By kind and server: the walk in progress, and when the last one ended. */
   readonly #walks = new Map<string, Walk>()
   readonly #readAt = new Map<string, number>()
@@ -84,14 +49,10 @@ export class LegLists {
   /** Called when a client should ask for a list again. */
   readonly #changed: (kind: ListKind) => void
 
-  constructor(
-    host: Host, legs: Legs, names: Readonly<Record<'tools' | 'prompts', NameTable>>, owners: ResourceOwners,
-    changed: (kind: ListKind) => void,
-  ) {
+  constructor(host: Host, legs: Legs, tables: ShownTables, changed: (kind: ListKind) => void) {
     this.#host = host
     this.#legs = legs
-    this.#names = names
-    this.#owners = owners
+    this.#tables = tables
     this.#changed = changed
   }
 
@@ -100,32 +61,23 @@ export class LegLists {
     return this.#schemas.get(server)?.get(tool)
   }
 
-  #keepSchemas(server: string, pages: readonly Page[]): void {
+  #keepSchemas(server: string, pages: readonly ServerPage[]): void {
     this.#schemas.set(server, new Map(pages.flatMap(({ items }) => items.flatMap(({ name, inputSchema }) =>
       (inputSchema === undefined ? [] : [[name, inputSchema] as const])))))
   }
 
   /** A server's list has changed: what was read of it before is old. */
   stale(kind: ListKind, server: string): void {
-    this.#generations.set(kind, (this.#generations.get(kind) ?? 0) + 1)
+    this.#generations.set(kind, this.generationOf(kind) + 1)
     const id = `${kind} ${server}`
     this.#readAt.delete(id)
     const walk = this.#walks.get(id)
     if (walk !== undefined) walk.isStale = true
   }
 
-  /** Answers a client's request for a list: all pages of all servers, as far as they come in time. */
-  list(kind: ListKind, cursor: string | undefined, asking: Asking, done: (listed: LegList) => void): void {
-    const from = cursor === undefined ? undefined : this.#placeOf(kind, cursor)
-    const legs = this.#legs.all()
-    const first = from === undefined ? 0 : legs.findIndex(({ name }) => name === from.server)
-    if (first < 0 || (cursor !== undefined && from === undefined)) {
-      return done({ code: errorCode.invalidParams, error: 'Invalid cursor: the list has changed since' })
-    }
-    const outcomes = new Map<Leg, Outcome>()
-    const wanted = legs.slice(first)
-    const merge = () => done(this.#merged(kind, wanted, outcomes, asking))
-    this.#readAll(kind, wanted, asking, outcomes, merge, from)
+  /** Changes when the list of any server has changed. */
+  generationOf(kind: ListKind): number {
+    return this.#generations.get(kind) ?? 0
   }
 
   /**
@@ -135,7 +87,7 @@ export class LegLists {
    */
   know(
     wanted: readonly ListKind[], legs: readonly Leg[], again: boolean, asking: Asking,
-    done: (missing: readonly (readonly [server: string, reason: string])[]) => void,
+    done: (missing: MissingServers) => void,
   ): void {
     const { now } = this.#host
     const pending = wanted.map(kind => [kind, legs.filter(leg => {
@@ -147,11 +99,11 @@ export class LegLists {
     const missing = new Map<string, string>()
     if (left === 0) return done([])
     for (const [kind, those] of pending) {
-      const outcomes = new Map<Leg, Outcome>()
-      this.#readAll(kind, those, asking, outcomes, () => {
+      const outcomes = new Map<Leg, ListOutcome>()
+      this.readAll(kind, those, asking, outcomes, () => {
         for (const leg of those) {
           const outcome = outcomes.get(leg)
-          if (outcome === undefined || 'missing' in outcome) missing.set(leg.name, this.#why(leg, outcome))
+          if (outcome === undefined || 'missing' in outcome) missing.set(leg.name, this.why(leg, outcome))
         }
         if ((left -= 1) === 0) done([...missing])
       })
@@ -159,9 +111,9 @@ export class LegLists {
   }
 
   /** Reads lists of several servers side by side, for `listMs` at most. @param outcomes gets those in time */
-  #readAll(
-    kind: ListKind, legs: readonly Leg[], asking: Asking, outcomes: Map<Leg, Outcome>, done: () => void,
-    from?: Place,
+  readAll(
+    kind: ListKind, legs: readonly Leg[], asking: Asking, outcomes: Map<Leg, ListOutcome>, done: () => void,
+    from?: ListPlace,
   ): void {
     if (legs.length === 0) return done()
     let isDone = false
@@ -175,7 +127,7 @@ export class LegLists {
     const stop = this.#host.after(listMs, finish)
     for (const leg of legs) {
       const cursor = leg.name === from?.server ? from.cursor : undefined
-      const take = (outcome: Outcome) => {
+      const take = (outcome: ListOutcome) => {
         // What comes too late is in the tables by now, and the client is told to ask again.
         if (isDone && !('missing' in outcome)) return this.#changed(kind)
         outcomes.set(leg, outcome)
@@ -190,7 +142,8 @@ export class LegLists {
   }
 
   #read(
-    kind: ListKind, leg: Leg, asking: Asking, cursor: string | undefined, take: (outcome: Outcome) => void,
+    kind: ListKind, leg: Leg, asking: Asking, cursor: string | undefined,
+    take: (outcome: ListOutcome) => void,
   ): void {
     if (!leg.has(listKinds[kind].capability)) return take({ pages: [], rest: undefined, ttlMs: Infinity })
     const id = `${kind} ${leg.name}`
@@ -211,8 +164,8 @@ export class LegLists {
       if ('missing' in outcome) this.#retry(kind, leg, asking)
       else {
         const names = outcome.pages.flatMap(({ items }) => items.map(({ name }) => name))
-        if (kind === 'tools' || kind === 'prompts') this.#names[kind].set(leg.server, names, cursor !== undefined)
-        else this.#owners.set(kind, leg.name, names, cursor !== undefined)
+        if (kind === 'tools' || kind === 'prompts') this.#tables.names[kind].set(leg.name, names, cursor !== undefined)
+        else this.#tables.owners.set(kind, leg.name, names, cursor !== undefined)
         if (kind === 'tools') this.#keepSchemas(leg.name, outcome.pages)
         if (!walk.isStale) this.#readAt.set(id, this.#host.now())
       }
@@ -222,8 +175,8 @@ export class LegLists {
 
   /** Reads one page, and those after it as far as there is room. */
   #page(
-    kind: ListKind, leg: Leg, asking: Asking, cursor: string | undefined, pages: Page[], seen: Set<string>,
-    done: (outcome: Outcome) => void, ttlMs = Infinity,
+    kind: ListKind, leg: Leg, asking: Asking, cursor: string | undefined, pages: ServerPage[],
+    seen: Set<string>, done: (outcome: ListOutcome) => void, ttlMs = Infinity,
   ): void {
     const { method } = listKinds[kind]
     const members = [
@@ -232,11 +185,12 @@ export class LegLists {
     ]
     const params = members.length === 0 ? undefined : `{${members.join(',')}}`
     if (cursor !== undefined) seen.add(cursor)
-    this.#legs.ask(leg, number => request(number, method, params, asking.envelope), { answered: answer => {
+    const ask = (number: number) => request(number, method, params, asking.envelope)
+    this.#legs.requests.ask(leg, ask, { answered: answer => {
       const page = readPage(kind, answer)
       if ('missing' in page) return done(page)
       pages.push({ cursor, items: page.items })
-      for (const uri of page.uris) this.#owners.name(leg.name, uri)
+      for (const uri of page.uris) this.#tables.owners.name(leg.name, uri)
       const next = nextPage(page.nextCursor, leg.version, seen)
       const least = Math.min(ttlMs, page.ttlMs)
       if (next.kind !== 'page') return done({ pages, rest: undefined, ttlMs: least })
@@ -245,7 +199,7 @@ export class LegLists {
     } })
   }
 
-  #hasRoom(pages: readonly Page[]): boolean {
+  #hasRoom(pages: readonly ServerPage[]): boolean {
     const { maxItems, maxBytes } = this.#host.options
     const items = pages.flatMap(page => page.items)
     return items.length < maxItems && items.reduce((sum, { bytes }) => sum + bytes.length, 0) < maxBytes
@@ -268,153 +222,9 @@ export class LegLists {
     })
   }
 
-  #why(leg: Leg, outcome: Outcome | undefined): string {
+  /** Why a server's list is not known. */
+  why(leg: Leg, outcome: ListOutcome | undefined): string {
     if (outcome !== undefined && 'missing' in outcome) return outcome.missing
     return this.#legs.whyNot(leg) ?? `it has not listed within ${inSeconds(this.#host.options.listMs)} s`
   }
-
-  #merged(
-    kind: ListKind, legs: readonly Leg[], outcomes: ReadonlyMap<Leg, Outcome>, asking: Asking,
-  ): LegList {
-    const { options: { maxItems, maxBytes }, emit } = this.#host
-    const missing: { readonly server: string; readonly reason: string }[] = []
-    const texts: Buffer[] = []
-    let [bytes, count, ttlMs, hasAny] = [0, 0, Infinity, false]
-    let next: Place | undefined
-    for (const leg of legs) {
-      const outcome = outcomes.get(leg)
-      if (outcome === undefined || 'missing' in outcome) {
-        const reason = this.#why(leg, outcome)
-        missing.push({ server: leg.name, reason })
-        emit({ type: 'missing', leg: leg.name, reason })
-        continue
-      }
-      hasAny = true
-      if (next !== undefined) continue
-      emit({ type: 'missing', leg: leg.name, reason: undefined })
-      ttlMs = Math.min(ttlMs, outcome.ttlMs)
-      for (const { cursor, items } of outcome.pages) {
-        const size = items.reduce((sum, item) => sum + item.bytes.length, 0)
-        if (count > 0 && (count + items.length > maxItems || bytes + size > maxBytes)) {
-          next = { server: leg.name, cursor }
-          break
-        }
-        count += items.length
-        bytes += size
-        for (const item of items) texts.push(...this.#shown(kind, leg, item))
-      }
-      if (next === undefined && outcome.rest !== undefined) next = { server: leg.name, cursor: outcome.rest }
-    }
-    if (!hasAny) {
-      const reasons = missing.map(({ server, reason }) => `${server}: ${reason}`).join('; ')
-      return { code: errorCode.gone, error: `No server has answered: ${reasons}` }
-    }
-    const meta = missing.length === 0 ? [] : [`"_meta":${JSON.stringify({ 'mcp-customs/missing': missing })}`]
-    const ends = [
-      ...(next === undefined ? [] : [`"nextCursor":${JSON.stringify(this.#cursorTo(kind, next))}`]),
-      // A list that differs between users is for its asker alone (2026-07-28, caching).
-      ...(asking.isModern
-        ? ['"resultType":"complete"', `"ttlMs":${missing.length > 0 || ttlMs === Infinity ? 0 : ttlMs}`,
-            '"cacheScope":"private"']
-        : []),
-      ...meta,
-    ]
-    return { result: Buffer.concat([
-      Buffer.from(`{"${listKinds[kind].key}":[`),
-      ...texts.flatMap((text, index) => (index === 0 ? [text] : [comma, text])),
-      Buffer.from(`]${ends.map(end => `,${end}`).join('')}}`),
-    ]) }
-  }
-
-  /** An element as the client gets it: nothing where several servers claim its name, or its URI. */
-  #shown(kind: ListKind, leg: Leg, { name, bytes }: Item): readonly Buffer[] {
-    const { emit } = this.#host
-    if (kind === 'tools' || kind === 'prompts') {
-      const shown = this.#names[kind].shown(leg.server, name)
-      const claims = this.#names[kind].claims(shown)
-      if (claims.length > 1) {
-        emit({ type: 'duplicate', kind, name: shown, servers: claims.map(({ server }) => server) })
-        return []
-      }
-      return [shown === name ? bytes : edit(bytes, [{ path: ['name'], replace: JSON.stringify(shown) }])]
-    }
-    const owner = this.#owners.listedBy(kind, name)
-    if (owner === leg.name || owner === undefined) return [bytes]
-    emit({ type: 'duplicate', kind, name, servers: [owner, leg.name] })
-    return []
-  }
-
-  #cursorTo(kind: ListKind, { server, cursor }: Place): string {
-    return Buffer.from(JSON.stringify([this.#generation(kind), server, cursor ?? null])).toString('base64url')
-  }
-
-  #placeOf(kind: ListKind, text: string): Place | undefined {
-    const place = parseJson(Buffer.from(text, 'base64url').toString())
-    if (!isArray(place) || place[0] !== this.#generation(kind)) return undefined
-    const [server, cursor] = [place[1], place[2]]
-    return isString(server) ? { server, cursor: isString(cursor) ? cursor : undefined } : undefined
-  }
-
-  /** The nonce makes cursors of other sessions stale: their order of pages may be another one. */
-  #generation(kind: ListKind): string {
-    return `${this.#host.options.nonce} ${this.#generations.get(kind) ?? 0}`
-  }
-}
-
-const comma = Buffer.from(',')
-
-interface ReadPage {
-  readonly items: readonly Item[]
-  /** The URIs that its elements name, such as the page of an app. */
-  readonly uris: readonly string[]
-  readonly nextCursor: Json | undefined
-  readonly ttlMs: number
-}
-
-const readPage = (kind: ListKind, answer: LegAnswer): ReadPage | { readonly missing: string } => {
-  if (isString(answer)) return { missing: answer }
-  const { message } = answer
-  const none = { items: [], uris: [], nextCursor: undefined, ttlMs: Infinity }
-  if (message.kind === 'error') {
-    return message.error.code === errorCode.methodNotFound ? none : { missing: errorIn(message.error) }
-  }
-  const { key, name } = listKinds[kind]
-  const list = member(message.result, key)
-  if (!isArray(list)) return { missing: 'its list cannot be read' }
-  const ttlMs = member(message.result, 'ttlMs')
-  try {
-    const spans = elementsIn(answer, key)
-    const meter = new Meter()
-    const items: Item[] = []
-    const uris: string[] = []
-    for (const [index, element] of each(list, meter)) {
-      const named = isObject(element) ? member(element, name) : undefined
-      const bytes = spans[index]
-      if (!isString(named) || bytes === undefined) continue
-      const inputSchema = bytes.includes('x-mcp-header') ? schemaOf(element) : undefined
-      items.push({ name: named, bytes, inputSchema })
-      uris.push(...urisIn(element, meter))
-    }
-    return {
-      items, uris, nextCursor: member(message.result, 'nextCursor'), ttlMs: typeof ttlMs === 'number' ? ttlMs : 0,
-    }
-  } catch (error) {
-    if (error instanceof OverBudget) return { missing: error.message }
-    throw error
-  }
-}
-
-const schemaOf = (tool: Json): JsonObject | undefined => {
-  const schema = isObject(tool) ? member(tool, 'inputSchema') : undefined
-  return isObject(schema) ? schema : undefined
-}
-
-const elementsIn = (frame: Frame, key: string): readonly Buffer[] => {
-  const written = slice(frame, ['result', key]) ?? Buffer.from('[]')
-  const spans: Buffer[] = []
-  eachChild(written, 0, ({ value, to }) => {
-    spans.push(written.subarray(value, to))
-    return false
-  })
-  return spans
 }

@@ -1,12 +1,16 @@
 import type { Exchange } from '#relay/core/vocabulary.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
-import type { MergedServer, Naming } from './names.js'
+import type { MergedFindings } from './findings.js'
+import type { MergedServer } from './names.js'
+import type { ClientLimits } from '#relay/profiles/limits.js'
 
 export interface MergerOptions {
   /** In the order of the file. */
   readonly servers: readonly MergedServer[]
-  readonly naming: Naming
+  /** Stands between a server's prefix and the names of its tools and prompts. */
+  readonly separator: string
+  readonly limitsOf: ClientLimits
   /** How long a list waits for a server, in milliseconds. */
   readonly listMs: number
   /** Most elements and bytes of a page of a merged list, and of what is read of one server at a time. */
@@ -48,11 +52,11 @@ export type MergeEffect =
   | { readonly type: 'stop-timer'; readonly timer: number }
   /** A server is missing for a reason; undefined: it is not missing any more. */
   | { readonly type: 'missing'; readonly leg: string; readonly reason: string | undefined }
-  /** Several servers claim a shown name, or list a URI. */
-  | {
-    readonly type: 'duplicate'; readonly kind: 'tools' | 'prompts' | 'resources' | 'templates'
-    readonly name: string; readonly servers: readonly string[]
-  }
+  /** What clients do not get of a merged list. */
+  | ({ readonly type: 'found' } & MergedFindings)
+
+/** Most open requests of servers, and subscriptions that are made again when their server comes back. */
+export const maxOpen = 10_000
 
 /** What the parts of the merger share. */
 export interface Host {

@@ -1,4 +1,3 @@
-import { maxListedCharacters } from './resources.js'
 import { createHash } from 'node:crypto'
 
 /** A server behind the merged endpoint. */
@@ -11,12 +10,9 @@ export interface MergedServer {
 /** How names are shown at the merged endpoint. */
 export interface Naming {
   readonly separator: string
-  /** The longest name that clients take, in characters. */
+  /** The longest name that the client takes, in characters. */
   readonly longest: number
 }
-
-/** Characters of a name that model APIs take (docs/profiles.md). */
-export const usualLongest = 64
 
 /** Digits that tell shortened names apart, as in profiles. */
 const digits = 12
@@ -50,48 +46,75 @@ export interface MergedTarget {
  * table and a shown name is never split: `a` with `b__c`, and `a__b` with `c`, are both `a__b__c`.
  */
 export class NameTable {
-  readonly #naming: Naming
+  readonly #separator: string
   #servers: readonly MergedServer[] = []
-  /** By server: its names by their shown names. They stay while it is down: nobody takes them over. */
-  readonly #names = new Map<string, ReadonlyMap<string, string>>()
+  /** By server. They stay while it is down: nobody takes them over. */
+  readonly #names = new Map<string, ReadonlySet<string>>()
+  /** By the longest name that clients take: who claims a shown name. Made when somebody asks. */
+  readonly #claims = new Map<number, ReadonlyMap<string, readonly MergedTarget[]>>()
 
-  constructor(naming: Naming) {
-    this.#naming = naming
+  constructor(separator: string) {
+    this.#separator = separator
   }
 
   /** Names of a server that is gone are forgotten. */
   offer(servers: readonly MergedServer[]): void {
     this.#servers = servers
+    this.#claims.clear()
     for (const name of this.#names.keys()) {
       if (!servers.some(server => server.name === name)) this.#names.delete(name)
     }
   }
 
-  shown(server: MergedServer, name: string): string {
-    return mergedName(server, name, this.#naming)
+  shown(server: MergedServer, name: string, longest: number): string {
+    return mergedName(server, name, { separator: this.#separator, longest })
   }
 
   /** @param adds the list's further pages: names from before stay */
-  set(server: MergedServer, names: readonly string[], adds = false): void {
-    const kept = new Map(adds ? this.#names.get(server.name) : [])
-    let characters = [...kept.values()].reduce((sum, { length }) => sum + length, 0)
-    for (const name of names) {
-      if ((characters += name.length) > maxListedCharacters) break
-      kept.set(this.shown(server, name), name)
-    }
-    this.#names.set(server.name, kept)
+  set(server: string, names: readonly string[], adds: boolean): void {
+    this.#names.set(server, keptNames(adds ? this.#names.get(server) : undefined, names))
+    this.#claims.clear()
   }
 
   /** The servers that claim a shown name. With more than one, it is nobody's. */
-  claims(shown: string): readonly MergedTarget[] {
-    return this.#servers.flatMap(({ name: server }) => {
-      const name = this.#names.get(server)?.get(shown)
-      return name === undefined ? [] : [{ server, name }]
-    })
+  claims(shown: string, longest: number): readonly MergedTarget[] {
+    const known = this.#claims.get(longest) ?? this.#claimsFor(longest)
+    return known.get(shown) ?? []
+  }
+
+  #claimsFor(longest: number): ReadonlyMap<string, readonly MergedTarget[]> {
+    const made = new Map<string, MergedTarget[]>()
+    for (const server of this.#servers) {
+      for (const name of this.#names.get(server.name) ?? []) {
+        const shown = this.shown(server, name, longest)
+        const others = made.get(shown)
+        if (others === undefined) made.set(shown, [{ server: server.name, name }])
+        else others.push({ server: server.name, name })
+      }
+    }
+    this.#claims.set(longest, made)
+    return made
   }
 
   /** The servers that could show a name, as far as their prefixes tell. */
-  couldShow(shown: string): readonly string[] {
-    return this.#servers.filter(server => mayShow(server, shown, this.#naming)).map(({ name }) => name)
+  couldShow(shown: string, longest: number): readonly string[] {
+    const naming = { separator: this.#separator, longest }
+    return this.#servers.filter(server => mayShow(server, shown, naming)).map(({ name }) => name)
   }
+}
+
+/** Most characters of names that are kept of one server's lists. */
+const maxListedCharacters = 8 * 1024 * 1024
+
+/** @param before names that stay */
+export const keptNames = (
+  before: ReadonlySet<string> = new Set(), names: readonly string[],
+): ReadonlySet<string> => {
+  const kept = new Set(before)
+  let characters = [...kept].reduce((sum, { length }) => sum + length, 0)
+  for (const name of names) {
+    if ((characters += name.length) > maxListedCharacters) break
+    kept.add(name)
+  }
+  return kept
 }

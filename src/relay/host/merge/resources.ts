@@ -1,6 +1,7 @@
 import {
   isArray, isObject, isString, each, lengthOf, member, type Json, type Meter,
 } from '#relay/protocol/json.js'
+import { keptNames } from './names.js'
 
 /** Longest URI and template that are matched with each other, in characters. */
 const longestUri = 4096
@@ -17,9 +18,6 @@ export const matchSteps = 20_000_000
 export interface MatchBudget {
   left: number
 }
-
-/** Most characters of names that are kept of one server's lists. */
-export const maxListedCharacters = 8 * 1024 * 1024
 
 /** Which server a resource belongs to. URIs are passed on as they are, so the table alone tells. */
 export class ResourceOwners {
@@ -39,15 +37,9 @@ export class ResourceOwners {
   }
 
   /** @param adds the list's further pages */
-  set(kind: 'resources' | 'templates', server: string, names: readonly string[], adds = false): void {
+  set(kind: 'resources' | 'templates', server: string, names: readonly string[], adds: boolean): void {
     const table = kind === 'resources' ? this.#listed : this.#templates
-    const kept = new Set(adds ? (table.get(server) ?? []) : [])
-    let characters = [...kept].reduce((sum, { length }) => sum + length, 0)
-    for (const name of names) {
-      if ((characters += name.length) > maxListedCharacters) break
-      kept.add(name)
-    }
-    table.set(server, kept)
+    table.set(server, keptNames(adds ? table.get(server) : undefined, names))
   }
 
   name(server: string, uri: string): void {

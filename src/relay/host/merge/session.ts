@@ -7,6 +7,7 @@ import { requestKeys } from '#relay/transport/frames.js'
 import { realTimers } from '#relay/transport/timers.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 import { messageOf } from '#relay/base/errors.js'
+import type { MergedFindings } from './findings.js'
 import type { MergeEffect, MergeEvent, MergerOptions } from './machine.js'
 import { Merger } from './merger.js'
 
@@ -16,7 +17,7 @@ export interface MergeSessionOptions extends MergerOptions {
   /** Connects a server: a session of its own with that server's relay. */
   readonly connect: (leg: string, inputSchemaOf: (tool: string) => ReturnType<Merger['inputSchemaOf']>) => Transport
   readonly missing: (leg: string, reason: string | undefined) => void
-  readonly duplicate: (found: Extract<MergeEffect, { readonly type: 'duplicate' }>) => void
+  readonly found: (found: MergedFindings) => void
   /** An exception was contained. */
   readonly failed: (cause: unknown) => void
 }
@@ -144,7 +145,7 @@ export class MergeSession {
         this.#timers.get(effect.timer)?.()
         return void this.#timers.delete(effect.timer)
       case 'missing': return this.#options.missing(effect.leg, effect.reason)
-      case 'duplicate': return this.#options.duplicate(effect)
+      case 'found': return this.#options.found(effect)
       default: return effect satisfies never
     }
   }

@@ -2,7 +2,6 @@ import { openLog } from '#relay/audit/log.js'
 import { badUsage } from '#relay/base/errors.js'
 import { standardOutput } from '#relay/base/platform/standard-output.js'
 import type { Configuration, RemoteServer } from '#relay/config/configuration.js'
-import { readMerge } from '#relay/config/merge.js'
 import type { Target } from '#relay/config/target.js'
 import { explained } from '#relay/rules/index.js'
 import { type Guard, openSession } from '#relay/session/open.js'
@@ -16,11 +15,12 @@ import { endAt, Lifetime } from '../lifetime.js'
 import { Audits } from '../serve/audits.js'
 import { authorizerOf } from '../server/login.js'
 import type { ServerSetup } from '../server/judgement.js'
-import { setUp } from '../server/setup.js'
+import { policiesOf, setUp } from '../server/setup.js'
 import { processOf, tlsOf } from '../server/upstream.js'
 import type { RelaySettings } from '../settings.js'
 import { openTelemetry, patientUrgency } from '../telemetry.js'
 import { MergeNews, mergerOptions } from './endpoint.js'
+import { recorderOfMerge } from './findings.js'
 import { pipeOf } from './pipe.js'
 import { MergeSession } from './session.js'
 
@@ -56,10 +56,9 @@ const prepare = async (flags: RelaySettings, { command, url }: Target): Promise<
   if (flags.config === undefined || (command ?? url ?? flags.server) !== undefined) {
     return badUsage('--merge takes all servers of a file: give --config FILE alone')
   }
-  const { configuration: written, servers } = await setUp(flags, { command, url }, 'relay', true)
-  const merge = written.merge ?? readMerge(true, [...written.servers.keys()])
-  if (merge === undefined) return badUsage(`${flags.config}: merge is false`)
-  const configuration = { ...written, merge }
+  const { configuration, servers } = await setUp(flags, { command, url }, 'relay', 'merged')
+  const { merge } = configuration
+  if (merge === undefined) throw new Error('what is merged has its servers')
   const { limits, sessions: { graceMs } } = configuration
   const log = openLog(flags.logLevel, explained)
   const lifetime = new Lifetime()
@@ -94,12 +93,14 @@ const prepare = async (flags: RelaySettings, { command, url }: Target): Promise<
     }, warn)
     legs.set(name, () => legIn(setup, guard, connector))
   }
-  const news = new MergeNews(log)
+  const policies = policiesOf({ servers })
+  const record = recorderOfMerge({ audits, log, metrics: noMetrics }, server => policies.get(server))
+  const news = new MergeNews(log, record)
   const session = new MergeSession({
     ...mergerOptions(merge, configuration), isStateless: false, hasExchanges: false,
     client: stdioClient({ input: process.stdin, output: standardOutput(), limits, graceMs }),
     connect: name => legs.get(name)?.() ?? noLeg('it is not configured'),
-    missing: news.missing, duplicate: news.duplicate, failed: news.failed,
+    missing: news.missing, found: news.found, failed: news.failed,
   })
   return { session, lifetime }
 }

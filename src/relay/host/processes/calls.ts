@@ -1,4 +1,5 @@
 import type { Condition } from '#relay/session/health.js'
+import type { MergedFindings } from '../merge/findings.js'
 
 /** Calls from the front to a relay process. */
 export type RelayCalls = {
@@ -35,6 +36,8 @@ export type FrontCalls = {
    * front kills its groups.
    */
   readonly group: (group: { readonly pid: number; readonly isAlive: boolean }) => void
+  /** What the merged endpoint leaves out, for the front's audit log. */
+  readonly found: (found: MergedFindings) => void
   /** For the live page. */
   readonly records: (records: readonly object[]) => void
 }

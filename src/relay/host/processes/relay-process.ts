@@ -23,7 +23,8 @@ export interface RelayProcessOptions {
   readonly gone: () => void
   /** A response has named a session. */
   readonly named: (session: string) => void
-  readonly records: FrontCalls['records']
+  /** What it reports beside its process groups. */
+  readonly reports: Omit<FrontCalls, 'group'>
   /** Answers its requests to other endpoints; undefined: it sends none. */
   readonly serve?: FrontBackend['serve'] | undefined
   /** Starts a process (`spawnRelay`). */
@@ -172,7 +173,7 @@ export class RelayProcess {
   }
 
   #start(): Running {
-    const { bodies, named, records, serve, timers = realTimers } = this.#options
+    const { bodies, named, reports, serve, timers = realTimers } = this.#options
     const child = (this.#options.spawn ?? machine.spawnRelay ?? spawnRelay)()
     const groups = new Set<number>()
     const calls: FrontCalls = {
@@ -180,7 +181,7 @@ export class RelayProcess {
         if (isAlive) groups.add(pid)
         else groups.delete(pid)
       },
-      records,
+      ...reports,
     }
     const end = new FrontEnd<RelayCalls>(child.channel, {
       calls, bodies, named, serve, timers,

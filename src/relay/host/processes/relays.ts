@@ -36,7 +36,7 @@ export interface RelaysOptions {
   readonly failed: (failed: FailedRelay) => void
   /** A relay process is gone. @param id as in `counted` */
   readonly gone: (id: number) => void
-  readonly records: FrontCalls['records']
+  readonly reports: Omit<FrontCalls, 'group'>
 }
 
 export interface FailedRelay {
@@ -208,10 +208,13 @@ export class Relays implements FrontBackend {
 
   #newMember(served: () => Served, number: number, kind: RelayedServer['kind']): Member {
     const id = (this.#lastId += 1)
-    const { idleMs, failed, gone, records } = this.#options
+    const { idleMs, failed, gone, reports } = this.#options
     const process = new RelayProcess({
-      bodies: this.#bodies, idleMs, records,
-      serve: kind === 'merged' ? (...asked) => this.serve(...asked) : undefined,
+      bodies: this.#bodies, idleMs,
+      // Of several servers speaks the merged endpoint alone.
+      ...(kind === 'merged'
+        ? { serve: (...asked) => this.serve(...asked), reports }
+        : { reports: { ...reports, found: () => undefined } }),
       setup: () => ({
         generation: this.#generation, setup: served().server.setup(number, served().isOffered),
       }),

@@ -4,6 +4,7 @@ import type { Log } from '#relay/audit/log.js'
 import { recordBeginning, nextLine } from '#relay/audit/record.js'
 import { openAudit } from '#relay/audit/sink.js'
 import type { AuditConfiguration } from '#relay/config/configuration.js'
+import type { Entry } from '#relay/core/vocabulary.js'
 import { messageOf } from '#relay/base/errors.js'
 import { quote } from '#relay/protocol/quote.js'
 import { type LogRecord, recordOfLine } from '#relay/audit/read/record.js'
@@ -73,6 +74,19 @@ export class Audits {
       }
     })
     if (failures.length > 0) throw failures[0]
+  }
+}
+
+/** Writes a record that belongs to no session: when it fails, the messages go on. */
+export const writeBeside = (
+  { audit, log, metrics }: { readonly audit: Audit; readonly log: Log; readonly metrics: Metrics },
+  entry: Entry,
+): void => {
+  try {
+    audit.write(entry)
+  } catch (failure) {
+    metrics.auditFailed()
+    log.warn(messageOf(failure))
   }
 }
 
@@ -175,14 +189,10 @@ const record = (
   const who = subject?.subject ?? subject?.client ?? subject?.name
   const from = `${address || 'a program of this machine'}${who === undefined ? '' : ` (${quote(who)})`}`
   log.warn(`refused ${from}: ${reason}`)
-  if (server === undefined) return
-  try {
-    audits.of(server)?.write({
-      event: 'http/refused', from: 'client', server, session: '', client: undefined,
-      peer: { address, token: undefined }, subject, revision: undefined, verdict: 'block', findings: [], reason,
-    })
-  } catch (failure) {
-    metrics.auditFailed()
-    log.warn(messageOf(failure))
-  }
+  const audit = server === undefined ? undefined : audits.of(server)
+  if (server === undefined || audit === undefined) return
+  writeBeside({ audit, log, metrics }, {
+    event: 'http/refused', from: 'client', server, session: '', client: undefined,
+    peer: { address, token: undefined }, subject, revision: undefined, verdict: 'block', findings: [], reason,
+  })
 }

@@ -80,7 +80,7 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
   const { refused, flush } = refusalsTo({ audits, metrics, log, nameAt: path => upstreams.nameAt(path) })
   let sessionKey = await sessionKeyFor(setup, log)
   const merges = options.merges === true
-    ? await mergesWithin(log, (...request) => endpoints.serve(...request))
+    ? await mergesWithin(parts, (...request) => endpoints.serve(...request))
     : undefined
   const offered = (isOnly: boolean | undefined): ReadonlyMap<string, Endpoint> =>
     new Map([...upstreams.endpoints(isOnly), ...merges?.endpoints(configuration) ?? []])
@@ -125,16 +125,17 @@ export const openGateway = async (options: GatewayOptions, lifetime: Lifetime): 
 }
 
 /** The endpoint of several servers, in the process that serves them. */
-const mergesWithin = async (log: Log, serve: Endpoints['serve']) => {
-  const [{ MergedEndpoint }, { asksWithin }] = await Promise.all([
-    import('../merge/endpoint.js'), import('#relay/transport/channel/asks.js'),
+const mergesWithin = async ({ audits, log, metrics, rulings }: Parts, serve: Endpoints['serve']) => {
+  const [{ MergedEndpoint }, { recorderOfMerge }, { asksWithin }] = await Promise.all([
+    import('../merge/endpoint.js'), import('../merge/findings.js'), import('#relay/transport/channel/asks.js'),
   ])
+  const record = recorderOfMerge({ audits, log, metrics }, server => rulings.get(server)?.now.policy)
   let merged: InstanceType<typeof MergedEndpoint> | undefined
   return {
     endpoints: (configuration: Configuration): ReadonlyMap<string, Endpoint> => {
       const { merge } = configuration
       if (merge === undefined) return new Map()
-      merged ??= new MergedEndpoint({ merge, configuration, log, asks: asksWithin(serve) })
+      merged ??= new MergedEndpoint({ merge, configuration, log, record, asks: asksWithin(serve) })
       merged.replace(merge, configuration)
       return new Map([[merge.path, merged.endpoint]])
     },

@@ -5,6 +5,7 @@ import type { Asks } from '#relay/transport/channel/asks.js'
 import { Endpoints, type EndpointsSettings } from '#relay/transport/front/front.js'
 import type { Lifetime } from '../lifetime.js'
 import { MergedEndpoint } from '../merge/endpoint.js'
+import type { MergedFindings } from '../merge/findings.js'
 import type { Setup } from '../server/setup.js'
 import { endpointsSettingsOf } from './front.js'
 import type { Gateway } from './gateway.js'
@@ -15,6 +16,8 @@ interface MergedOptions {
   readonly metrics: Metrics
   /** Requests to the servers' own endpoints. */
   readonly asks: Asks
+  /** Has the front write down what is left out of lists. */
+  readonly record: (found: MergedFindings) => void
   readonly newSessionId?: (() => string) | undefined
 }
 
@@ -25,11 +28,11 @@ export type Relayed = Pick<Gateway, 'endpoints' | 'measure' | 'prepare'> & {
 
 /** Serves the endpoint of several servers in a process of its own, until its lifetime ends. */
 export const openMerged = (
-  { setup: { configuration }, log, metrics, asks, newSessionId }: MergedOptions, lifetime: Lifetime,
+  { setup: { configuration }, log, metrics, asks, record, newSessionId }: MergedOptions, lifetime: Lifetime,
 ): Relayed => {
   const { merge } = configuration
   if (merge === undefined) throw new Error('a merged endpoint has its servers')
-  const merged = new MergedEndpoint({ merge, configuration, asks, log })
+  const merged = new MergedEndpoint({ merge, configuration, asks, log, record })
   const endpoints = new Endpoints({
     ...settingsOf(configuration), endpoints: new Map([[merge.path, merged.endpoint]]),
     refused: ({ status }) => metrics.refused(status),

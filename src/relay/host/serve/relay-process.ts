@@ -10,6 +10,7 @@ import { countingMetrics, type Metrics, noMetrics } from '#relay/telemetry/metri
 import { inBatches } from '#relay/transport/channel/calls.js'
 import { RelayEnd } from '#relay/transport/channel/relay-end.js'
 import { reportGroups } from '#relay/transport/process/group.js'
+import type { MergedFindings } from '../merge/findings.js'
 import type { RelaySettings } from '../settings.js'
 import { Lifetime } from '../lifetime.js'
 import { acceptedAtOnce, judgedBy, type ServerSettings } from '../server/judgement.js'
@@ -58,7 +59,11 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
       ? [recordsFor(inBatches<object>(records => end.calls.call('records', records)))]
       : []
     const newSessionId = number === undefined ? undefined : () => `${number}.${randomUUID()}`
-    if (isMerged) return (await import('./merged.js')).openMerged({ setup, log, metrics, newSessionId, asks: end.asks }, lifetime)
+    if (isMerged) {
+      const record = (found: MergedFindings) => void end.calls.call('found', found).catch(() => undefined)
+      const { openMerged } = await import('./merged.js')
+      return openMerged({ setup, log, metrics, newSessionId, asks: end.asks, record }, lifetime)
+    }
     return openGateway({ flags, setup, log, metrics, followers, newSessionId }, lifetime)
   }
   const calls: RelayCalls = {

@@ -2,7 +2,6 @@ import { rmSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import { openAudit } from '#relay/audit/sink.js'
 import type { Health } from '#relay/core/vocabulary.js'
-import { messageOf } from '#relay/base/errors.js'
 import { wellIn } from '#relay/session/health.js'
 import { type FailedRelay, type RelayedServer, Relays } from '../processes/relays.js'
 import type { LogRecord } from '#relay/audit/read/record.js'
@@ -13,9 +12,10 @@ import type { Lifetime } from '../lifetime.js'
 import { openTelemetry, patientUrgency } from '../telemetry.js'
 import type { Served, ServedParts } from '../serve.js'
 import type { ServerSetup, ServerSettings } from '../server/judgement.js'
-import type { Setup } from '../server/setup.js'
+import { policiesOf, type Setup } from '../server/setup.js'
 import { commandLineOf, tlsOf } from '../server/upstream.js'
-import { refusalsTo } from './audits.js'
+import { recorderOfMerge } from '../merge/findings.js'
+import { refusalsTo, writeBeside } from './audits.js'
 import type { RelaySetup } from './relay-process.js'
 import { fileOf, fileOfFront, shareOf, workersOf } from './share.js'
 
@@ -46,6 +46,8 @@ export const openRelays = async (
     audit.close()
     removeEmpty(audit.file)
   })
+  const records = { audit, audits: { of: () => audit }, log, metrics }
+  let policies = policiesOf(setup)
   const totals = new MetricTotals(allMetrics)
   const failed = ({ server, pid, reason }: FailedRelay): void => {
     log.warn(`${server}: the relay process ${pid ?? ''} has ended: ${reason}; its sessions are over, and ` +
@@ -57,17 +59,10 @@ export const openRelays = async (
     log.warn(`${server}: ${reason}`)
     writeHealth(server, 'refusal', reason)
   }
-  const writeHealth = (server: string, health: Health, reason: string): void => {
-    try {
-      audit.write({
-        event: 'server/health', from: 'relay', server, session: '', client: undefined, peer: undefined,
-        revision: undefined, verdict: 'log', findings: [], health, reason,
-      })
-    } catch (failure) {
-      metrics.auditFailed()
-      log.warn(messageOf(failure))
-    }
-  }
+  const writeHealth = (server: string, health: Health, reason: string): void => writeBeside(records, {
+    event: 'server/health', from: 'relay', server, session: '', client: undefined, peer: undefined,
+    revision: undefined, verdict: 'log', findings: [], health, reason,
+  })
   const isOnly =
     setup.servers.length === 1 && setup.servers.every(({ server }) => workersOf(server, configuration) === 1)
   const serverOf = (one: ServerSetup, from: Setup): RelayedServer => {
@@ -117,11 +112,14 @@ export const openRelays = async (
     idleMs: () => Math.min(idleMs, configuration.sessions.idleMs),
     failed,
     gone: id => totals.retire(id),
-    // Relay processes send records made by `recordsFor`.
-    records: records => records.forEach(one => page?.take(one as LogRecord)),
+    reports: {
+      // Relay processes send records made by `recordsFor`.
+      records: all => all.forEach(one => page?.take(one as LogRecord)),
+      found: recorderOfMerge(records, server => policies.get(server)),
+    },
   })
   const { refused, flush } =
-    refusalsTo({ audits: { of: () => audit }, metrics, log, nameAt: path => relays.nameAt(path) })
+    refusalsTo({ ...records, nameAt: path => relays.nameAt(path) })
   lifetime.add(() => relays.kill())
   lifetime.add(urgency => relays.stop(urgency), configuration.sessions.graceMs + patienceMs)
   lifetime.add(flush)
@@ -132,6 +130,7 @@ export const openRelays = async (
       const servers = serversOf(changed)
       return () => {
         configuration = changed.configuration
+        policies = policiesOf(changed)
         return relays.replace(servers)
       }
     },

@@ -4,7 +4,9 @@ import type { Judgement } from '#relay/core/options.js'
 import type { CustomsError } from '#relay/base/errors.js'
 import type { Translate } from '#relay/eras/index.js'
 import { rules } from '#relay/rules/index.js'
-import { mergedName, usualLongest } from '../merge/names.js'
+import { mergedEntry } from '#relay/config/merge.js'
+import { limitsFor } from '#relay/profiles/limits.js'
+import { mergedName } from '../merge/names.js'
 
 /** What is data of a server's setup: it can be sent to another process. */
 export interface ServerSettings {
@@ -54,9 +56,9 @@ export const acceptedAtOnce = async (
 ): Promise<Accepted | undefined> =>
   lock && (await import('#relay/lock/accepted.js')).acceptedOf(server, lock, configuration)
 
-const mergedNameIn = ({ merge }: Configuration, name: string): Judgement['mergedName'] => {
+const mergedNameIn = ({ merge, profiles }: Configuration, name: string): Judgement['mergedName'] => {
   const server = merge?.servers.find(one => one.name === name)
   if (merge === undefined || server === undefined) return undefined
-  const naming = { separator: merge.separator, longest: usualLongest }
-  return tool => mergedName(server, tool, naming)
+  const [{ separator }, limitsOf] = [merge, limitsFor(profiles, mergedEntry)]
+  return (tool, client) => mergedName(server, tool, { separator, longest: limitsOf(client).longest })
 }

@@ -6,7 +6,8 @@ import {
 } from '#relay/config/configuration.js'
 import { type Circumstances, type PolicyLayer, resolvePolicy } from '#relay/config/policy.js'
 import { ConfigurationProblem, wayTo } from '#relay/config/source.js'
-import type { Accepted } from '#relay/core/vocabulary.js'
+import type { Accepted, Policy } from '#relay/core/vocabulary.js'
+import { actionOf } from '#relay/core/findings.js'
 import { badUsage, CustomsError } from '#relay/base/errors.js'
 import type { Environment } from '#relay/base/platform/machine.js'
 import type { DataObject } from '#relay/protocol/unmetered.js'
@@ -24,9 +25,13 @@ export interface Setup {
   readonly isOnly?: boolean
 }
 
+/** By the names of the servers. */
+export const policiesOf = ({ servers }: Pick<Setup, 'servers'>): ReadonlyMap<string, Policy> =>
+  new Map(servers.map(({ server, judgement }) => [server.name, judgement.ruling.policy] as const))
+
 /**
  * @param purpose advice/ rules are on in `inspect` only
- * @param many every server of the file is wanted, where none is named
+ * @param many every server of the file is wanted, where none is named; `merged`: at one endpoint
  * @param environment what `${env:NAME}` stands for
  * @throws CustomsError BAD_USAGE or BAD_CONFIG
  */
@@ -34,38 +39,46 @@ export const setUp = async (
   flags: RelaySettings,
   target: Target,
   purpose: Circumstances['purpose'],
-  many = false,
+  many: boolean | 'merged' = false,
   environment: Environment = process.env,
 ): Promise<Setup> => {
-  const configuration = await readAll(flags, environment)
+  const configuration = await readAll(flags, environment, many === 'merged')
   const flagLayer = await layerOf(flags, environment)
   const trusts = await readTrust(configuration, flags, environment)
-  const named = chosen(flags, target, configuration, many)
+  const named = chosen(flags, target, configuration, many !== false)
   const hasServerFlags = flags.header.length > 0 || flags.env.length > 0 || flags.ca !== undefined
   const lockOf = ({ lock }: ServerConfiguration) =>
     (purpose === 'relay' ? lockSetting(flags, lock ?? configuration.lock) : undefined)
-  const servers = (hasServerFlags ? await withFlags(named, flags, environment) : named).map(relaxedBy(flags))
-  const setups = await Promise.all(
-    servers.map(async (server): Promise<ServerSetup> => {
-      const settings: ServerSettings = {
-        server,
-        // Later layers win: file, server, flags.
-        policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: !!lockOf(server) }),
-        profiles: flags.profile.length > 0 ? flags.profile : (server.profiles ?? configuration.profiles),
-        trusted: await trusts(server),
-        translate: flags.translate ?? server.translate ?? configuration.translate,
-        lock: lockOf(server),
-      }
-      const found: Pick<ServerSetup, 'refusal'> & { readonly accepted?: Accepted | undefined } =
-        await acceptedAtOnce(settings, configuration).then(accepted => ({ accepted }), refusalIn)
-      return { ...await judgedBy(settings, configuration, found.accepted), refusal: found.refusal }
-    }),
-  )
+  const given = (hasServerFlags ? await withFlags(named, flags, environment) : named).map(relaxedBy(flags))
+  const { merge } = configuration
+  const inOwn = merge && (await import('#relay/config/merge.js')).inOwnNames
+  const servers = merge && inOwn ? given.map(server => inOwn(server, merge)) : given
+  const settings = await Promise.all(servers.map(async (server): Promise<ServerSettings> => ({
+    server,
+    // Later layers win: file, server, flags.
+    policy: resolvePolicy([configuration, server, flagLayer], { purpose, locked: !!lockOf(server) }),
+    profiles: flags.profile.length > 0 ? flags.profile : (server.profiles ?? configuration.profiles),
+    trusted: await trusts(server),
+    translate: flags.translate ?? server.translate ?? configuration.translate,
+    lock: lockOf(server),
+  })))
+  // A client of the merged endpoint takes what it takes of each server.
+  const profiles = [...new Set(settings.flatMap(one => (changesTools(one) ? one.profiles : [])))]
+  const used = merge ? { ...configuration, profiles } : configuration
+  const setups = await Promise.all(settings.map(async (one): Promise<ServerSetup> => {
+    const found: Pick<ServerSetup, 'refusal'> & { readonly accepted?: Accepted | undefined } =
+      await acceptedAtOnce(one, used).then(accepted => ({ accepted }), refusalIn)
+    return { ...await judgedBy(one, used, found.accepted), refusal: found.refusal }
+  }))
   const [first] = setups.flatMap(({ refusal }) => refusal ?? [])
   if (first !== undefined && setups.every(({ refusal }) => refusal !== undefined)) throw first
   // The merged endpoint shows names with their prefixes, also of one server.
-  return { configuration, servers: setups, ...(configuration.merge && { isOnly: false }) }
+  return { configuration: used, servers: setups, ...(merge && { isOnly: false }) }
 }
+
+/** Whether tools are changed for clients, and not only compared with what they accept. */
+const changesTools = ({ policy }: ServerSettings): boolean =>
+  ['mend', 'block'].includes(actionOf(policy, 'tool/profile'))
 
 /** @throws the error, unless it is about this server alone */
 const refusalIn = (error: unknown): Pick<ServerSetup, 'refusal'> => {
@@ -88,12 +101,15 @@ const lockSetting = (
 }
 
 // Readers are loaded on demand: a relay without a file starts sooner.
-const readAll = async (flags: RelaySettings, environment: Environment): Promise<Configuration> => {
+const readAll = async (
+  flags: RelaySettings, environment: Environment, isMerged: boolean,
+): Promise<Configuration> => {
   const source = { environment, judgeSchema }
   const base = flags.config === undefined
     ? usual
     : await (await import('#relay/config/read.js')).readConfiguration(flags.config, source)
-  const { written, refusal } = flags.settings
+  const { refusal } = flags.settings
+  const written = { ...(isMerged && base.merge === undefined && { merge: true }), ...flags.settings.written }
   const overridden = async () => (await import('#relay/config/read.js')).overridden(base, written, source)
   const merged = Object.keys(written).length === 0 ? base : await overridden().catch((error: unknown) => {
     throw error instanceof ConfigurationProblem ? refusal(error) : error

@@ -111,8 +111,8 @@ t.test('it tells what was counted, as Prometheus reads it', async t => {
     'mcp_customs_undelivered_total{to="pino-loki"} 3',
     'mcp_customs_server_ready{server="files"} 1',
     'mcp_customs_server_ready{server="tickets"} 0',
-    'mcp_server_operation_duration_seconds_bucket{le="0.02",mcp_method_name="tools/call",gen_ai_tool_name="search",error_type="tool_error",network_transport="tcp",mcp_protocol_version="2026-07-28",mcp_customs_server="files"} 1',
-    'mcp_client_operation_duration_seconds_sum{mcp_method_name="tools/call",gen_ai_tool_name="search",error_type="",network_transport="tcp",mcp_protocol_version="2026-07-28",mcp_customs_server="files"} 0.4',
+    'mcp_server_operation_duration_seconds_bucket{le="0.02",mcp_method_name="tools/call",gen_ai_tool_name="search",mcp_customs_shown_tool="",error_type="tool_error",network_transport="tcp",mcp_protocol_version="2026-07-28",mcp_customs_server="files"} 1',
+    'mcp_client_operation_duration_seconds_sum{mcp_method_name="tools/call",gen_ai_tool_name="search",mcp_customs_shown_tool="",error_type="",network_transport="tcp",mcp_protocol_version="2026-07-28",mcp_customs_server="files"} 0.4',
     'mcp_server_session_duration_seconds_bucket{le="60",error_type="",network_transport="tcp",mcp_protocol_version="",mcp_customs_server="files"} 0',
     'mcp_server_session_duration_seconds_bucket{le="120",error_type="",network_transport="tcp",mcp_protocol_version="",mcp_customs_server="files"} 1',
   ]) t.ok(body.split('\n').includes(line), line)

@@ -2,6 +2,7 @@ import type { Exchange } from '#relay/core/vocabulary.js'
 import { exchangeNamed, stdioExchange } from '#relay/core/event.js'
 import type { MergeEffect, MergerOptions } from '#relay/host/merge/machine.js'
 import { Merger } from '#relay/host/merge/merger.js'
+import { limitsFor } from '#relay/profiles/limits.js'
 import { parseFrame } from '#relay/protocol/parse.js'
 
 export type Message = Readonly<Record<string, unknown>>
@@ -76,7 +77,7 @@ export class Merged {
     for (const [name, answers] of Object.entries(servers)) this.servers.set(name, answers)
     this.merger = new Merger({
       servers: Object.keys(servers).map(name => ({ name, prefix: name.replace(/[^\w-]/g, '_') })),
-      naming: { separator: '__', longest: 64 }, listMs: 1000, maxItems: 1000, maxBytes: 1024 * 1024,
+      separator: '__', limitsOf: limitsFor([], 'mcp-customs'), listMs: 1000, maxItems: 1000, maxBytes: 1024 * 1024,
       serverInfo: { name: 'mcp-customs', version: '1' }, nonce: 'nonce', isStateless: false, hasExchanges: false,
       translates: true, ...options,
     })
@@ -93,7 +94,7 @@ export class Merged {
         case 'send-to-leg': this.#toLeg(effect.leg, effect.exchange, effect.frame.bytes.toString()); break
         case 'start-timer': this.#timers.set(effect.timer, this.now + effect.ms); break
         case 'stop-timer': this.#timers.delete(effect.timer); break
-        case 'open': case 'close': case 'complete': case 'missing': case 'duplicate': break
+        case 'open': case 'close': case 'complete': case 'missing': case 'found': break
       }
     }
   }
@@ -176,6 +177,11 @@ export class Merged {
   names(method: string, key: string, name = 'name'): readonly string[] {
     const list = (this.ask(method)?.['result'] as Record<string, readonly Record<string, string>[]> | undefined)?.[key]
     return list?.map(one => one[name] ?? '') ?? []
+  }
+
+  /** What was found about merged lists. */
+  get found() {
+    return this.effects.flatMap(effect => (effect.type === 'found' ? effect.found : []))
   }
 
   notices(method: string): number {

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { exchangeNamed, stdioExchange } from '#relay/core/event.js'
+import { limitsFor } from '#relay/profiles/limits.js'
 import { fitsTemplate } from '#relay/host/merge/resources.js'
 import { type Answers, frameOf, Merged, RpcError, serverWith, textIn, tool, type Message } from './harness.js'
 
@@ -25,13 +26,57 @@ t.test('a name of more than 64 characters is shortened, and always to the same',
   t.end()
 })
 
+t.test('names and number of tools are those that the client\'s profile takes, of all servers together', t => {
+  const many = (count: number) => Array.from({ length: count }, (_, number) => tool(`tool${number}`))
+  const [long, servers] = ['x'.repeat(46), () => ({
+    a: serverWith('a', { tools: [tool(long), ...many(99)] }), b: serverWith('b', { tools: many(100) }),
+  })]
+  const limitsOf = limitsFor(['auto'], 'mcp-customs')
+  const as = (name: string) => {
+    const merged = new Merged(servers(), { limitsOf })
+    merged.ask('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name, version: '1' } })
+    return merged
+  }
+  const cursor = as('cursor-vscode')
+  const [shortened = ''] = cursor.names('tools/list', 'tools')
+  t.match(shortened, /^a__x{32}_[0-9a-f]{12}$/, '60 characters with the name of the entry and a separator')
+  t.equal(textIn(cursor.ask('tools/call', { name: shortened })), `a: ${long}`)
+  t.match(cursor.ask('tools/call', { name: `a__${long}` }), { error: { code: -32602 } }, 'another client\'s name is unknown')
+  const code = as('Visual Studio Code')
+  const list = code.names('tools/list', 'tools')
+  t.equal(list.length, 128)
+  t.equal(list[0], `a__${long}`)
+  t.match(code.found, [{
+    server: 'b', rule: 'tool/profile',
+    message: /^the client \(vscode\) takes 128 tools of all servers, so 72 are left out: "tool28", .*, …$/,
+  }])
+  t.equal(textIn(code.ask('tools/call', { name: 'b__tool99' })), 'b: tool99', 'it can still be called')
+  t.equal(as('other').names('tools/list', 'tools').length, 200)
+  t.end()
+})
+
+t.test('the number of tools counts those of earlier pages', t => {
+  const tools = (from: number) => Array.from({ length: 100 }, (_, number) => tool(`tool${from + number}`))
+  const merged = new Merged({
+    a: serverWith('a', { tools: tools(0) }), b: serverWith('b', { tools: tools(100) }), c: serverWith('c', { tools: tools(200) }),
+  }, { limitsOf: limitsFor(['vscode'], 'mcp-customs'), maxItems: 100 }).begin()
+  const first = merged.ask('tools/list')?.['result'] as { tools: unknown[]; nextCursor: string }
+  const second = merged.ask('tools/list', { cursor: first.nextCursor })?.['result'] as typeof first
+  t.equal(first.tools.length + second.tools.length, 128)
+  t.equal(second.nextCursor, undefined)
+  t.end()
+})
+
 t.test('a name that two tools claim is dropped for both, and comes back when one of them is gone', t => {
   let tools = [tool('b__c'), tool('own')]
   const merged = new Merged({
     a: { ...serverWith('a'), 'tools/list': () => ({ tools }) }, a__b: serverWith('a__b', { tools: [tool('c')] }),
   }).begin()
   t.strictSame(merged.names('tools/list', 'tools'), ['a__own'])
-  t.match(merged.effects.find(({ type }) => type === 'duplicate'), { name: 'a__b__c', servers: ['a', 'a__b'] })
+  const message = 'would be shown as "a__b__c", which several claim: "a", "a__b"'
+  t.strictSame(merged.found, [
+    { server: 'a', rule: 'tool/duplicate', name: 'b__c', message }, { server: 'a__b', rule: 'tool/duplicate', name: 'c', message },
+  ])
   t.match(merged.ask('tools/call', { name: 'a__b__c' }), { error: { code: -32602, message: /^Unknown tool: a__b__c/ } })
   tools = [tool('own')]
   t.strictSame(merged.names('tools/list', 'tools'), ['a__own', 'a__b__c'])
@@ -74,7 +119,8 @@ t.test('a resource belongs to the first server that lists it, else to the one wh
   t.match(reads('c://9'), { error: { code: -32602, message: /it could be one of a, b/ } })
   t.strictSame(merged.names('resources/list', 'resources', 'uri'), ['x://1', 'x://2'])
   t.strictSame(merged.names('resources/templates/list', 'resourceTemplates', 'uriTemplate'), ['a://{id}', 'b://{+path}'])
-  t.match(merged.effects.filter(({ type }) => type === 'duplicate'), [{ name: 'x://1' }, { name: 'a://{id}' }])
+  const message = 'is that of the server "a", which lists it too and comes first'
+  t.strictSame(merged.found, ['x://1', 'a://{id}'].map(name => ({ server: 'b', rule: 'resource/duplicate', name, message })))
   t.equal(merged.sent.filter(({ message }) => (message['params'] as Message | undefined)?.['uri'] === 'c://9').length, 0)
   t.end()
 })
@@ -108,6 +154,23 @@ t.test('updates come from the server at which the client has subscribed', t => {
   t.equal(merged.sent.filter(({ message }) => message['method'] === 'resources/subscribe').length, 2, 'again, after it came back')
   merged.ask('resources/unsubscribe', { uri: 'x://1' })
   t.match(merged.sent.at(-1), { leg: 'a', message: { method: 'resources/unsubscribe' } })
+  t.end()
+})
+
+t.test('a question is withdrawn by its server alone, or with it, also where several have one id', t => {
+  const merged = new Merged({ a: serverWith('a'), b: serverWith('b'), c: serverWith('c') }).begin()
+  for (const leg of ['a', 'b', 'c']) merged.fromServer(leg, { jsonrpc: '2.0', id: 7, method: 'elicitation/create', params: {} })
+  const ids = merged.client.filter(({ method }) => method === 'elicitation/create').map(({ id }) => id)
+  const withdrawn = () => merged.client.filter(({ method }) => method === 'notifications/cancelled')
+    .map(({ params }) => (params as Message)['requestId'])
+  merged.fromServer('b', { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } })
+  t.strictSame(withdrawn(), [ids[1]])
+  merged.fromServer('b', { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } })
+  t.equal(withdrawn().length, 1, 'once')
+  merged.perform(merged.merger.handle({ type: 'servers-changed', servers: [{ name: 'a', prefix: 'a' }] }, merged.now))
+  t.strictSame(withdrawn(), [ids[1], ids[2]], 'c is no longer configured')
+  merged.fromClient({ jsonrpc: '2.0', id: ids[0], result: { action: 'decline' } })
+  t.match(merged.sent.at(-1), { leg: 'a', message: { id: 7, result: { action: 'decline' } } })
   t.end()
 })
 

@@ -83,7 +83,8 @@ const world = (idleMs = 10_000) => {
   const process = new RelayProcess({
     setup: () => ({ generation: state.generation, setup: {} }),
     bodies: new Quota(() => 1e9), idleMs: () => idleMs, failed: ({ reason }) => failures.push(reason),
-    gone: () => undefined, named: () => undefined, records: () => undefined,
+    gone: () => undefined, named: () => undefined,
+    reports: { records: () => undefined, found: () => undefined },
     spawn: () => {
       const relay = new FakeRelay(relays.push(undefined as never))
       relays[relays.length - 1] = relay

@@ -1,0 +1,33 @@
+import type { Implementation } from '#relay/core/terms.js'
+import { longestName } from './fit.js'
+import { profilesFor, combinedOf } from './index.js'
+
+/** What a client takes of a list of tools, whatever their definitions are. */
+export interface ListLimits {
+  /** The profiles' names. */
+  readonly profile: string
+  /** Characters of a name. */
+  readonly longest: number
+  /** Most tools; undefined: any number. */
+  readonly tools: number | undefined
+}
+
+/** @param client as it calls itself; undefined where that was not seen */
+export type ClientLimits = (client: Implementation | undefined) => ListLimits
+
+/** Characters of a name that model APIs take, also where no profile says so (docs/clients.md). */
+const usualLongest = 64
+
+/**
+ * @param names of profiles
+ * @param server the name that clients know, which some put before the names of tools
+ */
+export const limitsFor = (names: readonly string[], server: string): ClientLimits => client => {
+  const chosen = profilesFor(names, client)
+  const { toolName, tools = Infinity } = combinedOf(chosen) ?? {}
+  return {
+    profile: chosen.map(({ name }) => name).join(', '),
+    longest: toolName === undefined ? usualLongest : Math.min(usualLongest, longestName(toolName, server)),
+    tools: tools === Infinity ? undefined : tools,
+  }
+}
