@@ -9,6 +9,7 @@ import { installFlags } from '#cli/flags/install.js'
 import { install } from '#desk/install/command.js'
 import { lockFlags, readLockFlags } from '#cli/flags/lock.js'
 import { lockCommand } from '#desk/lock/command.js'
+import { isPassing } from '#relay/base/own-command.js'
 import { plainStyle } from '#desk/terminal/style.js'
 import { emptyOffer } from '#relay/lock/offer.js'
 
@@ -43,7 +44,9 @@ const tools = new Map([
   } }],
 ])
 
-t.test('the document shows the output for two servers', async t => {
+t.test('the document shows the output for two servers', {
+  skip: isPassing(import.meta.dirname, []) && 'paths of this clone would not be written',
+}, async t => {
   const home = t.testdir({
     '.config': { Claude: { 'claude_desktop_config.json': servers } },
     '.local': { bin: { node: '' } }, 'mcp-customs': { dist: { 'cli.js': '' } },
