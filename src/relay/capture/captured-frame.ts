@@ -19,6 +19,9 @@ export const capturedFrame = (frame: Frame, redaction: Redaction): CapturedFrame
     status: envelope?.response?.status,
     headers: envelope?.headers && capturedHeaders(envelope, redaction),
     sse: envelope?.event && redaction.text(envelope.event),
+    translatedFrom: envelope?.translatedFrom,
+    isRepeated: envelope?.isRepeated,
+    modernHeaders: envelope?.modernHeaders && capturedHeaders({ headers: envelope.modernHeaders }, redaction),
   }
 }
 
@@ -63,9 +66,15 @@ const messageOf = ({ kind, key, keys = [] }: CapturedFrame, read: Frame): Messag
   return error === undefined || key === undefined ? message : { kind: 'error', id: idOf(key), key, error }
 }
 
-const envelopeOf = ({ status, headers, sse }: CapturedFrame): Envelope | undefined => {
-  if (status === undefined && headers === undefined && sse === undefined) return undefined
+const envelopeOf = (
+  { status, headers, sse, translatedFrom, isRepeated, modernHeaders }: CapturedFrame,
+): Envelope | undefined => {
+  const all = [status, headers, sse, translatedFrom, isRepeated, modernHeaders]
+  if (all.every(one => one === undefined)) return undefined
   return {
+    ...(translatedFrom !== undefined && { translatedFrom }),
+    ...(isRepeated !== undefined && { isRepeated }),
+    ...(modernHeaders && { modernHeaders: new Map(Object.entries(modernHeaders)) }),
     ...(status !== undefined && { response: { status, headers: new Map() } }),
     ...(headers && { headers: new Map(Object.entries(headers)) }),
     ...(sse !== undefined && { event: sse }),

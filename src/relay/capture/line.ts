@@ -113,6 +113,9 @@ const frame = fields({
   status: maybe(number),
   headers: maybe(record(text)),
   sse: maybe(text),
+  translatedFrom: maybe(text),
+  isRepeated: maybe(flag),
+  modernHeaders: maybe(record(text)),
 })
 
 /** An event of the core, with its frame as it is captured. The results of checks are computed anew. */

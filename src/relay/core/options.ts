@@ -45,17 +45,20 @@ export const settingOf = (
   { ruling: { tools } }: { readonly ruling: Pick<Ruling, 'tools'> }, name: string,
 ): ToolSetting | undefined => {
   const [own, every] = [tools.get(name), tools.get(everyTool)]
-  if (own === undefined || every === undefined) return own ?? every
-  return {
-    ...every, ...own,
-    denied: own.denied || every.denied,
-    outputSchema: own.outputSchema ?? every.outputSchema,
-    annotations: own.annotations ?? every.annotations,
-  }
+  return own === undefined ? every : combined(own, every)
 }
 
+/** Settings over those of a wider name. What the wider one denies stays denied. */
+export const combined = (own: ToolSetting, wider: ToolSetting | undefined): ToolSetting =>
+  (wider === undefined || wider === own ? own : {
+    ...wider, ...own,
+    denied: own.denied || wider.denied,
+    outputSchema: own.outputSchema ?? wider.outputSchema,
+    annotations: own.annotations ?? wider.annotations,
+  })
+
 /** Patterns of names of tools; `*` stands for any characters, also none. */
-interface Patterns {
+export interface Patterns {
   /** All other tools are denied; undefined: none is. */
   readonly allow?: readonly string[] | undefined
   readonly deny?: readonly string[] | undefined

@@ -46,10 +46,11 @@ export function* judgePage(
   core: Core, catalog: Catalog, listing: Listing, terms: Terms, exchange: Exchange, frame: Frame,
   result: JsonObject, findings: Findings, scopes?: readonly string[],
 ): Flow<JudgedPage | undefined> {
-  const { ruling } = core
   const offer = acceptedFor(core, terms)
   const edits: Edit[] =
     [...(yield* judgeList(core, 'tools/list', terms, listing.cursors, result, exchange, findings))]
+  // A reload may have come meanwhile.
+  const { ruling } = core
   // A list that depends on who asks must not be cached for others (2026-07-28, CacheableResult).
   const isPersonal = ruling.names?.clients !== undefined || ruling.shapes?.isPersonal === true
     || (scopes !== undefined && [...ruling.tools.values()].some(one => one.scopes !== undefined))

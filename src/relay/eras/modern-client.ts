@@ -232,7 +232,7 @@ export class ModernClient implements Translator {
 
   #forward(exchange: Exchange, frame: Frame, message: Request): void {
     const { method, id, params } = message
-    const isRepeated = this.#calls.awaited(exchange, message.key).length > 0
+    const isRepeated = this.#calls.awaited(exchange, message.key).length > 0 || undefined
     const given = tokenIn(frame)
     const [key, token] = [this.#calls.free(message.key, 'id'), this.#calls.free(given, 'token')]
     const [declared, logLevel] = [inMeta(params, 'clientCapabilities'), inMeta(params, 'logLevel')]
@@ -250,7 +250,8 @@ export class ModernClient implements Translator {
       // The client may have cancelled it.
       if (this.#calls.find(key) !== call) return
       call.isAtServer = true
-      const sent = legacyRequest(frame, key, token === given ? undefined : token, isRepeated)
+      const clientId = key === message.key ? undefined : id
+      const sent = legacyRequest(frame, key, token === given ? undefined : token, { isRepeated, clientId })
       this.#report({ type: 'frame', exchange: call.exchange, frame: sent })
     })
   }

@@ -1,6 +1,6 @@
 import type { RequestId } from '#relay/core/refusal.js'
 import { edit, type Edit, edited, textWithout } from '#relay/protocol/edit.js'
-import type { Frame } from '#relay/protocol/frame.js'
+import type { Envelope, Frame } from '#relay/protocol/frame.js'
 import {
   each, isArray, isObject, isString, member, Meter, type Json, type JsonObject,
 } from '#relay/protocol/json.js'
@@ -34,10 +34,10 @@ export const resultOf = ({ key }: RequestId, members: FrameTexts): Frame =>
 /**
  * A modern request as the server gets it.
  * @param key the id by which the server knows it @param token its progress token there, if it is another one
- * @param isRepeated the client's own id is that of another request of it
+ * @param known whether the client's id is that of another request of it, and that id where the server gets another
  */
 export const legacyRequest = (
-  frame: Frame, key: IdKey, token: IdKey | undefined, isRepeated: boolean,
+  frame: Frame, key: IdKey, token: IdKey | undefined, known: Pick<Envelope, 'isRepeated' | 'clientId'>,
 ): Frame => {
   const { bytes } = edited(frame, [
     { path: ['id'], replace: key },
@@ -46,7 +46,7 @@ export const legacyRequest = (
     ...(token === undefined ? [] : [{ path: ['params', '_meta', 'progressToken'], replace: token }]),
   ])
   const { faults, envelope: { scopes, client, trace, headers } = {} } = frame
-  const envelope = { scopes, client, trace, isRepeated, modernHeaders: headers, translatedFrom: firstModern }
+  const envelope = { scopes, client, trace, ...known, modernHeaders: headers, translatedFrom: firstModern }
   return { ...madeFrame(bytes), faults, envelope }
 }
 

@@ -22,12 +22,18 @@ const usualLongest = 64
  * @param names of profiles
  * @param server the name that clients know, which some put before the names of tools
  */
-export const limitsFor = (names: readonly string[], server: string): ClientLimits => client => {
-  const chosen = profilesFor(names, client)
-  const { toolName, tools = Infinity } = combinedOf(chosen) ?? {}
-  return {
-    profile: chosen.map(({ name }) => name).join(', '),
-    longest: toolName === undefined ? usualLongest : Math.min(usualLongest, longestName(toolName, server)),
-    tools: tools === Infinity ? undefined : tools,
+export const limitsFor = (names: readonly string[], server: string): ClientLimits => {
+  // Each tool of a list asks for them.
+  let [last, limits]: [Implementation | undefined, ListLimits | undefined] = [undefined, undefined]
+  return client => {
+    if (limits !== undefined && client === last) return limits
+    const chosen = profilesFor(names, client)
+    const { toolName, tools = Infinity } = combinedOf(chosen) ?? {}
+    last = client
+    return (limits = {
+      profile: chosen.map(({ name }) => name).join(', '),
+      longest: toolName === undefined ? usualLongest : Math.min(usualLongest, longestName(toolName, server)),
+      tools: tools === Infinity ? undefined : tools,
+    })
   }
 }

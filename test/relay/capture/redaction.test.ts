@@ -80,6 +80,11 @@ t.test('a frame that was kept is what it was', t => {
       ...frameOf('{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}'),
       message: { kind: 'error', id: 5, key: '5', error: { code: 1, message: 'm' } } as const, faults: [],
     },
+    {
+      ...frameOf('{"jsonrpc":"2.0","id":8,"method":"ping"}'), envelope: {
+        translatedFrom: '2026-07-28', isRepeated: true, modernHeaders: new Map([['mcp-param-a', 'b']]),
+      },
+    },
   ]
   for (const frame of frames) {
     const { facts, ...rest } = frame

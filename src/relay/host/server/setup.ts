@@ -52,7 +52,7 @@ export const setUp = async (
   const given = (hasServerFlags ? await withFlags(named, flags, environment) : named).map(relaxedBy(flags))
   const { merge } = configuration
   const inOwn = merge && (await import('#relay/config/merge.js')).inOwnNames
-  const servers = merge && inOwn ? given.map(server => inOwn(server, merge)) : given
+  const servers = merge && inOwn ? inFile(flags, () => given.map(server => inOwn(server, merge))) : given
   const settings = await Promise.all(servers.map(async (server): Promise<ServerSettings> => ({
     server,
     // Later layers win: file, server, flags.
@@ -62,8 +62,9 @@ export const setUp = async (
     translate: flags.translate ?? server.translate ?? configuration.translate,
     lock: lockOf(server),
   })))
-  // A client of the merged endpoint takes what it takes of each server.
-  const profiles = [...new Set(settings.flatMap(one => (changesTools(one) ? one.profiles : [])))]
+  // A client of the merged endpoint takes what it takes of each server in it.
+  const inMerge = settings.filter(({ server }) => merge?.servers.some(({ name }) => name === server.name))
+  const profiles = [...new Set(inMerge.flatMap(one => (changesTools(one) ? one.profiles : [])))]
   const used = merge ? { ...configuration, profiles } : configuration
   const setups = await Promise.all(settings.map(async (one): Promise<ServerSetup> => {
     const found: Pick<ServerSetup, 'refusal'> & { readonly accepted?: Accepted | undefined } =
@@ -244,6 +245,16 @@ const relaxedBy = ({ relax }: RelaySettings) => (server: ServerConfiguration): S
   const usual = { denied: false, outputSchema: undefined, annotations: undefined }
   const relaxed = relax.map(tool => [tool, { ...usual, ...server.tools.get(tool), relaxed: true }] as const)
   return { ...server, tools: new Map([...server.tools, ...relaxed]) }
+}
+
+/** Reports a problem in the configuration file. */
+const inFile = <Read>({ config }: RelaySettings, read: () => Read): Read => {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof ConfigurationProblem)) throw error
+    throw new CustomsError('BAD_CONFIG', `${config}: ${error.message}`, { cause: error })
+  }
 }
 
 /** Reports a problem at a flag without quoting its value, which may be a secret. */
