@@ -11,8 +11,8 @@ import type { MergedServer } from './names.js'
 interface LegEvents {
   /** A server can be used that could not be used when the client last heard of it. */
   arrived(leg: Leg): void
-  /** A server cannot be used any more. */
-  departed(leg: Leg): void
+  /** A server has gone, or has refused. @param wasReady it could be used before */
+  departed(leg: Leg, wasReady: boolean): void
 }
 
 /** Opens the legs of a session, and opens them again. */
@@ -65,7 +65,7 @@ export class Legs {
     const wasReady = leg.state === 'ready'
     leg.state = 'closed'
     this.requests.lose(leg, 'the server is no longer configured')
-    if (wasReady) this.#events.departed(leg)
+    this.#events.departed(leg, wasReady)
     this.#host.emit({ type: 'close', leg: leg.name })
   }
 
@@ -170,7 +170,7 @@ export class Legs {
     })
     this.#wake(leg)
     this.requests.lose(leg, reason)
-    if (wasReady && this.hasAnswered) this.#events.departed(leg)
+    this.#events.departed(leg, wasReady)
   }
 
   #wake(leg: Leg): void {

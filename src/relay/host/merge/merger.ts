@@ -59,7 +59,7 @@ export class Merger implements Host {
       names: { tools: new NameTable(separator), prompts: new NameTable(separator) },
       owners: new ResourceOwners(),
     }
-    const legs = new Legs(this, { arrived: leg => this.#arrived(leg), departed: leg => this.#departed(leg) })
+    const legs = new Legs(this, { arrived: leg => this.#arrived(leg), departed: (...gone) => this.#departed(...gone) })
     this.#tables = tables
     this.#legs = legs
     this.#requests = new OpenRequests(this)
@@ -298,9 +298,9 @@ export class Merger implements Host {
     this.#outOfDate(leg)
   }
 
-  #departed(leg: Leg): void {
+  #departed(leg: Leg, wasReady: boolean): void {
     this.#questions.departed(leg)
-    this.#outOfDate(leg)
+    if (wasReady) this.#outOfDate(leg)
   }
 
   /** Changes of a server's lists may not have been heard. */

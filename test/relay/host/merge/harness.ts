@@ -132,6 +132,11 @@ export class Merged {
     this.perform(this.merger.handle({ type: 'exchange-ended', exchange }, this.now))
   }
 
+  /** The configuration was replaced. */
+  replace({ servers = this.merger.options.servers }: Partial<MergerOptions>): void {
+    this.perform(this.merger.handle({ type: 'servers-changed', servers }, this.now))
+  }
+
   /** Sends a request. @returns its response, as far as it has come */
   ask(method: string, params?: object, id: unknown = `q${(this.#lastId += 1)}`): Message | undefined {
     this.fromClient({ jsonrpc: '2.0', id, method, ...(params && { params }) })

@@ -167,10 +167,37 @@ t.test('a question is withdrawn by its server alone, or with it, also where seve
   t.strictSame(withdrawn(), [ids[1]])
   merged.fromServer('b', { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } })
   t.equal(withdrawn().length, 1, 'once')
-  merged.perform(merged.merger.handle({ type: 'servers-changed', servers: [{ name: 'a', prefix: 'a' }] }, merged.now))
+  merged.replace({ servers: [{ name: 'a', prefix: 'a' }] })
   t.strictSame(withdrawn(), [ids[1], ids[2]], 'c is no longer configured')
   merged.fromClient({ jsonrpc: '2.0', id: ids[0], result: { action: 'decline' } })
   t.match(merged.sent.at(-1), { leg: 'a', message: { id: 7, result: { action: 'decline' } } })
+  t.end()
+})
+
+t.test('one server cannot use up the questions of the others, also when it uses one id again and again', t => {
+  const merged = new Merged({ a: serverWith('a'), b: serverWith('b') }).begin()
+  const ask = (leg: string, id: number) => {
+    merged.fromServer(leg, { jsonrpc: '2.0', id, method: 'roots/list' })
+    return merged.sent.at(-1)?.leg !== leg || merged.sent.at(-1)?.message['error'] === undefined
+  }
+  t.notOk(Array.from({ length: 10_001 }, () => ask('a', 7)).includes(false))
+  t.equal(merged.notices('notifications/cancelled'), 10_000, 'the client is told of each that was replaced')
+  merged.fromClient({ jsonrpc: '2.0', id: merged.client.at(-1)?.['id'], result: { roots: [] } })
+  t.match(merged.sent.at(-1), { leg: 'a', message: { id: 7, result: { roots: [] } } })
+  t.equal(Array.from({ length: 5001 }, (_, id) => ask('a', id)).indexOf(false), 5000, 'half is for the other server')
+  t.ok(ask('b', 1))
+  merged.ended('a')
+  merged.advance(1000)
+  t.ok(ask('a', 1), 'nothing is left open of a server that has ended')
+  t.end()
+})
+
+t.test('questions from before the answer to initialize are withdrawn with their server', t => {
+  const merged = new Merged({ a: serverWith('a'), b: never })
+  merged.ask('initialize', { protocolVersion: '2025-11-25' }, 'init')
+  merged.fromServer('a', { jsonrpc: '2.0', id: 7, method: 'roots/list' })
+  merged.ended('a')
+  t.match(merged.client.at(-1), { method: 'notifications/cancelled', params: { requestId: merged.client.at(-2)?.['id'] } })
   t.end()
 })
 
@@ -389,7 +416,7 @@ t.test('after a reload there are other servers, and every list has changed', t =
   const merged = new Merged({ a: serverWith('a', { tools: [tool('x')] }), b: serverWith('b', { tools: [tool('y')] }) }).begin()
   merged.names('tools/list', 'tools')
   merged.servers.set('c', serverWith('c', { tools: [tool('z')] }))
-  merged.perform(merged.merger.handle({ type: 'servers-changed', servers: [{ name: 'a', prefix: 'A' }, { name: 'c', prefix: '' }] }, merged.now))
+  merged.replace({ servers: [{ name: 'a', prefix: 'A' }, { name: 'c', prefix: '' }] })
   t.ok(merged.notices('notifications/tools/list_changed') > 0)
   t.strictSame(merged.names('tools/list', 'tools'), ['A__x', 'z'])
   t.match(merged.ask('tools/call', { name: 'b__y' }), { error: { code: -32602 } })
