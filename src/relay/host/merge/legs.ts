@@ -72,6 +72,7 @@ export class Legs {
   /** Opens all legs with the client's `initialize`, side by side. */
   begin(initialize: RequestFrame): void {
     this.#initialize = initialize
+    this.hasAnswered = false
     this.requests.isLegacy = true
     // A client of both eras has asked for server/discover before, on the same connection.
     for (const leg of this.all()) {
@@ -82,7 +83,7 @@ export class Legs {
 
   /** Opens all legs for a modern client. @param meta the `_meta` of its request */
   beginModern(meta: string | undefined): void {
-    if (this.#meta === undefined) this.#host.after(firstPauseMs, () => (this.hasAnswered = true))
+    if (this.#meta === undefined) this.#host.after(firstPauseMs, () => (this.hasAnswered ||= !this.isLegacy))
     this.#meta ??= meta
     this.openAll()
   }

@@ -201,6 +201,19 @@ t.test('questions from before the answer to initialize are withdrawn with their 
   t.end()
 })
 
+t.test('no change of lists is reported before the answer to initialize', t => {
+  const merged = new Merged({ a: serverWith('a'), b: never, c: serverWith('c') })
+  merged.ask('initialize', { protocolVersion: '2025-11-25' }, 'init')
+  merged.fromServer('c', { jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+  merged.replace({ servers: [{ name: 'b', prefix: 'b' }, { name: 'c', prefix: 'c' }] })
+  t.strictSame(merged.client, [])
+  merged.advance(1000)
+  t.equal(merged.client[0]?.['id'], 'init')
+  merged.replace({ servers: [{ name: 'b', prefix: 'b' }] })
+  t.equal(merged.notices('notifications/tools/list_changed'), 1, 'and after it every change is')
+  t.end()
+})
+
 t.test('capabilities are a union, and instructions stand under the names of their servers', t => {
   const merged = new Merged({
     a: serverWith('a', { instructions: 'use a', capabilities: { logging: {} } }),
