@@ -38,7 +38,7 @@ export class ListChanges {
     this.#toldAt.set(capability, this.#host.now())
     const frame = notification(listChanged(capability))
     const { isLegacy, hasAnswered } = this.#legs
-    // Nothing comes before the answer to `initialize` (2025-11-25, lifecycle), and no list is known until then.
+    // Nothing comes before the answer to `initialize` (2025-11-25, lifecycle): no list is known until then.
     if (isLegacy && hasAnswered) this.#host.emit({ type: 'send', exchange: stdioExchange, frame })
     this.#listens.changed(capability)
   }

@@ -12,14 +12,14 @@ import type { Transport } from '#relay/transport/transport.js'
 import { httpSession } from '#relay/transport/upstream/session/session.js'
 import type { HealthProblem } from '#relay/session/health.js'
 import type { MergedFindings } from './findings.js'
-import type { MergerOptions } from './machine.js'
+import type { MergerSettings } from './machine.js'
 import { limitsFor } from '#relay/profiles/limits.js'
 import { MergeSession, type MergeSessionOptions } from './session.js'
 
 /** The settings of a session by the configuration. */
-export const mergerOptions = (
+export const mergerSettings = (
   { separator, servers }: MergeConfiguration, { limits, profiles, translate }: Configuration,
-): Omit<MergerOptions, 'isStateless' | 'hasExchanges'> => ({
+): MergerSettings => ({
   servers, separator, limitsOf: limitsFor(profiles, mergedEntry),
   listMs: limits.listMs, maxItems: limits.tools, maxBytes: limits.messageBytes / 2,
   serverInfo: { name: mergedEntry, version: version() }, nonce: randomUUID(), translates: translate !== 'off',
@@ -109,7 +109,7 @@ export class MergedEndpoint {
   replace(merge: MergeConfiguration, configuration: Configuration): void {
     this.#merge = merge
     this.#configuration = configuration
-    for (const session of this.#sessions) session.offer(merge.servers)
+    for (const session of this.#sessions) session.offer(mergerSettings(merge, configuration))
   }
 
   async stop(urgency: number): Promise<void> {
@@ -122,7 +122,7 @@ export class MergedEndpoint {
   #open(opening: NewSession): void {
     const { asks } = this.#options
     const session = new MergeSession({
-      ...mergerOptions(this.#merge, this.#configuration),
+      ...mergerSettings(this.#merge, this.#configuration),
       isStateless: opening.kind === 'stateless', hasExchanges: true, client: opening.transport,
       connect: (leg, inputSchemaOf) => legOver(asks, leg, opening, {
         limits: this.#configuration.limits, inputSchemaOf, headers: new Map(),

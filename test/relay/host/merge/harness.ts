@@ -133,8 +133,9 @@ export class Merged {
   }
 
   /** The configuration was replaced. */
-  replace({ servers = this.merger.options.servers }: Partial<MergerOptions>): void {
-    this.perform(this.merger.handle({ type: 'servers-changed', servers }, this.now))
+  replace(changed: Partial<MergerOptions>): void {
+    const settings = { ...this.merger.options, ...changed }
+    this.perform(this.merger.handle({ type: 'settings-changed', settings }, this.now))
   }
 
   /** Sends a request. @returns its response, as far as it has come */

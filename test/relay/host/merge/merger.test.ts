@@ -436,6 +436,19 @@ t.test('after a reload there are other servers, and every list has changed', t =
   t.end()
 })
 
+t.test('a reload of profiles and separator reaches a running session, and makes its cursors stale', t => {
+  const [a, b] = ['a', 'b'].map(name => serverWith(name, { tools: [tool('x'), tool('y')] }))
+  const merged = new Merged({ a: a ?? {}, b: b ?? {} }, { maxItems: 2 }).begin()
+  const { nextCursor: cursor } = merged.ask('tools/list')?.['result'] as { nextCursor: string }
+  merged.replace({ separator: '.', limitsOf: () => ({ profile: 'p', longest: 64, tools: 1 }), nonce: 'another', maxItems: 1000 })
+  t.ok(merged.notices('notifications/tools/list_changed') > 0)
+  t.match(merged.ask('tools/list', { cursor }), { error: { code: -32602 } })
+  t.strictSame(merged.names('tools/list', 'tools'), ['a.x'])
+  t.equal(textIn(merged.ask('tools/call', { name: 'b.y' })), 'b: y')
+  t.match(merged.ask('tools/call', { name: 'b__y' }), { error: { code: -32602 } })
+  t.end()
+})
+
 t.test('a frame that readers could read in two ways passes to no server', t => {
   const merged = new Merged({ a: serverWith('a', { tools: [tool('x')] }) }).begin()
   merged.names('tools/list', 'tools')
