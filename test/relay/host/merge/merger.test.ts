@@ -408,6 +408,29 @@ t.test('all pages are one page; what has no room follows by a cursor, which is s
   t.end()
 })
 
+t.test('the schemas whose arguments are repeated in headers are known of all pages, as far as there is room', t => {
+  const inHeader = (name: string, description = '') => tool(name, { inputSchema: {
+    type: 'object', properties: { region: { type: 'string', description, 'x-mcp-header': 'Region' } },
+  } })
+  const huge = inHeader('huge', 'x'.repeat(15 * 1024 * 1024))
+  const pages = [[inHeader('first')], [inHeader('second')], [huge, tool('plain')], [huge, inHeader('late')]]
+  const merged = new Merged({ a: {
+    ...serverWith('a'),
+    'tools/list': ({ cursor }) => {
+      const at = Number(cursor ?? 0)
+      return { tools: pages[at], ...(at + 1 < pages.length && { nextCursor: String(at + 1) }) }
+    },
+  } }, { maxItems: 1, maxBytes: Infinity }).begin()
+  let cursor: string | undefined
+  do ({ nextCursor: cursor } = merged.ask('tools/list', { cursor })?.['result'] as { nextCursor?: string })
+  while (cursor !== undefined)
+  const known = () => ['first', 'second', 'huge', 'plain', 'late'].filter(name => merged.merger.inputSchemaOf('a', name))
+  t.strictSame(known(), ['first', 'second', 'huge'])
+  merged.ask('tools/list')
+  t.strictSame(known(), ['first'], 'a list that is read anew replaces what was known')
+  t.end()
+})
+
 t.test('the level of logging goes to every server, also to one that comes later; loggers name their server', t => {
   const merged = new Merged({ a: serverWith('a', { capabilities: { logging: {} } }), b: serverWith('b') }).begin()
   t.match(merged.ask('logging/setLevel', { level: 'info' }), { result: {} })
