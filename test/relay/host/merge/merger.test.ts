@@ -125,6 +125,28 @@ t.test('a resource belongs to the first server that lists it, else to the one wh
   t.end()
 })
 
+t.test('what is left out of a list for one reason is one finding, which names 20 at most', t => {
+  const resources = Array.from({ length: 100 }, (_, number) => ({ uri: `x://${number}`, name: 'x' }))
+  const [tools, others] = ['b__', ''].map(prefix => ['x', 'y'].map(name => tool(`${prefix}${name}`)))
+  const merged = new Merged({
+    a: serverWith('a', { resources, tools: tools ?? [] }), b: serverWith('b', { resources }),
+    a__b: serverWith('a__b', { tools: others ?? [] }),
+  }).begin()
+  t.equal(merged.names('resources/list', 'resources').length, 100)
+  const named = Array.from({ length: 20 }, (_, number) => `"x://${number}"`).join(', ')
+  t.strictSame(merged.found, [{
+    server: 'b', rule: 'resource/duplicate',
+    message: `the server "a" lists them too and comes first, so 100 are left out: ${named}, …`,
+  }])
+  merged.names('tools/list', 'tools')
+  const message = 'several claim the names that would be shown: "a", "a__b", so 2 are left out: '
+  t.strictSame(merged.found.slice(1), [
+    { server: 'a', rule: 'tool/duplicate', message: `${message}"b__x", "b__y"` },
+    { server: 'a__b', rule: 'tool/duplicate', message: `${message}"x", "y"` },
+  ])
+  t.end()
+})
+
 t.test('a resource that a server named in a tool, result or notification belongs to that server', t => {
   const merged = new Merged({
     a: serverWith('a', { resources: [] }),
