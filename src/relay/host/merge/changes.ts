@@ -37,7 +37,9 @@ export class ListChanges {
   #tellNow(capability: string): void {
     this.#toldAt.set(capability, this.#host.now())
     const frame = notification(listChanged(capability))
-    if (this.#legs.isLegacy) this.#host.emit({ type: 'send', exchange: stdioExchange, frame })
+    const { isLegacy, hasAnswered } = this.#legs
+    // Nothing comes before the answer to `initialize` (2025-11-25, lifecycle): no list is known until then.
+    if (isLegacy && hasAnswered) this.#host.emit({ type: 'send', exchange: stdioExchange, frame })
     this.#listens.changed(capability)
   }
 }

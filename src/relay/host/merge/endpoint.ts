@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import type { Log } from '#relay/audit/log.js'
 import { version } from '#relay/base/version.js'
 import type { Configuration } from '#relay/config/configuration.js'
@@ -12,14 +12,14 @@ import type { Transport } from '#relay/transport/transport.js'
 import { httpSession } from '#relay/transport/upstream/session/session.js'
 import type { HealthProblem } from '#relay/session/health.js'
 import type { MergedFindings } from './findings.js'
-import type { MergerOptions } from './machine.js'
+import type { MergerSettings } from './machine.js'
 import { limitsFor } from '#relay/profiles/limits.js'
 import { MergeSession, type MergeSessionOptions } from './session.js'
 
 /** The settings of a session by the configuration. */
-export const mergerOptions = (
+export const mergerSettings = (
   { separator, servers }: MergeConfiguration, { limits, profiles, translate }: Configuration,
-): Omit<MergerOptions, 'isStateless' | 'hasExchanges'> => ({
+): MergerSettings => ({
   servers, separator, limitsOf: limitsFor(profiles, mergedEntry),
   listMs: limits.listMs, maxItems: limits.tools, maxBytes: limits.messageBytes / 2,
   serverInfo: { name: mergedEntry, version: version() }, nonce: randomUUID(), translates: translate !== 'off',
@@ -29,7 +29,9 @@ export const mergerOptions = (
 export class MergeNews implements Pick<MergeSessionOptions, 'missing' | 'found' | 'failed'> {
   readonly #log: Pick<Log, 'warn' | 'info'>
   readonly #missing = new Map<string, { readonly reason: string; readonly since: string }>()
+  /** Digests of findings. */
   readonly #told = new Set<string>()
+  #warnings = 0
   readonly #record: (found: MergedFindings) => void
 
   /** @param record writes down what is left out of lists */
@@ -48,14 +50,26 @@ export class MergeNews implements Pick<MergeSessionOptions, 'missing' | 'found' 
     if (before === undefined) this.#log.warn(`${leg}: missing from the merged endpoint: ${reason}`)
   }
 
-  readonly found = (all: MergedFindings): void => {
-    this.#record(all)
-    for (const { server, rule, name, message } of all.found) {
-      const text = `${server}: ${rule}: ${name === undefined ? '' : `${quote(name)} `}${message}`
-      if (this.#told.has(text) || this.#told.size > mostTold) continue
-      this.#told.add(text)
-      this.#log.warn(text)
+  readonly found = ({ kind, found }: MergedFindings): void => {
+    const news = found.filter(one => this.#isNew(JSON.stringify([kind, one])))
+    if (news.length > 0) this.#record({ kind, found: news })
+    for (const { server, rule, name, message } of news) {
+      if ((this.#warnings += 1) > mostTold) return
+      this.#log.warn(`${server}: ${rule}: ${name === undefined ? '' : `${quote(name)} `}${message}`)
     }
+  }
+
+  #isNew(text: string): boolean {
+    const digest = createHash('sha256').update(text).digest('base64')
+    if (this.#told.has(digest)) return false
+    if (this.#told.size >= mostTold) this.#told.clear()
+    this.#told.add(digest)
+    return true
+  }
+
+  /** Findings are told again: policies may be others. */
+  renew(): void {
+    this.#told.clear()
   }
 
   readonly failed = (cause: unknown): void => {
@@ -69,7 +83,7 @@ export class MergeNews implements Pick<MergeSessionOptions, 'missing' | 'found' 
   }
 }
 
-/** Findings that are remembered, so that each is told once. */
+/** Findings that are remembered, so that each is told once, and most that are logged beside their records. */
 const mostTold = 1000
 
 export interface MergedEndpointOptions {
@@ -109,7 +123,8 @@ export class MergedEndpoint {
   replace(merge: MergeConfiguration, configuration: Configuration): void {
     this.#merge = merge
     this.#configuration = configuration
-    for (const session of this.#sessions) session.offer(merge.servers)
+    this.#news.renew()
+    for (const session of this.#sessions) session.offer(mergerSettings(merge, configuration))
   }
 
   async stop(urgency: number): Promise<void> {
@@ -122,7 +137,7 @@ export class MergedEndpoint {
   #open(opening: NewSession): void {
     const { asks } = this.#options
     const session = new MergeSession({
-      ...mergerOptions(this.#merge, this.#configuration),
+      ...mergerSettings(this.#merge, this.#configuration),
       isStateless: opening.kind === 'stateless', hasExchanges: true, client: opening.transport,
       connect: (leg, inputSchemaOf) => legOver(asks, leg, opening, {
         limits: this.#configuration.limits, inputSchemaOf, headers: new Map(),

@@ -11,8 +11,8 @@ import type { MergedServer } from './names.js'
 interface LegEvents {
   /** A server can be used that could not be used when the client last heard of it. */
   arrived(leg: Leg): void
-  /** A server cannot be used any more. */
-  departed(leg: Leg): void
+  /** A server has gone, or has refused. @param wasReady it could be used before */
+  departed(leg: Leg, wasReady: boolean): void
 }
 
 /** Opens the legs of a session, and opens them again. */
@@ -65,13 +65,14 @@ export class Legs {
     const wasReady = leg.state === 'ready'
     leg.state = 'closed'
     this.requests.lose(leg, 'the server is no longer configured')
-    if (wasReady) this.#events.departed(leg)
+    this.#events.departed(leg, wasReady)
     this.#host.emit({ type: 'close', leg: leg.name })
   }
 
   /** Opens all legs with the client's `initialize`, side by side. */
   begin(initialize: RequestFrame): void {
     this.#initialize = initialize
+    this.hasAnswered = false
     this.requests.isLegacy = true
     // A client of both eras has asked for server/discover before, on the same connection.
     for (const leg of this.all()) {
@@ -82,7 +83,7 @@ export class Legs {
 
   /** Opens all legs for a modern client. @param meta the `_meta` of its request */
   beginModern(meta: string | undefined): void {
-    if (this.#meta === undefined) this.#host.after(firstPauseMs, () => (this.hasAnswered = true))
+    if (this.#meta === undefined) this.#host.after(firstPauseMs, () => (this.hasAnswered ||= !this.isLegacy))
     this.#meta ??= meta
     this.openAll()
   }
@@ -170,7 +171,7 @@ export class Legs {
     })
     this.#wake(leg)
     this.requests.lose(leg, reason)
-    if (wasReady && this.hasAnswered) this.#events.departed(leg)
+    this.#events.departed(leg, wasReady)
   }
 
   #wake(leg: Leg): void {

@@ -31,6 +31,16 @@ export interface ListPlace {
   readonly before: number
 }
 
+/** Schemas of a server's tools whose arguments are repeated in headers. */
+interface KeptSchemas {
+  readonly byTool: Map<string, JsonObject>
+  /** Of the tools' definitions. */
+  bytes: number
+}
+
+/** Most bytes of tools whose schemas are kept of one server: its pages may have no end. */
+const maxSchemaBytes = 16 * 1024 * 1024
+
 /** The age in milliseconds from which a list is read again for a name that is not in it. */
 const freshMs = 1000
 
@@ -43,7 +53,7 @@ export class LegLists {
   readonly #walks = new Map<string, Walk>()
   readonly #readAt = new Map<string, number>()
   readonly #retried = new Set<string>()
-  readonly #schemas = new Map<string, ReadonlyMap<string, JsonObject>>()
+  readonly #schemas = new Map<string, KeptSchemas>()
   /** Counts the changes of each kind of list: cursors from before are stale. */
   readonly #generations = new Map<ListKind, number>()
   /** Called when a client should ask for a list again. */
@@ -58,12 +68,19 @@ export class LegLists {
 
   /** The schema of a tool whose arguments are repeated in headers. */
   inputSchemaOf(server: string, tool: string): JsonObject | undefined {
-    return this.#schemas.get(server)?.get(tool)
+    return this.#schemas.get(server)?.byTool.get(tool)
   }
 
-  #keepSchemas(server: string, pages: readonly ServerPage[]): void {
-    this.#schemas.set(server, new Map(pages.flatMap(({ items }) => items.flatMap(({ name, inputSchema }) =>
-      (inputSchema === undefined ? [] : [[name, inputSchema] as const])))))
+  /** @param adds the list's further pages: schemas from before stay */
+  #keepSchemas(server: string, pages: readonly ServerPage[], adds: boolean): void {
+    const before = adds ? this.#schemas.get(server) : undefined
+    const kept = before ?? { byTool: new Map<string, JsonObject>(), bytes: 0 }
+    this.#schemas.set(server, kept)
+    for (const { name, inputSchema, bytes } of pages.flatMap(({ items }) => items)) {
+      if (inputSchema === undefined) continue
+      if ((kept.bytes += bytes.length) > maxSchemaBytes) return
+      kept.byTool.set(name, inputSchema)
+    }
   }
 
   /** A server's list has changed: what was read of it before is old. */
@@ -163,10 +180,11 @@ export class LegLists {
       if (this.#walks.get(id) === walk) this.#walks.delete(id)
       if ('missing' in outcome) this.#retry(kind, leg, asking)
       else {
+        const adds = cursor !== undefined
         const names = outcome.pages.flatMap(({ items }) => items.map(({ name }) => name))
-        if (kind === 'tools' || kind === 'prompts') this.#tables.names[kind].set(leg.name, names, cursor !== undefined)
-        else this.#tables.owners.set(kind, leg.name, names, cursor !== undefined)
-        if (kind === 'tools') this.#keepSchemas(leg.name, outcome.pages)
+        if (kind === 'tools' || kind === 'prompts') this.#tables.names[kind].set(leg.name, names, adds)
+        else this.#tables.owners.set(kind, leg.name, names, adds)
+        if (kind === 'tools') this.#keepSchemas(leg.name, outcome.pages, adds)
         if (!walk.isStale) this.#readAt.set(id, this.#host.now())
       }
       for (const one of walk.done) one(outcome)

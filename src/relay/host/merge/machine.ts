@@ -5,7 +5,8 @@ import type { MergedFindings } from './findings.js'
 import type { MergedServer } from './names.js'
 import type { ClientLimits } from '#relay/profiles/limits.js'
 
-export interface MergerOptions {
+/** What the configuration says of a merged session. */
+export interface MergerSettings {
   /** In the order of the file. */
   readonly servers: readonly MergedServer[]
   /** Stands between a server's prefix and the names of its tools and prompts. */
@@ -17,14 +18,17 @@ export interface MergerOptions {
   readonly maxItems: number
   readonly maxBytes: number
   readonly serverInfo: { readonly name: string; readonly version: string }
-  /** Unguessable. */
+  /** Unguessable, and another after each reload. */
   readonly nonce: string
+  /** Servers of the other era are translated for legacy clients at least. */
+  readonly translates: boolean
+}
+
+export interface MergerOptions extends MergerSettings {
   /** Request ids are unique only within an exchange (HTTP without a session). */
   readonly isStateless: boolean
   /** A modern request to a leg has an exchange of its own (HTTP). */
   readonly hasExchanges: boolean
-  /** Servers of the other era are translated for legacy clients at least. */
-  readonly translates: boolean
 }
 
 /** The input of the merger. */
@@ -38,7 +42,7 @@ export type MergeEvent =
   | { readonly type: 'leg-ended'; readonly leg: string; readonly reason: string }
   | { readonly type: 'timer-fired'; readonly timer: number }
   /** The configuration was replaced. */
-  | { readonly type: 'servers-changed'; readonly servers: readonly MergedServer[] }
+  | { readonly type: 'settings-changed'; readonly settings: MergerSettings }
 
 /** The output of the merger, to be performed in order. */
 export type MergeEffect =

@@ -33,7 +33,7 @@ import { MergedSubscriptions } from './subscriptions.js'
  * session of its own, with ids, progress tokens and names of its own.
  */
 export class Merger implements Host {
-  readonly options: MergerOptions
+  options: MergerOptions
   #effects: MergeEffect[] = []
   #now = 0
   readonly #timers = new ChurnMap<number, () => void>()
@@ -54,12 +54,12 @@ export class Merger implements Host {
 
   constructor(options: MergerOptions) {
     this.options = options
-    const { separator, servers } = options
     const tables = {
-      names: { tools: new NameTable(separator), prompts: new NameTable(separator) },
-      owners: new ResourceOwners(),
+      names: { tools: new NameTable(), prompts: new NameTable() }, owners: new ResourceOwners(),
     }
-    const legs = new Legs(this, { arrived: leg => this.#arrived(leg), departed: leg => this.#departed(leg) })
+    const legs = new Legs(this, {
+      arrived: leg => this.#arrived(leg), departed: (leg, wasReady) => this.#departed(leg, wasReady),
+    })
     this.#tables = tables
     this.#legs = legs
     this.#requests = new OpenRequests(this)
@@ -71,7 +71,7 @@ export class Merger implements Host {
     this.#merged = new MergedLists(this, legs, this.#lists, tables)
     this.#routing = new Routing(this, legs, this.#lists, tables, this.#requests, this.#subscriptions)
     this.#hello = new Hello(this, legs)
-    this.#offer(servers)
+    this.#offer()
   }
 
   readonly now = (): number => this.#now
@@ -116,10 +116,10 @@ export class Merger implements Host {
         this.#timers.delete(event.timer)
         return act?.()
       }
-      case 'servers-changed': {
-        this.#offer(event.servers)
-        return this.#legs.hasAnswered ? allKinds.forEach(kind => this.#changes.tell(kind)) : undefined
-      }
+      case 'settings-changed':
+        this.options = { ...this.options, ...event.settings }
+        this.#offer()
+        return this.#legs.all().forEach(leg => this.#outOfDate(leg))
       default: return event satisfies never
     }
   }
@@ -129,10 +129,11 @@ export class Merger implements Host {
     if (leg !== undefined) act(leg)
   }
 
-  #offer(servers: MergerOptions['servers']): void {
+  #offer(): void {
+    const { servers, separator } = this.options
     this.#legs.offer(servers)
-    this.#tables.names.tools.offer(servers)
-    this.#tables.names.prompts.offer(servers)
+    this.#tables.names.tools.offer(servers, separator)
+    this.#tables.names.prompts.offer(servers, separator)
     this.#tables.owners.offer(servers.map(({ name }) => name))
   }
 
@@ -298,9 +299,9 @@ export class Merger implements Host {
     this.#outOfDate(leg)
   }
 
-  #departed(leg: Leg): void {
+  #departed(leg: Leg, wasReady: boolean): void {
     this.#questions.departed(leg)
-    this.#outOfDate(leg)
+    if (wasReady) this.#outOfDate(leg)
   }
 
   /** Changes of a server's lists may not have been heard. */

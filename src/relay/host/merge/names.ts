@@ -46,20 +46,17 @@ export interface MergedTarget {
  * table and a shown name is never split: `a` with `b__c`, and `a__b` with `c`, are both `a__b__c`.
  */
 export class NameTable {
-  readonly #separator: string
+  #separator = ''
   #servers: readonly MergedServer[] = []
   /** By server. They stay while it is down: nobody takes them over. */
   readonly #names = new Map<string, ReadonlySet<string>>()
   /** By the longest name that clients take: who claims a shown name. Made when somebody asks. */
   readonly #claims = new Map<number, ReadonlyMap<string, readonly MergedTarget[]>>()
 
-  constructor(separator: string) {
-    this.#separator = separator
-  }
-
   /** Names of a server that is gone are forgotten. */
-  offer(servers: readonly MergedServer[]): void {
+  offer(servers: readonly MergedServer[], separator: string): void {
     this.#servers = servers
+    this.#separator = separator
     this.#claims.clear()
     for (const name of this.#names.keys()) {
       if (!servers.some(server => server.name === name)) this.#names.delete(name)

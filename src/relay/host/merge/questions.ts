@@ -45,14 +45,17 @@ export class ServerQuestions {
     if (message.method === 'ping') return this.#legs.requests.notify(leg, responseOf(message, {}))
     const written = slice(frame, ['params', ...tokenPath])
     const isLong = id.length + (written?.length ?? 0) > maxIdBytes
-    if (isLong || this.#open.size >= maxOpen) {
-      const text = isLong ? 'The id is too long' : 'Too many requests of servers are open'
+    const keys = this.#keys.get(leg) ?? new ChurnMap()
+    const before = keys.get(message.key)
+    if (before !== undefined) this.#withdraw(before, `the server ${quote(leg.name)} asks anew under its id`)
+    // Each server has an equal share, so that none takes the room of others.
+    if (isLong || keys.size >= maxOpen / this.#legs.all().length) {
+      const text = isLong ? 'The id is too long' : 'Too many requests of the server are open'
       return this.#legs.requests.notify(leg, errorFrame(message, errorCode.blocked, text))
     }
     const number = (this.#last += 1)
     const token = written && Buffer.from(written)
     this.#open.set(String(number), { leg, id, token })
-    const keys = this.#keys.get(leg) ?? new ChurnMap()
     keys.set(message.key, String(number))
     this.#keys.set(leg, keys)
     const changes: MemberChange[] = [{ path: ['_meta', 'mcp-customs/server'], value: leg.name }]
@@ -100,10 +103,13 @@ export class ServerQuestions {
   /** The server has gone, and does not know its questions any more. */
   departed(leg: Leg): void {
     for (const key of this.#keys.get(leg)?.values() ?? []) {
-      this.#take(key)
-      const params = { requestId: Number(key), reason: `the server ${quote(leg.name)} has ended` }
-      const frame = notification('notifications/cancelled', params)
-      this.#host.emit({ type: 'send', exchange: stdioExchange, frame })
+      this.#withdraw(key, `the server ${quote(leg.name)} has ended`)
     }
+  }
+
+  #withdraw(key: IdKey, reason: string): void {
+    this.#take(key)
+    const frame = notification('notifications/cancelled', { requestId: Number(key), reason })
+    this.#host.emit({ type: 'send', exchange: stdioExchange, frame })
   }
 }

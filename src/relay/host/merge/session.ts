@@ -8,7 +8,7 @@ import { realTimers } from '#relay/transport/timers.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
 import { messageOf } from '#relay/base/errors.js'
 import type { MergedFindings } from './findings.js'
-import type { MergeEffect, MergeEvent, MergerOptions } from './machine.js'
+import type { MergeEffect, MergeEvent, MergerOptions, MergerSettings } from './machine.js'
 import { Merger } from './merger.js'
 
 export interface MergeSessionOptions extends MergerOptions {
@@ -51,8 +51,8 @@ export class MergeSession {
   }
 
   /** The configuration was replaced. */
-  offer(servers: MergerOptions['servers']): void {
-    this.#dispatch({ type: 'servers-changed', servers })
+  offer(settings: MergerSettings): void {
+    this.#dispatch({ type: 'settings-changed', settings })
   }
 
   /** Ends it. @param urgency as that of `Transport.close` */

@@ -13,18 +13,25 @@ export interface ShownTables {
   readonly owners: ResourceOwners
 }
 
-/** Tools that are named in one finding. */
+/** Elements that are named in one finding. */
 const maxNamed = 20
+
+/** Elements of a server that are left out for one reason. */
+interface LeftOut extends Pick<MergedFinding, 'server' | 'rule'> {
+  readonly reason: string
+  /** What is said of one; undefined: the same as of several. */
+  readonly alone?: string
+  readonly names: string[]
+}
 
 /** The elements of a merged list, as its client gets them. */
 export class ShownItems {
   readonly texts: Buffer[] = []
-  readonly #found: MergedFinding[] = []
+  /** By server and reason. */
+  readonly #leftOut = new Map<string, LeftOut>()
   readonly #kind: ListKind
   readonly #tables: ShownTables
   readonly #limits: Asking['limits']
-  /** By server: tools beyond the number that the client takes. */
-  readonly #surplus = new Map<string, string[]>()
 
   /** @param before how many elements earlier pages have */
   constructor(kind: ListKind, tables: ShownTables, { limits }: Asking, readonly before: number) {
@@ -39,22 +46,26 @@ export class ShownItems {
     if (kind === 'resources' || kind === 'templates') {
       const owner = this.#tables.owners.listedBy(kind, name)
       if (owner === server || owner === undefined) return void this.texts.push(bytes)
-      const message = `is that of the server ${quote(owner)}, which lists it too and comes first`
-      return void this.#found.push({ server, rule: 'resource/duplicate', name, message })
+      return this.#leave({
+        server, rule: 'resource/duplicate', name, reason: `the server ${quote(owner)} lists them too and comes first`,
+        alone: `is that of the server ${quote(owner)}, which lists it too and comes first`,
+      })
     }
     const table = this.#tables.names[kind]
     const { longest } = this.#limits
     const shown = table.shown(merged, name, longest)
     const claims = table.claims(shown, longest)
     if (claims.length > 1) {
-      const others = new Set(claims.map(one => one.server))
-      const message = `would be shown as ${quote(shown)}, which several claim: ${[...others].map(quote).join(', ')}`
-      return void this.#found.push({ server, rule: 'tool/duplicate', name, message })
+      const others = [...new Set(claims.map(one => one.server))].map(quote).join(', ')
+      return this.#leave({
+        server, rule: 'tool/duplicate', name, reason: `several claim the names that would be shown: ${others}`,
+        alone: `would be shown as ${quote(shown)}, which several claim: ${others}`,
+      })
     }
     if (this.isFull) {
-      const surplus = this.#surplus.get(server) ?? []
-      surplus.push(name)
-      return void this.#surplus.set(server, surplus)
+      const { profile, tools } = this.#limits
+      const reason = `the client (${profile}) takes ${String(tools)} tools of all servers`
+      return this.#leave({ server, rule: 'tool/profile', name, reason })
     }
     this.texts.push(shown === name ? bytes : edit(bytes, [{ path: ['name'], replace: JSON.stringify(shown) }]))
   }
@@ -70,11 +81,17 @@ export class ShownItems {
   }
 
   get found(): readonly MergedFinding[] {
-    const { profile, tools } = this.#limits
-    return [...this.#found, ...[...this.#surplus].map(([server, names]): MergedFinding => ({
-      server, rule: 'tool/profile',
-      message: `the client (${profile}) takes ${String(tools)} tools of all servers, so ${names.length} are ` +
-        `left out: ${names.slice(0, maxNamed).map(quote).join(', ')}${names.length > maxNamed ? ', …' : ''}`,
-    }))]
+    return [...this.#leftOut.values()].map(({ server, rule, reason, alone, names }): MergedFinding => {
+      if (names.length === 1 && alone !== undefined) return { server, rule, name: names[0], message: alone }
+      const told = `${names.slice(0, maxNamed).map(quote).join(', ')}${names.length > maxNamed ? ', …' : ''}`
+      return { server, rule, message: `${reason}, so ${names.length} are left out: ${told}` }
+    })
+  }
+
+  #leave({ name, ...left }: Omit<LeftOut, 'names'> & { readonly name: string }): void {
+    const key = `${left.server} ${left.reason}`
+    const known = this.#leftOut.get(key)
+    if (known === undefined) this.#leftOut.set(key, { ...left, names: [name] })
+    else known.names.push(name)
   }
 }

@@ -19,7 +19,7 @@ import { policiesOf, setUp } from '../server/setup.js'
 import { processOf, tlsOf } from '../server/upstream.js'
 import type { RelaySettings } from '../settings.js'
 import { openTelemetry, patientUrgency } from '../telemetry.js'
-import { MergeNews, mergerOptions } from './endpoint.js'
+import { MergeNews, mergerSettings } from './endpoint.js'
 import { recorderOfMerge } from './findings.js'
 import { pipeOf } from './pipe.js'
 import { MergeSession } from './session.js'
@@ -97,7 +97,7 @@ const prepare = async (flags: RelaySettings, { command, url }: Target): Promise<
   const record = recorderOfMerge({ audits, log, metrics: noMetrics }, server => policies.get(server))
   const news = new MergeNews(log, record)
   const session = new MergeSession({
-    ...mergerOptions(merge, configuration), isStateless: false, hasExchanges: false,
+    ...mergerSettings(merge, configuration), isStateless: false, hasExchanges: false,
     client: stdioClient({ input: process.stdin, output: standardOutput(), limits, graceMs }),
     connect: name => legs.get(name)?.() ?? noLeg('it is not configured'),
     missing: news.missing, found: news.found, failed: news.failed,

@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Entry } from '#relay/core/vocabulary.js'
-import { recorderOfMerge } from '#relay/host/merge/findings.js'
+import { MergeNews } from '#relay/host/merge/endpoint.js'
+import { type MergedFindings, recorderOfMerge } from '#relay/host/merge/findings.js'
 import { presetPolicy } from '#relay/rules/index.js'
 import { countingMetrics } from '#relay/telemetry/metrics.js'
 
@@ -56,5 +57,27 @@ t.test('a record that cannot be written is counted, and the list goes on', t => 
   const { warnings, counted } = written({ kind: 'tools', found: [{ server: 'observe', rule: 'tool/duplicate', name: 'n', message: 'm' }] }, true)
   t.strictSame(warnings, ['the disk is full'])
   t.match(counted.find(({ metric }) => metric.endsWith('audit_failures_total')), { value: 1 })
+  t.end()
+})
+
+t.test('a finding is written and logged once, again when it differs or after a reload', t => {
+  const records: MergedFindings[] = []
+  const warnings: string[] = []
+  const log = { warn: (text: string) => warnings.push(text), info: () => undefined }
+  const news = new MergeNews(log, record => records.push(record))
+  const finding = (message: string) => ({ server: 'a', rule: 'tool/duplicate', name: 'n', message } as const)
+  for (let times = 0; times < 100; times += 1) news.found({ kind: 'tools', found: [finding('m')] })
+  t.strictSame([records.length, warnings], [1, ['a: tool/duplicate: "n" m']])
+  news.found({ kind: 'tools', found: [finding('m'), finding('other')] })
+  t.strictSame(records.at(-1), { kind: 'tools', found: [finding('other')] }, 'what is new alone')
+  news.found({ kind: 'prompts', found: [finding('m')] })
+  t.equal(records.length, 3, 'a prompt is no tool')
+  news.renew()
+  news.found({ kind: 'tools', found: [finding('m')] })
+  t.equal(records.length, 4)
+  for (let number = 0; number < 2000; number += 1) news.found({ kind: 'tools', found: [finding(`m${number}`)] })
+  t.strictSame([records.length, warnings.length], [2004, 1000], 'all are written, and the log is no flood')
+  news.found({ kind: 'tools', found: [finding('m1999')] })
+  t.equal(records.length, 2004)
   t.end()
 })

@@ -132,6 +132,12 @@ export class Merged {
     this.perform(this.merger.handle({ type: 'exchange-ended', exchange }, this.now))
   }
 
+  /** The configuration was replaced. */
+  replace(changed: Partial<MergerOptions>): void {
+    const settings = { ...this.merger.options, ...changed }
+    this.perform(this.merger.handle({ type: 'settings-changed', settings }, this.now))
+  }
+
   /** Sends a request. @returns its response, as far as it has come */
   ask(method: string, params?: object, id: unknown = `q${(this.#lastId += 1)}`): Message | undefined {
     this.fromClient({ jsonrpc: '2.0', id, method, ...(params && { params }) })

@@ -125,6 +125,28 @@ t.test('a resource belongs to the first server that lists it, else to the one wh
   t.end()
 })
 
+t.test('what is left out of a list for one reason is one finding, which names 20 at most', t => {
+  const resources = Array.from({ length: 100 }, (_, number) => ({ uri: `x://${number}`, name: 'x' }))
+  const [tools, others] = ['b__', ''].map(prefix => ['x', 'y'].map(name => tool(`${prefix}${name}`)))
+  const merged = new Merged({
+    a: serverWith('a', { resources, tools: tools ?? [] }), b: serverWith('b', { resources }),
+    a__b: serverWith('a__b', { tools: others ?? [] }),
+  }).begin()
+  t.equal(merged.names('resources/list', 'resources').length, 100)
+  const named = Array.from({ length: 20 }, (_, number) => `"x://${number}"`).join(', ')
+  t.strictSame(merged.found, [{
+    server: 'b', rule: 'resource/duplicate',
+    message: `the server "a" lists them too and comes first, so 100 are left out: ${named}, …`,
+  }])
+  merged.names('tools/list', 'tools')
+  const message = 'several claim the names that would be shown: "a", "a__b", so 2 are left out: '
+  t.strictSame(merged.found.slice(1), [
+    { server: 'a', rule: 'tool/duplicate', message: `${message}"b__x", "b__y"` },
+    { server: 'a__b', rule: 'tool/duplicate', message: `${message}"x", "y"` },
+  ])
+  t.end()
+})
+
 t.test('a resource that a server named in a tool, result or notification belongs to that server', t => {
   const merged = new Merged({
     a: serverWith('a', { resources: [] }),
@@ -167,10 +189,50 @@ t.test('a question is withdrawn by its server alone, or with it, also where seve
   t.strictSame(withdrawn(), [ids[1]])
   merged.fromServer('b', { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } })
   t.equal(withdrawn().length, 1, 'once')
-  merged.perform(merged.merger.handle({ type: 'servers-changed', servers: [{ name: 'a', prefix: 'a' }] }, merged.now))
+  merged.replace({ servers: [{ name: 'a', prefix: 'a' }] })
   t.strictSame(withdrawn(), [ids[1], ids[2]], 'c is no longer configured')
   merged.fromClient({ jsonrpc: '2.0', id: ids[0], result: { action: 'decline' } })
   t.match(merged.sent.at(-1), { leg: 'a', message: { id: 7, result: { action: 'decline' } } })
+  t.end()
+})
+
+t.test('one server cannot use up the questions of the others, also when it uses one id again and again', t => {
+  const merged = new Merged({ a: serverWith('a'), b: serverWith('b') }).begin()
+  const ask = (leg: string, id: number) => {
+    merged.fromServer(leg, { jsonrpc: '2.0', id, method: 'roots/list' })
+    return merged.sent.at(-1)?.leg !== leg || merged.sent.at(-1)?.message['error'] === undefined
+  }
+  t.notOk(Array.from({ length: 10_001 }, () => ask('a', 7)).includes(false))
+  t.equal(merged.notices('notifications/cancelled'), 10_000, 'the client is told of each that was replaced')
+  merged.fromClient({ jsonrpc: '2.0', id: merged.client.at(-1)?.['id'], result: { roots: [] } })
+  t.match(merged.sent.at(-1), { leg: 'a', message: { id: 7, result: { roots: [] } } })
+  t.equal(Array.from({ length: 5001 }, (_, id) => ask('a', id)).indexOf(false), 5000, 'half is for the other server')
+  t.ok(ask('b', 1))
+  merged.ended('a')
+  merged.advance(1000)
+  t.ok(ask('a', 1), 'nothing is left open of a server that has ended')
+  t.end()
+})
+
+t.test('questions from before the answer to initialize are withdrawn with their server', t => {
+  const merged = new Merged({ a: serverWith('a'), b: never })
+  merged.ask('initialize', { protocolVersion: '2025-11-25' }, 'init')
+  merged.fromServer('a', { jsonrpc: '2.0', id: 7, method: 'roots/list' })
+  merged.ended('a')
+  t.match(merged.client.at(-1), { method: 'notifications/cancelled', params: { requestId: merged.client.at(-2)?.['id'] } })
+  t.end()
+})
+
+t.test('no change of lists is reported before the answer to initialize', t => {
+  const merged = new Merged({ a: serverWith('a'), b: never, c: serverWith('c') })
+  merged.ask('initialize', { protocolVersion: '2025-11-25' }, 'init')
+  merged.fromServer('c', { jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+  merged.replace({ servers: [{ name: 'b', prefix: 'b' }, { name: 'c', prefix: 'c' }] })
+  t.strictSame(merged.client, [])
+  merged.advance(1000)
+  t.equal(merged.client[0]?.['id'], 'init')
+  merged.replace({ servers: [{ name: 'b', prefix: 'b' }] })
+  t.equal(merged.notices('notifications/tools/list_changed'), 1, 'and after it every change is')
   t.end()
 })
 
@@ -368,6 +430,29 @@ t.test('all pages are one page; what has no room follows by a cursor, which is s
   t.end()
 })
 
+t.test('the schemas whose arguments are repeated in headers are known of all pages, as far as there is room', t => {
+  const inHeader = (name: string, description = '') => tool(name, { inputSchema: {
+    type: 'object', properties: { region: { type: 'string', description, 'x-mcp-header': 'Region' } },
+  } })
+  const huge = inHeader('huge', 'x'.repeat(15 * 1024 * 1024))
+  const pages = [[inHeader('first')], [inHeader('second')], [huge, tool('plain')], [huge, inHeader('late')]]
+  const merged = new Merged({ a: {
+    ...serverWith('a'),
+    'tools/list': ({ cursor }) => {
+      const at = Number(cursor ?? 0)
+      return { tools: pages[at], ...(at + 1 < pages.length && { nextCursor: String(at + 1) }) }
+    },
+  } }, { maxItems: 1, maxBytes: Infinity }).begin()
+  let cursor: string | undefined
+  do ({ nextCursor: cursor } = merged.ask('tools/list', { cursor })?.['result'] as { nextCursor?: string })
+  while (cursor !== undefined)
+  const known = () => ['first', 'second', 'huge', 'plain', 'late'].filter(name => merged.merger.inputSchemaOf('a', name))
+  t.strictSame(known(), ['first', 'second', 'huge'])
+  merged.ask('tools/list')
+  t.strictSame(known(), ['first'], 'a list that is read anew replaces what was known')
+  t.end()
+})
+
 t.test('the level of logging goes to every server, also to one that comes later; loggers name their server', t => {
   const merged = new Merged({ a: serverWith('a', { capabilities: { logging: {} } }), b: serverWith('b') }).begin()
   t.match(merged.ask('logging/setLevel', { level: 'info' }), { result: {} })
@@ -389,9 +474,22 @@ t.test('after a reload there are other servers, and every list has changed', t =
   const merged = new Merged({ a: serverWith('a', { tools: [tool('x')] }), b: serverWith('b', { tools: [tool('y')] }) }).begin()
   merged.names('tools/list', 'tools')
   merged.servers.set('c', serverWith('c', { tools: [tool('z')] }))
-  merged.perform(merged.merger.handle({ type: 'servers-changed', servers: [{ name: 'a', prefix: 'A' }, { name: 'c', prefix: '' }] }, merged.now))
+  merged.replace({ servers: [{ name: 'a', prefix: 'A' }, { name: 'c', prefix: '' }] })
   t.ok(merged.notices('notifications/tools/list_changed') > 0)
   t.strictSame(merged.names('tools/list', 'tools'), ['A__x', 'z'])
+  t.match(merged.ask('tools/call', { name: 'b__y' }), { error: { code: -32602 } })
+  t.end()
+})
+
+t.test('a reload of profiles and separator reaches a running session, and makes its cursors stale', t => {
+  const [a, b] = ['a', 'b'].map(name => serverWith(name, { tools: [tool('x'), tool('y')] }))
+  const merged = new Merged({ a: a ?? {}, b: b ?? {} }, { maxItems: 2 }).begin()
+  const { nextCursor: cursor } = merged.ask('tools/list')?.['result'] as { nextCursor: string }
+  merged.replace({ separator: '.', limitsOf: () => ({ profile: 'p', longest: 64, tools: 1 }), nonce: 'another', maxItems: 1000 })
+  t.ok(merged.notices('notifications/tools/list_changed') > 0)
+  t.match(merged.ask('tools/list', { cursor }), { error: { code: -32602 } })
+  t.strictSame(merged.names('tools/list', 'tools'), ['a.x'])
+  t.equal(textIn(merged.ask('tools/call', { name: 'b.y' })), 'b: y')
   t.match(merged.ask('tools/call', { name: 'b__y' }), { error: { code: -32602 } })
   t.end()
 })
