@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 const [given = ''] = process.argv.slice(2)
 if (given === '') throw new Error('in which folder?')
 const folder = resolve(given, 'servers')
-const data = join(folder, 'data')
+const [data, home] = [join(folder, 'data'), join(folder, 'home')]
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 const listMs = 10_000
 
@@ -19,7 +19,7 @@ const scope = '@modelcontextprotocol/server-'
 const servers = [
   { name: 'everything', of: `${scope}everything@2026.8.31`, args: ['stdio'] },
   { name: 'files', of: `${scope}filesystem@2026.8.31`, args: [data] },
-  { name: 'memory', of: `${scope}memory@2026.8.31`, env: { MEMORY_FILE_PATH: join(data, 'memory.jsonl') } },
+  { name: 'memory', of: `${scope}memory@2026.8.31`, env: { MEMORY_FILE_PATH: join(home, 'memory.jsonl') } },
   { name: 'thinking', of: `${scope}sequential-thinking@2026.8.31` },
   { name: 'react', of: `${scope}basic-react@2.0.3`, args: ['--stdio'] },
   { name: 'segments', of: `${scope}customer-segmentation@2.0.3`, args: ['--stdio'] },
@@ -52,7 +52,7 @@ const calls = {
 }
 
 const packageOf = of => of.slice(0, of.lastIndexOf('@'))
-mkdirSync(data, { recursive: true })
+for (const one of [data, home]) mkdirSync(one, { recursive: true })
 writeFileSync(join(data, 'a.txt'), 'a\r\nbé\n')
 if (!servers.every(({ of }) => existsSync(join(folder, 'node_modules', packageOf(of))))) {
   writeFileSync(join(folder, 'package.json'), '{"private":true}')
@@ -81,8 +81,8 @@ process.on('exit', () => started.forEach(({ pid }) => {
 /** A client over stdio that keeps the lines of responses. */
 const connect = async ([command, ...args], env = {}) => {
   const child = spawn(command, args, {
-    cwd: data, stdio: ['pipe', 'pipe', 'ignore'], detached: true,
-    env: { PATH: process.env.PATH, HOME: data, ...env },
+    cwd: home, stdio: ['pipe', 'pipe', 'ignore'], detached: true,
+    env: { PATH: process.env.PATH, HOME: home, ...env },
   })
   started.push(child)
   child.stdin.on('error', () => undefined)
@@ -152,7 +152,7 @@ const file = join(folder, 'customs.json')
 writeFileSync(file, JSON.stringify({
   policy: 'observe', audit: { file: 'none' }, limits: { listMs, tools: 5000 },
   servers: {
-    ...Object.fromEntries(had.map(({ server }) => [server.name, { command: commandOf(server), env: server.env ?? {}, cwd: data }])),
+    ...Object.fromEntries(had.map(({ server }) => [server.name, { command: commandOf(server), env: server.env ?? {}, cwd: home }])),
     never: { command: [process.execPath, '-e', 'setInterval(() => undefined, 1000)'] },
   },
 }))

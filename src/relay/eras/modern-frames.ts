@@ -34,7 +34,7 @@ export const resultOf = ({ key }: RequestId, members: FrameTexts): Frame =>
 /**
  * A modern request as the server gets it.
  * @param key the id by which the server knows it @param token its progress token there, if it is another one
- * @param known whether the client's id is that of another request of it, and that id where the server gets another
+ * @param known whether another request of the client has its id, and that id where the server gets another
  */
 export const legacyRequest = (
   frame: Frame, key: IdKey, token: IdKey | undefined, known: Pick<Envelope, 'isRepeated' | 'clientId'>,

@@ -33,12 +33,16 @@ const gateway = async (t: Test, auth: object) => {
       write(auth)
       relay.child.kill('SIGHUP')
     },
-    /** Opens a stream and a call. @returns what resolves when both have ended without an answer */
-    open: async (token: string) => {
+    /**
+     * Opens a stream and a call.
+     * @param opened called when they are @returns what resolves when both have ended without an answer
+     */
+    open: async (token: string, opened?: () => void) => {
       const id = (await post(token, initialize)).headers.get('mcp-session-id') ?? ''
       const headers = { authorization: `Bearer ${token}`, accept: 'text/event-stream', 'mcp-session-id': id }
       const stream = await fetch(`${url}/mcp`, { headers })
       const texts = [stream.text(), post(token, call, id).then(response => response.text())]
+      opened?.()
       return Promise.all(texts.map(text => text.catch(() => ''))).then(found => found.every(text => !text.includes('"id":2')))
     },
   }
@@ -66,12 +70,16 @@ t.test('streams and calls end when their token does', { ...bounds, jobs: 3 }, t 
   })
   t.test('a reload removes it', bounds, async t => {
     const relay = await gateway(t, { tokens: { a: 'the-first-token-of-this', b: 'the-second-token-of-this' } })
-    const [first, second] = [relay.open('the-first-token-of-this'), relay.open('the-second-token-of-this')]
     let isOver = false
-    void second.then(() => (isOver = true))
-    await Promise.all(['a', 'b'].map(() => relay.post('the-second-token-of-this', initialize)))
+    const first: { ended?: Promise<boolean> } = {}
+    await new Promise<void>(opened => {
+      first.ended = relay.open('the-first-token-of-this', opened)
+    })
+    await new Promise<void>(opened => {
+      void relay.open('the-second-token-of-this', opened).then(() => (isOver = true))
+    })
     relay.reload({ tokens: { b: 'the-second-token-of-this' } })
-    t.equal(await first, true)
+    t.equal(await first.ended, true)
     t.equal(isOver, false, 'the stream of another token goes on')
   })
   t.end()
