@@ -45,11 +45,11 @@ export const settingOf = (
   { ruling: { tools } }: { readonly ruling: Pick<Ruling, 'tools'> }, name: string,
 ): ToolSetting | undefined => {
   const [own, every] = [tools.get(name), tools.get(everyTool)]
-  return own === undefined ? every : combined(own, every)
+  return own === undefined ? every : withWider(own, every)
 }
 
 /** Settings over those of a wider name. What the wider one denies stays denied. */
-export const combined = (own: ToolSetting, wider: ToolSetting | undefined): ToolSetting =>
+export const withWider = (own: ToolSetting, wider: ToolSetting | undefined): ToolSetting =>
   (wider === undefined || wider === own ? own : {
     ...wider, ...own,
     denied: own.denied || wider.denied,

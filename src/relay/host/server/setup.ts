@@ -51,7 +51,7 @@ export const setUp = async (
     (purpose === 'relay' ? lockSetting(flags, lock ?? configuration.lock) : undefined)
   const given = (hasServerFlags ? await withFlags(named, flags, environment) : named).map(relaxedBy(flags))
   const { merge } = configuration
-  const inOwn = merge && (await import('#relay/config/merge.js')).inOwnNames
+  const inOwn = merge && (await import('../merge/own-names.js')).inOwnNames
   const servers = merge && inOwn ? inFile(flags, () => given.map(server => inOwn(server, merge))) : given
   const settings = await Promise.all(servers.map(async (server): Promise<ServerSettings> => ({
     server,
