@@ -17,7 +17,8 @@ const broken = 'it does not run'
 /** A copy of the compiled program and of this simulator, in which one file is replaced at a time. */
 const copied = (): string => {
   const folder = mkdtempSync(join(tmpdir(), 'customs-mutations-'))
-  for (const name of ['dist', 'build/simulation', 'package.json', 'config'])
+  const kit = ['build/judgement.js', 'build/relay/host/plain-setup.js']
+  for (const name of ['dist', 'build/simulation', ...kit, 'package.json', 'config'])
     cpSync(join(root, name), join(folder, name), { recursive: true, filter: from => !from.endsWith('.map') })
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   return folder
