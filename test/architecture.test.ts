@@ -59,7 +59,7 @@ const targetOf = ({ file, from }: Import): string =>
   from.startsWith('#') ? from.slice(1) : relative(root, join(root, dirname(file), from)).replaceAll('\\', '/')
 
 /**
- * Who may import whom: base <- judge <- protocol <- core <- { rules, schema, profiles, lock, audit, auth,
+ * Who may import whom: judge <- protocol <- { base, core } <- { rules, schema, profiles, lock, audit, auth,
  * transport } <- session <- host <- cli. The desk imports rooms of the relay; only cli imports the desk.
  */
 const allowed: Readonly<Record<string, readonly string[]>> = {

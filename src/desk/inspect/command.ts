@@ -24,8 +24,8 @@ import { inspectServer } from './server.js'
 
 /**
  * `inspect`: connects once, or reads a saved list; lists and checks everything, and reports on stdout.
- * @returns 1 when a rule of action block is broken or not everything could be listed, else 0; 128 and the
- * signal's number when it was interrupted
+ * @returns 1 when a rule of action block is broken, not everything could be listed, or, with `--strict`, a
+ * profile does not accept a tool as it is; else 0; 128 and the signal's number when it was interrupted
  * @throws CustomsError
  */
 export const inspectCommand = async (
@@ -39,7 +39,7 @@ export const inspectCommand = async (
   }
   const inspection = await inspectServer(one, configuration, flags, {
     target: file,
-    // A server given as an argument is named only by --server.
+    // Where the server is an argument, only --server gives it a name.
     isNamed: flags.server !== undefined || (target.command ?? target.url ?? file) === undefined,
     saved: file === undefined ? undefined : await readSaved(file, configuration.limits),
     call: own.call,

@@ -20,7 +20,7 @@ export interface OfferComparison {
   readonly incomparable: readonly string[]
 }
 
-/** The comparison as JSON; `before` and `after` are omitted where there is nothing. */
+/** The comparison as JSON; a change omits `before` or `after` where there was nothing. */
 export const diffJson = (comparison: OfferComparison): string =>
   `${withDigits(plainJson({ version: 1, ...diffValue(comparison) }))}\n`
 
@@ -148,7 +148,7 @@ const summary = (changes: readonly Change[], style: Style, width: number): strin
 }
 
 /**
- * The most changed words that are searched for. Texts with more changes have little in common, and the
+ * The search gives up after this many changed words. Texts with more changes have little in common, and the
  * search would take long.
  */
 const maxEdits = 400

@@ -21,10 +21,10 @@ import type { Saved } from './saved.js'
 interface InspectOptions extends ConnectOptions, Omit<LinkOptions, 'policy'> {
   /** True when the operator gave the server its name. */
   readonly isNamed: boolean
-  /** By which the findings are weighed. */
+  /** Gives each finding its action. */
   readonly policy: Policy
   readonly saved: Saved | undefined
-  /** By which the tools are checked besides. */
+  /** The tools are checked against these as well. */
   readonly profiles?: readonly Profile[]
   /** A tool to call, once everything is listed. */
   readonly call: ToCall | undefined
@@ -40,10 +40,10 @@ export interface ToCall {
 }
 
 /**
- * Connects once, lists everything, calls a tool where one is named, and judges all of it. What cannot be
- * listed is told of in the lists.
+ * Connects once, lists everything, calls a tool where one is named, and judges all of it. A list
+ * that could not be read says why in its `problem`.
  * @throws CustomsError CANNOT_START, CANNOT_REACH, CANNOT_AUDIT, or BAD_USAGE for a call of a tool that is
- * not there
+ * denied or not listed
  */
 export const inspect = async (options: InspectOptions): Promise<Inspection> => {
   const { name, isNamed, target, policy, tools: settings, trusted, saved, call, timeoutMs, progress } =
@@ -125,7 +125,7 @@ const inspectedTools = (
 
 /**
  * What the relay found, as the operator's policy weighs it.
- * @param tools every element of the tool list, by which findings about a page are told apart
+ * @param tools every tool listed: finds the tool of a finding by page and index
  * @param revision by which the tools were judged
  */
 export const weighFindings = (
@@ -149,7 +149,7 @@ export const weighFindings = (
   )
 }
 
-/** Whether this very tool can be mended; a relay blocks what cannot. */
+/** Whether the mend of this rule works on this tool; if not, a relay blocks it. */
 const canMend = (rule: RuleName, { value }: Item, revision: Revision): boolean => {
   const asked = {
     path: '', revision, trusted: false, schemas: [], repeated: false, first: undefined, settled: false,

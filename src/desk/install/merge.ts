@@ -52,7 +52,7 @@ export const installMerged = async (flags: InstallFlags, context: Context): Prom
     file: file.real, path: table.path, words: launcher.words, after,
     before: file.text.slice(region.from, region.to),
   }
-  // What runs under mcp-customs already would do so twice.
+  // Unwrapped first: an entry that runs under mcp-customs would otherwise run under it twice.
   const bare = planUninstall(file, { notes, recognizer, isWanted: () => true })
   const policy = flags.policy ?? usualPolicy
   const servers = renamed(table.read(bare.text))
@@ -117,7 +117,7 @@ const restored = (file: EntrySource, { path, before = '', after }: Note): string
 interface Table {
   readonly path: readonly string[]
   readonly member: Member
-  /** Its value in a text of the same file. */
+  /** Reads the table's value from another version of the file's text. */
   readonly read: (text: string) => unknown
 }
 
@@ -132,7 +132,7 @@ const tableOf = (file: EntrySource, { root }: Document): Table => {
   return { path, member, read }
 }
 
-/** The servers by names that a configuration can have. */
+/** The servers, each under a name that a configuration accepts. */
 const renamed = (servers: unknown): Readonly<Record<string, unknown>> => {
   const named = new Map<string, unknown>()
   for (const [name, server] of isRecord(servers) ? Object.entries(servers) : []) {

@@ -31,7 +31,7 @@ export const statesOf = (files: readonly string[]): readonly State[] =>
  * Removes the oldest files. The files of one log are removed in the order of their records, not of their
  * names or times, so that no file is taken out of the middle of a chain.
  * @param others all files beside the current one
- * @param isEnded whether no process writes the log of this file any more
+ * @param isEnded true when the last process that wrote this file's log has ended
  */
 export const removeOldest = (
   others: readonly string[], current: string, retention: Retention,
@@ -43,7 +43,7 @@ export const removeOldest = (
   let left = states.length
   let bytes = [...states, ...statesOf([current])].reduce((sum, { size }) => sum + size, 0)
   const isOver = (written: number) => left > keep || (keepBytes > 0 && bytes > keepBytes) || written < since
-  // In most cases all files are kept, which is known before any of them is opened.
+  // Usually all files are kept; sizes and times show that before one is opened.
   if (!isOver(Infinity) && states.every(({ modified }) => modified >= since)) return
   for (const { file, size, written } of inOrder(states.filter(one => isEnded(one.file, one.modified)))) {
     if (!isOver(written)) return

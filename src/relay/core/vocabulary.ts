@@ -266,7 +266,7 @@ export interface Tool {
   readonly outputSchemas: readonly Schema[]
 }
 
-/** How one client is shown the server's tools: by the profiles of what it accepts (src/profiles). */
+/** How one client is shown the tools of a server: by the profiles of what it accepts (src/relay/profiles). */
 export interface ClientShape {
   /** The profiles' names. */
   readonly name: string

@@ -167,7 +167,7 @@ export abstract class ServerActor implements Actor {
         actions.push({ label: `${of}: looks`, weight: 2, act: () => this.#look(one) })
       } else if (method === 'subscriptions/listen') this.#subscription(one, of, actions)
       else actions.push({ label: `${of}: answers`, weight: this.world.pace > 1 ? 6 : 2, act: chance => this.#answerNow(one, chance) })
-      if (manners.forgets) actions.push({ label: `${of}: forgets`, weight: 0.1, act: () => this.#forget(one) })
+      if (manners.forgets) actions.push({ label: `${of}: forgets`, weight: one.asked === undefined ? 0.5 : 0.1, act: () => this.#forget(one) })
       if (manners.logs && method === 'tools/call') {
         actions.push({ label: `${of}: logs`, weight: 0.5, act: () => this.#log(one) })
         if (metaOf(one.message)['progressToken'] !== undefined)

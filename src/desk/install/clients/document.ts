@@ -16,7 +16,7 @@ export const parseDocument = (file: string, text: string): Document => {
   try {
     return (/\.toml$/i.test(file) ? tomlDocument : jsonDocument)(text, fail)
   } catch (error) {
-    // The parsers recurse.
+    // The parsers recurse: deep nesting overflows the stack.
     if (error instanceof RangeError) return fail(0, 'nested too deep')
     throw error
   }

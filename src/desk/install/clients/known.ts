@@ -9,11 +9,14 @@ export interface KnownClient {
   readonly title: string
   /** The path of the table of servers in the client's file. */
   readonly servers: readonly string[]
-  /** The user's files: several if the installation decides. A `*` stands for any part of a folder's name. */
+  /**
+   * The user's files: several where they depend on how the client was installed. A `*` stands for any part of a
+   * folder's name.
+   */
   readonly files: (machine: Machine) => readonly string[]
   /** The file that a team shares, relative to the project's folder. */
   readonly projectFile?: string
-  /** The profile of what it accepts of tools (src/profiles). */
+  /** The profile that says which tools it accepts (src/relay/profiles). */
   readonly profile?: string
 }
 
@@ -35,7 +38,7 @@ const applicationData = (machine: Machine): string =>
 const inFlatpak = (machine: Machine, id: string, ...parts: string[]): readonly string[] =>
   (machine.platform === 'linux' ? [posix.join(machine.home, '.var', 'app', id, 'config', ...parts)] : [])
 
-/** Both editions, because a machine may have both; and the portable one where its terminal runs us. */
+/** Both editions, because a machine may have both; and the portable one, if we run in its terminal. */
 const inVisualStudioCode = (...parts: string[]) => (machine: Machine) => {
   const paths = pathsOf(machine)
   const { VSCODE_PORTABLE: portable = '' } = machine.environment

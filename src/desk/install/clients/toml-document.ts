@@ -21,7 +21,7 @@ const parse = (text: string, fail: (at: number, reason: string) => never): AST.T
   }
 }
 
-// The escapes of JSON are among those of TOML, which wants one character more escaped.
+// TOML has every escape of JSON, and wants U+007F escaped too.
 const spellText = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007f')
 
 /** A table while it is read: its parts may stand anywhere in the file. */
@@ -40,7 +40,7 @@ const spanOf = ({ range: [from, to] }: AST.TOMLNode): Span => ({ from, to })
 const nameOf = (key: AST.TOMLBare | AST.TOMLQuoted): string =>
   (key.type === 'TOMLBare' ? key.name : key.value)
 
-/** `[a.b.c]`; the elements of `[[a.b]]` are no tables of servers. */
+/** Adds `[a.b.c]`. `[[a.b]]` is added as one value: its elements hold no servers. */
 const addTable = (root: Table, node: AST.TOMLTable): void => {
   const made = node.kind === 'array' ? otherValue(node) : { kind: 'table' as const, members: [] }
   const table = add(root, node.key.keys, made, spanOf(node), 'line')
@@ -74,7 +74,7 @@ const add = (
   return isGrowing(found.value) ? add(found.value, rest, value, place, layout) : undefined
 }
 
-// Every table of this file was made here.
+// Only this module makes tables, so each one is a growing `Table`.
 const isGrowing = (value: Value | Table): value is Table => value.kind === 'table'
 
 const valueOf = (node: AST.TOMLContentNode): Value | Table => {
