@@ -10,8 +10,8 @@ export interface KnownClient {
   /** The path of the table of servers in the client's file. */
   readonly servers: readonly string[]
   /**
-   * The user's files: several where they depend on how the client was installed. A `*` stands for any part of a
-   * folder's name.
+   * The user's files: several where they depend on how the client was installed. A `*` stands for any part of
+   * a folder's name.
    */
   readonly files: (machine: Machine) => readonly string[]
   /** The file that a team shares, relative to the project's folder. */
