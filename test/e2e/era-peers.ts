@@ -45,16 +45,17 @@ export const waysOf = <Transport>(
 export class Heard {
   readonly #all = new Map<string, Record<string, unknown>[]>()
 
-  hear(name: string, params: object | undefined): void {
-    this.#all.set(name, [...this.of(name), { ...params }])
-  }
+  readonly hear = (name: string, params: object | undefined): void =>
+    void this.#all.set(name, [...this.heard(name), { ...params }])
 
-  of(name: string): readonly Record<string, unknown>[] {
-    return this.#all.get(name) ?? []
-  }
+  readonly heard = (name: string): readonly Record<string, unknown>[] => this.#all.get(name) ?? []
 }
 
-interface Content {
+/** What clients answer to servers. */
+export const sampled = { role: 'assistant' as const, model: 'm', content: { type: 'text' as const, text: 'sampled' } }
+export const oneRoot = { roots: [{ uri: 'file:///root' }] }
+
+export interface Content {
   readonly content: readonly { readonly type: string; readonly text?: string }[]
 }
 

@@ -6,7 +6,8 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Test } from 'tap'
-import { codeOf, Heard, textOf } from './era-peers.js'
+import { codeOf, Heard, oneRoot, sampled, textOf } from './era-peers.js'
+import { sharedSteps } from './era-steps.js'
 import { until } from './gateways.js'
 
 interface Peer {
@@ -26,6 +27,7 @@ export const legacySteps: Readonly<Record<string, (peer: Peer) => Promise<void>>
     t.equal(client.getInstructions(), 'Ask for anything.')
     t.notOk(client.getServerCapabilities()?.experimental)
   },
+  ...sharedSteps,
   'tools/list': async ({ t, client }) => {
     const { tools } = await client.listTools()
     t.equal(tools.length, 17)
@@ -36,24 +38,14 @@ export const legacySteps: Readonly<Record<string, (peer: Peer) => Promise<void>>
     t.equal(textOf(await call('echo', { text: 'hi', more: { n: [1.5, null] } })), 'hi')
   },
   'an error of a tool': async ({ t, call }) => void t.equal((await call('fail')).isError, true),
-  'an unknown tool': async ({ t, call }) => void t.equal(await codeOf(call('none')), -32602),
-  'a structured result': async ({ t, call }) => void t.same((await call('structured')).structuredContent, { sum: 3 }),
   'a structured result that is an array': async ({ t, call }) => {
     t.same((await call('array')).structuredContent, { result: [{ n: 1 }] })
   },
   'an argument that is also a header': async ({ t, call }) => {
     t.equal(textOf(await call('header', { region: 'eu ü' })), 'Region: eu ü')
   },
-  'prompts/list': async ({ t, client }) => void t.equal((await client.listPrompts()).prompts.length, 2),
   'prompts/get': async ({ t, client }) => {
     t.match(await client.getPrompt({ name: 'plain' }), { messages: [{ content: { text: 'plain' } }] })
-  },
-  'resources/list': async ({ t, client }) => void t.equal((await client.listResources()).resources.length, 1),
-  'resources/read': async ({ t, client }) => {
-    t.match(await client.readResource({ uri: 'note://one' }), { contents: [{ uri: 'note://one', text: 'one' }] })
-  },
-  'resources/templates/list': async ({ t, client }) => {
-    t.equal((await client.listResourceTemplates()).resourceTemplates.length, 1)
   },
   'completion/complete': async ({ t, client }) => {
     const ref = { type: 'ref/resource', uri: 'note://any/{name}' } as const
@@ -63,16 +55,8 @@ export const legacySteps: Readonly<Record<string, (peer: Peer) => Promise<void>>
   'a prompt that asks the user': async ({ t, client }) => {
     t.match(await client.getPrompt({ name: 'asking' }), { messages: [{ content: { text: 'Hello Ann' } }] })
   },
-  'an unknown resource': async ({ t, client }) => {
-    t.equal(await codeOf(client.readResource({ uri: 'note://none' })), -32602)
-  },
   ping: async ({ t, client }) => void t.same(await client.ping(), {}),
   'roots/list_changed': ({ client }) => client.sendRootsListChanged(),
-  progress: async ({ t, call }) => {
-    const seen: number[] = []
-    await call('progress', {}, { onprogress: ({ progress }: { progress: number }) => void seen.push(progress) })
-    t.same(seen, [1, 2, 3])
-  },
   'cancellation reaches the tool': async ({ t, call }) => {
     const controller = new AbortController()
     const onprogress = () => controller.abort()
@@ -95,8 +79,6 @@ export const legacySteps: Readonly<Record<string, (peer: Peer) => Promise<void>>
     t.equal(textOf(await call('form')), 'Hello Ann')
     t.equal(heard('elicitation').at(-1)?.['mode'], 'form')
   },
-  sampling: async ({ t, call }) => void t.equal(textOf(await call('sample')), 'sampled'),
-  roots: async ({ t, call }) => void t.equal(textOf(await call('roots')), 'file:///root'),
   'three questions at once': async ({ t, call }) => void t.equal(textOf(await call('three')), 'Ann sampled 1'),
   'five rounds': async ({ t, call }) => void t.equal(textOf(await call('rounds', { count: 5 })), 'after 5'),
   'elicitation by a URL': async ({ t, call, heard }) => {
@@ -128,22 +110,20 @@ export const legacySteps: Readonly<Record<string, (peer: Peer) => Promise<void>>
 }
 
 export const legacyPeer = (t: Test, transport: Transport): Peer => {
-  const heard = new Heard()
-  const hear = heard.hear.bind(heard)
+  const { hear, heard } = new Heard()
   const capabilities = { roots: { listChanged: true }, sampling: {}, elicitation: { form: {}, url: {} } }
   const client = new Client({ name: 'legacy', version: '1' }, { capabilities })
   client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
     hear('elicitation', params)
     return { action: 'accept', ...(params.mode !== 'url' && { content: { name: 'Ann' } }) }
   })
-  client.setRequestHandler(CreateMessageRequestSchema, () =>
-    ({ role: 'assistant', model: 'm', content: { type: 'text', text: 'sampled' } }))
-  client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: 'file:///root' }] }))
+  client.setRequestHandler(CreateMessageRequestSchema, () => sampled)
+  client.setRequestHandler(ListRootsRequestSchema, () => oneRoot)
   client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => hear('log', params))
   client.setNotificationHandler(ToolListChangedNotificationSchema, ({ params }) => hear('tools', params))
   client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => hear('updated', params))
   return {
-    t, client, transport, heard: name => heard.of(name),
+    t, client, transport, heard,
     call: async (name, given = {}, options = {}) =>
       (await client.callTool({ name, arguments: { ...given } }, undefined, options)) as CallToolResult,
   }

@@ -1,7 +1,8 @@
 import { type CallToolResult, Client, type Transport } from '@modelcontextprotocol/client'
 import { EmptyResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import type { Test } from 'tap'
-import { codeOf, Heard, textOf } from './era-peers.js'
+import { codeOf, Heard, oneRoot, sampled, textOf } from './era-peers.js'
+import { sharedSteps } from './era-steps.js'
 import { until } from './gateways.js'
 
 const prefix = 'io.modelcontextprotocol/'
@@ -17,13 +18,14 @@ interface Peer {
 }
 
 /** What a client of 2026-07-28 does with a legacy server, in order. */
-export const modernSteps: Readonly<Record<string, (peer: Peer) => Promise<unknown>>> = {
+export const modernSteps: Readonly<Record<string, (peer: Peer) => Promise<void>>> = {
   'the client connects': async ({ t, client, transport }) => {
     await client.connect(transport)
     t.equal(client.getServerVersion()?.name, 'legacy')
     t.equal(client.getInstructions(), 'Ask me.')
     t.ok(client.getServerCapabilities()?.tools)
   },
+  ...sharedSteps,
   'tools/list': async ({ t, client }) => {
     const { tools } = await client.listTools()
     t.notOk(tools.some(tool => 'execution' in tool))
@@ -32,19 +34,9 @@ export const modernSteps: Readonly<Record<string, (peer: Peer) => Promise<unknow
   },
   'a call': async ({ t, call }) => void t.equal(textOf(await call('echo', { message: 'hi' })), 'echo hi'),
   'an error of a tool': async ({ t, call }) => void t.equal((await call('fails')).isError, true),
-  'an unknown tool': async ({ t, call }) => void t.equal(await codeOf(call('none')), -32602),
-  'a structured result': async ({ t, call }) => void t.same((await call('structured')).structuredContent, { sum: 3 }),
-  'prompts/list': async ({ t, client }) => void t.equal((await client.listPrompts()).prompts.length, 2),
   'prompts/get': async ({ t, client }) => {
     const { messages } = await client.getPrompt({ name: 'greet', arguments: { name: 'Ann' } })
     t.match(messages, [{ content: { text: 'Hello Ann' } }])
-  },
-  'resources/list': async ({ t, client }) => void t.equal((await client.listResources()).resources.length, 1),
-  'resources/read': async ({ t, client }) => {
-    t.match(await client.readResource({ uri: 'note://one' }), { contents: [{ uri: 'note://one', text: 'one' }] })
-  },
-  'resources/templates/list': async ({ t, client }) => {
-    t.equal((await client.listResourceTemplates()).resourceTemplates.length, 1)
   },
   'completion/complete': async ({ t, client }) => {
     const ref = { type: 'ref/prompt', name: 'greet' } as const
@@ -52,14 +44,6 @@ export const modernSteps: Readonly<Record<string, (peer: Peer) => Promise<unknow
   },
   'a prompt that asks the user': async ({ t, client }) => {
     t.match(await client.getPrompt({ name: 'asks' }), { messages: [{ content: { text: 'Hello Ann' } }] })
-  },
-  'an unknown resource': async ({ t, client }) => {
-    t.equal(await codeOf(client.readResource({ uri: 'note://none' })), -32602, 'the client takes the -32002 of the server for it')
-  },
-  progress: async ({ t, call }) => {
-    const seen: number[] = []
-    await call('progress', {}, { onprogress: ({ progress }: { progress: number }) => void seen.push(progress) })
-    t.same(seen, [1, 2, 3])
   },
   'cancellation reaches the tool': async ({ t, call }) => {
     const controller = new AbortController()
@@ -85,8 +69,6 @@ export const modernSteps: Readonly<Record<string, (peer: Peer) => Promise<unknow
     t.equal(textOf(await call('elicit')), 'accept Ann')
     t.equal(heard('elicitation').at(-1)?.['mode'], 'form')
   },
-  sampling: async ({ t, call }) => void t.equal(textOf(await call('sample')), 'sampled'),
-  roots: async ({ t, call }) => void t.equal(textOf(await call('roots')), 'file:///root'),
   'three questions at once': async ({ t, call }) => void t.equal(textOf(await call('three')), 'Ann,sampled,1'),
   'five rounds': async ({ t, call }) => void t.equal(textOf(await call('five')), 'Ann,Ann,Ann,Ann,Ann'),
   'elicitation by a URL': async ({ t, call, heard }) => {
@@ -129,8 +111,7 @@ const everything = { roots: {}, sampling: {}, elicitation: { form: {}, url: {} }
 export const modernPeer = (
   t: Test, transport: Transport, isHttp: boolean, { name: own = 'Ann', capabilities = everything }: Who = {},
 ): Peer => {
-  const heard = new Heard()
-  const hear = heard.hear.bind(heard)
+  const { hear, heard } = new Heard()
   const client = new Client({ name: 'modern', version: '1' }, {
     capabilities, versionNegotiation: { mode: { pin: '2026-07-28' } },
   })
@@ -139,9 +120,8 @@ export const modernPeer = (
       hear('elicitation', params)
       return { action: 'accept', ...(params.mode !== 'url' && { content: { name: own } }) }
     })
-    client.setRequestHandler('sampling/createMessage', () =>
-      ({ role: 'assistant', model: 'm', content: { type: 'text', text: 'sampled' } }))
-    client.setRequestHandler('roots/list', () => ({ roots: [{ uri: 'file:///root' }] }))
+    client.setRequestHandler('sampling/createMessage', () => sampled)
+    client.setRequestHandler('roots/list', () => oneRoot)
   }
   client.setNotificationHandler('notifications/message', ({ params }) => hear('log', params))
   client.setNotificationHandler('notifications/tools/list_changed', ({ params }) => hear('tools', params))
@@ -149,7 +129,7 @@ export const modernPeer = (
   client.setNotificationHandler('notifications/resources/list_changed', ({ params }) => hear('resources', params))
   client.setNotificationHandler('notifications/resources/updated', ({ params }) => hear('updated', params))
   return {
-    t, client, transport, isHttp, heard: name => heard.of(name),
+    t, client, transport, isHttp, heard,
     call: async (name, given = {}, options = {}, meta) =>
       client.callTool({ name, arguments: { ...given }, ...(meta && { _meta: { ...meta } }) }, options),
   }

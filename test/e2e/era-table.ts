@@ -33,11 +33,11 @@ const proxied = async (t: Test, server: readonly string[]): Promise<URL> => {
   return new URL(`http://127.0.0.1:${port}/mcp`)
 }
 
-type Step = (t: Test) => Promise<unknown>
+type Step = (t: Test) => Promise<void>
 type Peer = (t: Test) => Promise<Readonly<Record<string, Step>>>
 
 const stepsOf = <Of extends object>(
-  steps: Readonly<Record<string, (peer: Of) => Promise<unknown>>>, peer: Of,
+  steps: Readonly<Record<string, (peer: Of) => Promise<void>>>, peer: Of,
 ) =>
   Object.fromEntries(Object.entries(steps).map(([name, step]) => [name, (t: Test) => step({ ...peer, t })]))
 const oldClient = (open: (t: Test) => Promise<Transport>): Peer => async t =>
