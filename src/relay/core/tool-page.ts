@@ -5,7 +5,7 @@ import {
   isArray, isObject, isString, type Json, type JsonArray, type JsonObject, lengthOf, member,
 } from '#relay/protocol/json.js'
 import { nextPage } from '#relay/protocol/pages.js'
-import { quote } from '#relay/protocol/quote.js'
+import { leftOut } from '#relay/protocol/quote.js'
 import { unmetered } from '#relay/protocol/unmetered.js'
 import { acceptedFor, exactResult, judgeDrift } from './accepted.js'
 import type { Catalog, Listing, Page } from './catalog.js'
@@ -196,9 +196,6 @@ class PageJudge {
   }
 }
 
-/** Tools that are named in one finding. */
-const maxNamed = 20
-
 /**
  * The tools beyond the number that the client takes. Tools that the operator names are kept first, then tools
  * that match a pattern of the operator, in the operator's order; then the others, in the server's order.
@@ -216,10 +213,7 @@ const surplusOf = (
   }
   const surplus = shown.map(name => ({ name, rank: rank(name) })).sort((a, b) => a.rank - b.rank)
     .slice(room).map(({ name }) => name)
-  const told = surplus.slice(0, maxNamed).map(quote).join(', ')
-  const message =
-    `the client (${shape.name}) takes ${String(shape.tools)} tools, so ${surplus.length} are left out: ${told}` +
-    (surplus.length > maxNamed ? ', …' : '')
+  const message = leftOut(`the client (${shape.name}) takes ${String(shape.tools)} tools`, surplus)
   const path = '/result/tools'
   return tellChanges(core, shape, path, [{ path, message }], `removed ${surplus.length} tools`, findings)
     ? surplus

@@ -5,7 +5,7 @@ import {
 import { defaultDialect, dialectOf } from '#relay/protocol/json-schema.js'
 import { upgrade } from '#relay/protocol/upgrade.js'
 import type { ProfileRefusal } from './node.js'
-import type { NameRules, Profile, SchemaRules } from './profile.js'
+import { longestName, type NameRules, type Profile, type SchemaRules } from './profile.js'
 import { widen } from './widen.js'
 import { described } from './words.js'
 
@@ -80,10 +80,6 @@ const oldDialect = (
     ? []
     : [{ path: `/${key}/$schema`, message: `takes JSON Schema ${dialects.join(', ')} only` }]
 }
-
-/** @param server the name that clients know, which some put before the names of tools */
-export const longestName = ({ longest, isPrefixed }: NameRules, server: string): number =>
-  isPrefixed === true ? Math.max(16, longest - server.length - 1) : longest
 
 const fitsName = (name: string, rules: NameRules, server: string): boolean =>
   name.length <= longestName(rules, server)

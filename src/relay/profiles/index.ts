@@ -166,11 +166,11 @@ export const profiles: readonly Profile[] = [
 /** Chooses by the name that the client gives itself. */
 export const automatic = 'auto'
 
-export const profileNamed = (name: string): Profile | undefined =>
+const profileNamed = (name: string): Profile | undefined =>
   profiles.find(profile => profile.name === name)
 
 /** The profile for a client that calls itself so. */
-export const profileFor = (clientName: string): Profile | undefined => {
+const profileFor = (clientName: string): Profile | undefined => {
   const name = clientName.toLowerCase()
   return profiles.find(({ clients }) => clients.some(beginning => name.startsWith(beginning)))
 }

@@ -1,6 +1,6 @@
 import type { Implementation } from '#relay/core/terms.js'
-import { longestName } from './fit.js'
 import { profilesFor, combinedOf } from './index.js'
+import { longestName } from './profile.js'
 
 /** What a client takes of a list of tools, whatever their definitions are. */
 export interface ListLimits {
@@ -8,8 +8,8 @@ export interface ListLimits {
   readonly profile: string
   /** Characters of a name. */
   readonly longest: number
-  /** Most tools; undefined: any number. */
-  readonly tools: number | undefined
+  /** Most tools; Infinity: any number. */
+  readonly tools: number
 }
 
 /** @param client as it calls itself; undefined where that was not seen */
@@ -24,16 +24,16 @@ const usualLongest = 64
  */
 export const limitsFor = (names: readonly string[], server: string): ClientLimits => {
   // Each tool of a list asks for them.
-  let [last, limits]: [Implementation | undefined, ListLimits | undefined] = [undefined, undefined]
+  let [last, limits]: [string | undefined, ListLimits | undefined] = [undefined, undefined]
   return client => {
-    if (limits !== undefined && client === last) return limits
+    if (limits !== undefined && client?.name === last) return limits
     const chosen = profilesFor(names, client)
     const { toolName, tools = Infinity } = combinedOf(chosen) ?? {}
-    last = client
+    last = client?.name
     return (limits = {
       profile: chosen.map(({ name }) => name).join(', '),
       longest: toolName === undefined ? usualLongest : Math.min(usualLongest, longestName(toolName, server)),
-      tools: tools === Infinity ? undefined : tools,
+      tools,
     })
   }
 }

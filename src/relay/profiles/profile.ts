@@ -33,6 +33,10 @@ export interface NameRules {
   readonly isPrefixed?: true
 }
 
+/** @param server the name that clients know, which some put before the names of tools */
+export const longestName = ({ longest, isPrefixed }: NameRules, server: string): number =>
+  isPrefixed === true ? Math.max(16, longest - server.length - 1) : longest
+
 /** What it accepts of a schema; anything where a member is missing. */
 export interface SchemaRules {
   /** The dialects that `$schema` may name. */

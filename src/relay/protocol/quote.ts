@@ -10,6 +10,14 @@ const read = 4096
 /** Prepares text from the wire for a message to a person or model: no hidden characters, cut, JSON-quoted. */
 export const quote = (text: string): string => JSON.stringify(clip(text))
 
+/** Names in one message of ours. */
+const maxNamed = 20
+
+/** Says why elements of a list are left out, and names the first ones. */
+export const leftOut = (reason: string, names: readonly string[]): string =>
+  `${reason}, so ${names.length} are left out: ${names.slice(0, maxNamed).map(quote).join(', ')}` +
+  (names.length > maxNamed ? ', …' : '')
+
 /**
  * Prepares a key from the wire for a path. An ordinary key is kept, so that the path is a JSON Pointer. A key
  * that may be prose is quoted and cut to a few letters, so that a path cannot carry a sentence.

@@ -1,5 +1,5 @@
 import { edit } from '#relay/protocol/edit.js'
-import { quote } from '#relay/protocol/quote.js'
+import { leftOut, quote } from '#relay/protocol/quote.js'
 import type { MergedFinding } from './findings.js'
 import type { Leg } from './leg.js'
 import type { NameTable } from './names.js'
@@ -12,9 +12,6 @@ export interface ShownTables {
   readonly names: Readonly<Record<'tools' | 'prompts', NameTable>>
   readonly owners: ResourceOwners
 }
-
-/** Elements that are named in one finding. */
-const maxNamed = 20
 
 /** Elements of a server that are left out for one reason. */
 interface LeftOut extends Pick<MergedFinding, 'server' | 'rule'> {
@@ -77,14 +74,13 @@ export class ShownItems {
 
   /** The client takes no more. */
   get isFull(): boolean {
-    return this.#kind === 'tools' && this.count >= (this.#limits.tools ?? Infinity)
+    return this.#kind === 'tools' && this.count >= this.#limits.tools
   }
 
   get found(): readonly MergedFinding[] {
     return [...this.#leftOut.values()].map(({ server, rule, reason, alone, names }): MergedFinding => {
       if (names.length === 1 && alone !== undefined) return { server, rule, name: names[0], message: alone }
-      const told = `${names.slice(0, maxNamed).map(quote).join(', ')}${names.length > maxNamed ? ', …' : ''}`
-      return { server, rule, message: `${reason}, so ${names.length} are left out: ${told}` }
+      return { server, rule, message: leftOut(reason, names) }
     })
   }
 

@@ -5,7 +5,6 @@ import type { CustomsError } from '#relay/base/errors.js'
 import type { Translate } from '#relay/eras/index.js'
 import { rules } from '#relay/rules/index.js'
 import { mergedEntry } from '#relay/config/merge.js'
-import { limitsFor } from '#relay/profiles/limits.js'
 import { mergedName } from '../merge/names.js'
 
 /** What is data of a server's setup: it can be sent to another process. */
@@ -42,7 +41,7 @@ export const judgedBy = async (
       server: name, rules, trusted, accepted, limits, intent,
       ruling: { policy, tools, names, shapes: await shapesFor(profiles, name) },
       minRevision: server.minRevision ?? configuration.minRevision,
-      mergedName: mergedNameIn(configuration, name),
+      mergedName: await mergedNameIn(configuration, name),
     },
   }
 }
@@ -56,9 +55,12 @@ export const acceptedAtOnce = async (
 ): Promise<Accepted | undefined> =>
   lock && (await import('#relay/lock/accepted.js')).acceptedOf(server, lock, configuration)
 
-const mergedNameIn = ({ merge, profiles }: Configuration, name: string): Judgement['mergedName'] => {
+const mergedNameIn = async (
+  { merge, profiles }: Configuration, name: string,
+): Promise<Judgement['mergedName']> => {
   const server = merge?.servers.find(one => one.name === name)
   if (merge === undefined || server === undefined) return undefined
-  const [{ separator }, limitsOf] = [merge, limitsFor(profiles, mergedEntry)]
+  const limitsOf = (await import('#relay/profiles/limits.js')).limitsFor(profiles, mergedEntry)
+  const { separator } = merge
   return (tool, client) => mergedName(server, tool, { separator, longest: limitsOf(client).longest })
 }
