@@ -91,7 +91,7 @@ export const noDescription: Powers = {
   },
 }
 
-/** The fewest paths in a flat list; there are at least two in a folder on average. */
+/** A flat list has at least this many paths, and two or more in a folder on average. */
 const longList = 20
 
 const isFlatList = (value: Json | undefined, meter: Meter): boolean => {

@@ -4,17 +4,16 @@ import { notification } from './frames.js'
 import type { Legs } from './legs.js'
 import type { Listens } from './listens.js'
 import type { Host } from './machine.js'
-import { type ListKind, listKinds } from './reading.js'
 
-/** How often a client is told that lists of a kind have changed, in milliseconds. */
+/** How often a client is told that the lists of a capability have changed, in milliseconds. */
 const changedMs = 1000
 
-/** Tells the client that lists have changed: once in a second for each kind. */
+/** Tells the client that lists have changed: once in a second for each capability. */
 export class ListChanges {
   readonly #host: Host
   readonly #legs: Legs
   readonly #listens: Listens
-  /** By kind of list: when the client was told last. Infinity: it will be told. */
+  /** By capability: when the client was told last. Infinity: it will be told. */
   readonly #toldAt = new Map<string, number>()
 
   constructor(host: Host, legs: Legs, listens: Listens) {
@@ -23,8 +22,7 @@ export class ListChanges {
     this.#listens = listens
   }
 
-  tell(kind: ListKind): void {
-    const { capability } = listKinds[kind]
+  tell(capability: string): void {
     const now = this.#host.now()
     const last = this.#toldAt.get(capability) ?? -changedMs
     if (last === Infinity) return

@@ -16,14 +16,15 @@ interface Pending {
 
 /** The requests that were sent on legs and are not answered: each has a number of ours. */
 export class LegRequests {
-  /** The client has sent `initialize`. */
-  isLegacy = false
   readonly #host: Host
+  readonly #isLegacy: () => boolean
   readonly #pending = new ChurnMap<number, Pending>()
   #last = 0
 
-  constructor(host: Host) {
+  /** @param isLegacy whether the client has sent `initialize` */
+  constructor(host: Host, isLegacy: () => boolean) {
     this.#host = host
+    this.#isLegacy = isLegacy
   }
 
   /** Sends a request, under a number of ours. @returns the number */
@@ -31,7 +32,7 @@ export class LegRequests {
     leg: Leg, make: (number: number) => Frame, how: Pick<Pending, 'answered' | 'client'>,
   ): number {
     const number = (this.#last += 1)
-    const isOwn = this.isLegacy || !this.#host.options.hasExchanges
+    const isOwn = this.#isLegacy() || !this.#host.options.hasExchanges
     const exchange = isOwn ? stdioExchange : exchangeNamed(`merged-${number}`)
     this.#pending.set(number, { leg, exchange, ...how })
     this.#host.emit({ type: 'send-to-leg', leg: leg.name, exchange, frame: make(number) })

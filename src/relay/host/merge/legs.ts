@@ -32,7 +32,7 @@ export class Legs {
   constructor(host: Host, events: LegEvents) {
     this.#host = host
     this.#events = events
-    this.requests = new LegRequests(host)
+    this.requests = new LegRequests(host, () => this.isLegacy)
   }
 
   all(): readonly Leg[] {
@@ -73,7 +73,6 @@ export class Legs {
   begin(initialize: RequestFrame): void {
     this.#initialize = initialize
     this.hasAnswered = false
-    this.requests.isLegacy = true
     // A client of both eras has asked for server/discover before, on the same connection.
     for (const leg of this.all()) {
       if (leg.state === 'ready' || leg.state === 'opening' || leg.isOfOtherEra) this.#greet(leg)

@@ -56,7 +56,8 @@ export class Listens {
       parts: new Map(), waiting: new Set(), granted: new Set(), changed: new Set(), failures: new Map(),
     }
     this.#open.add(listen)
-    for (const leg of this.#legs.all()) this.#ask(listen, leg)
+    const owned = this.#owned(listen)
+    for (const leg of this.#legs.all()) this.#ask(listen, leg, owned)
     const ms = Math.min(acknowledgeMs, this.#host.options.listMs)
     const stop = this.#host.after(ms, () => this.#acknowledge(listen))
     if (listen.waiting.size === 0) this.#acknowledge(listen)
@@ -69,12 +70,23 @@ export class Listens {
     }
   }
 
-  #ask(listen: Listen, leg: Leg): void {
+  /** The URIs that the client has named, by the server that owns them; undefined: it has named none. */
+  #owned({ asked: { frame } }: Listen): ReadonlyMap<string, readonly string[]> | undefined {
+    const uris = urisIn(valueAt(frame.message.params, ['notifications', 'resourceSubscriptions']))
+    if (uris === undefined) return undefined
+    const budget = { left: matchSteps }
+    const owned = new Map<string, string[]>()
+    for (const uri of uris) {
+      const [owner, other] = this.#owners.of(uri, budget)
+      if (owner !== undefined && other === undefined) owned.set(owner, [...owned.get(owner) ?? [], uri])
+    }
+    return owned
+  }
+
+  #ask(listen: Listen, leg: Leg, owned = this.#owned(listen)): void {
     if (leg.state !== 'ready' || listen.parts.has(leg)) return
     const { frame } = listen.asked
-    const uris = urisIn(valueAt(frame.message.params, ['notifications', 'resourceSubscriptions']))
-    const budget = { left: matchSteps }
-    const own = uris?.filter(uri => this.#owners.of(uri, budget).join() === leg.name)
+    const own = owned && (owned.get(leg.name) ?? [])
     listen.waiting.add(leg)
     const number = this.#legs.requests.ask(leg, made => changedRequest(
       frame, made, own === undefined ? [] : [{ path: ['notifications', 'resourceSubscriptions'], value: own }],

@@ -2,7 +2,7 @@ import type { Exchange } from '#relay/core/vocabulary.js'
 import { stdioExchange } from '#relay/core/event.js'
 import { ChurnMap } from '#relay/core/memory.js'
 import { errorFrame } from '#relay/core/refusal.js'
-import { listChanged } from '#relay/protocol/changing-lists.js'
+import { type ChangingList, changingLists } from '#relay/protocol/changing-lists.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { isString, member, type Json, valueAt } from '#relay/protocol/json.js'
 import { errorCode } from '#relay/protocol/json-rpc.js'
@@ -67,7 +67,7 @@ export class Merger implements Host {
     this.#subscriptions = new MergedSubscriptions(legs)
     this.#listens = new Listens(this, legs, tables.owners, leg => this.#outOfDate(leg))
     this.#changes = new ListChanges(this, legs, this.#listens)
-    this.#lists = new LegLists(this, legs, tables, kind => this.#changes.tell(kind))
+    this.#lists = new LegLists(this, legs, tables, kind => this.#changes.tell(listKinds[kind].capability))
     this.#merged = new MergedLists(this, legs, this.#lists, tables)
     this.#routing = new Routing(this, legs, this.#lists, tables, this.#requests, this.#subscriptions)
     this.#hello = new Hello(this, legs)
@@ -251,13 +251,10 @@ export class Merger implements Host {
 
   #notified(leg: Leg, frame: NotificationFrame): void {
     const { method, params } = frame.message
-    const listed = allKinds.filter(kind => method === listChanged(listKinds[kind].capability))
-    if (listed.length > 0) {
-      for (const kind of listed) {
-        this.#lists.stale(kind, leg.name)
-        this.#changes.tell(kind)
-      }
-      return
+    const changed = changingLists.find(({ notification }) => method === notification)
+    if (changed !== undefined) {
+      this.#stale(leg, changed)
+      return this.#changes.tell(changed.capability)
     }
     switch (method) {
       case 'notifications/cancelled': return this.#questions.withdrawn(leg, frame)
@@ -306,9 +303,15 @@ export class Merger implements Host {
 
   /** Changes of a server's lists may not have been heard. */
   #outOfDate(leg: Leg): void {
-    for (const kind of allKinds) {
-      this.#lists.stale(kind, leg.name)
-      if (leg.has(listKinds[kind].capability)) this.#changes.tell(kind)
+    for (const list of changingLists) {
+      this.#stale(leg, list)
+      if (leg.has(list.capability)) this.#changes.tell(list.capability)
     }
+  }
+
+  /** One capability may have several lists: those of resources and of templates. */
+  #stale(leg: Leg, { capability }: ChangingList): void {
+    for (const kind of allKinds)
+      if (listKinds[kind].capability === capability) this.#lists.stale(kind, leg.name)
   }
 }

@@ -211,7 +211,7 @@ export class Relays implements FrontBackend {
     const { idleMs, failed, gone, reports } = this.#options
     const process = new RelayProcess({
       bodies: this.#bodies, idleMs,
-      // Of several servers speaks the merged endpoint alone.
+      // Only the merged endpoint may report about several servers.
       ...(kind === 'merged'
         ? { serve: (...asked) => this.serve(...asked), reports }
         : { reports: { ...reports, found: () => undefined } }),

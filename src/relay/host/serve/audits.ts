@@ -79,7 +79,7 @@ export class Audits {
 
 /** Writes a record that belongs to no session: when it fails, the messages go on. */
 export const writeBeside = (
-  { audit, log, metrics }: { readonly audit: Audit; readonly log: Log; readonly metrics: Metrics },
+  { audit, log, metrics }: { readonly audit: Pick<Audit, 'write'>; readonly log: Log; readonly metrics: Metrics },
   entry: Entry,
 ): void => {
   try {

@@ -4,7 +4,6 @@ import type { Capture } from '#relay/capture/capture.js'
 import {
   asksForTokens, type Configuration, type ProcessServer, type RemoteServer,
 } from '#relay/config/configuration.js'
-import { messageOf } from '#relay/base/errors.js'
 import type { Policy } from '#relay/core/vocabulary.js'
 import { CallRates } from '#relay/core/call-rates.js'
 import { type ServerHealth, wellIn } from '#relay/session/health.js'
@@ -29,7 +28,7 @@ import type { ServerSetup } from '../server/judgement.js'
 import type { Setup } from '../server/setup.js'
 import { loginsOf } from '../server/login.js'
 import { commandLineOf, processOf, tlsOf } from '../server/upstream.js'
-import { Audits, refusalsTo } from './audits.js'
+import { Audits, refusalsTo, writeBeside } from './audits.js'
 import { endpointsSettingsOf } from './front.js'
 import { sessionKeyFor } from './session-key.js'
 import { openState, type SharedState } from './state.js'
@@ -290,15 +289,10 @@ const remote = async (
   const cookiePath = isAlone ? undefined : `/${name}/`
   const refused = (reason: string): void => {
     log.warn(`${name}: ${reason}`)
-    try {
-      audit.write({
-        event: 'http/refused', from: 'server', server: name, session: '', client: undefined, peer: undefined,
-        revision: undefined, verdict: 'block', findings: [], reason,
-      })
-    } catch (failure) {
-      metrics.auditFailed()
-      log.warn(messageOf(failure))
-    }
+    writeBeside({ audit, log, metrics }, {
+      event: 'http/refused', from: 'server', server: name, session: '', client: undefined, peer: undefined,
+      revision: undefined, verdict: 'block', findings: [], reason,
+    })
   }
   const guardedFor = ({ peer }: NewSession) => {
     const asked = logins ? new AuthorizedUpstream(upstream, logins.of(peer.subject), true) : upstream

@@ -5,6 +5,7 @@ import {
   type Configuration, type Limits, type LockSetting, type ServerConfiguration, usual,
 } from '#relay/config/configuration.js'
 import { type Circumstances, type PolicyLayer, resolvePolicy } from '#relay/config/policy.js'
+import type { MergeConfiguration } from '#relay/config/merge.js'
 import { ConfigurationProblem, wayTo } from '#relay/config/source.js'
 import type { Accepted, Policy } from '#relay/core/vocabulary.js'
 import { actionOf } from '#relay/core/findings.js'
@@ -51,8 +52,7 @@ export const setUp = async (
     (purpose === 'relay' ? lockSetting(flags, lock ?? configuration.lock) : undefined)
   const given = (hasServerFlags ? await withFlags(named, flags, environment) : named).map(relaxedBy(flags))
   const { merge } = configuration
-  const inOwn = merge && (await import('../merge/own-names.js')).inOwnNames
-  const servers = merge && inOwn ? inFile(flags, () => given.map(server => inOwn(server, merge))) : given
+  const servers = merge ? await inOwnNamesOf(given, merge, flags) : given
   const settings = await Promise.all(servers.map(async (server): Promise<ServerSettings> => ({
     server,
     // Later layers win: file, server, flags.
@@ -62,7 +62,7 @@ export const setUp = async (
     translate: flags.translate ?? server.translate ?? configuration.translate,
     lock: lockOf(server),
   })))
-  // A client of the merged endpoint takes what it takes of each server in it.
+  // The merged endpoint has the profiles of all its servers whose policy changes tools.
   const inMerge = settings.filter(({ server }) => merge?.servers.some(({ name }) => name === server.name))
   const profiles = [...new Set(inMerge.flatMap(one => (changesTools(one) ? one.profiles : [])))]
   const used = merge ? { ...configuration, profiles } : configuration
@@ -247,24 +247,27 @@ const relaxedBy = ({ relax }: RelaySettings) => (server: ServerConfiguration): S
   return { ...server, tools: new Map([...server.tools, ...relaxed]) }
 }
 
-/** Reports a problem in the configuration file. */
-const inFile = <Read>({ config }: RelaySettings, read: () => Read): Read => {
-  try {
-    return read()
-  } catch (error) {
-    if (!(error instanceof ConfigurationProblem)) throw error
-    throw new CustomsError('BAD_CONFIG', `${config}: ${error.message}`, { cause: error })
-  }
+const inOwnNamesOf = async (
+  servers: readonly ServerConfiguration[], merge: MergeConfiguration, { config }: RelaySettings,
+): Promise<readonly ServerConfiguration[]> => {
+  const { inOwnNames } = await import('../merge/own-names.js')
+  return refusing(
+    () => servers.map(server => inOwnNames(server, merge)),
+    problem => new CustomsError('BAD_CONFIG', `${config}: ${problem.message}`, { cause: problem }),
+  )
 }
 
 /** Reports a problem at a flag without quoting its value, which may be a secret. */
-const at = <Read>(flag: string, read: () => Read): Read => {
+const at = <Read>(flag: string, read: () => Read): Read => refusing(read, problem => {
+  const way = problem.keys.length === 0 ? '' : ` ${wayTo(problem.keys)}`
+  return new CustomsError('BAD_USAGE', `--${flag}${way}: ${problem.reason}`, { cause: problem })
+})
+
+const refusing = <Read>(read: () => Read, refusal: (problem: ConfigurationProblem) => CustomsError): Read => {
   try {
     return read()
   } catch (error) {
-    if (!(error instanceof ConfigurationProblem)) throw error
-    const way = error.keys.length === 0 ? '' : ` ${wayTo(error.keys)}`
-    throw new CustomsError('BAD_USAGE', `--${flag}${way}: ${error.reason}`, { cause: error })
+    throw error instanceof ConfigurationProblem ? refusal(error) : error
   }
 }
 

@@ -399,6 +399,17 @@ t.test('list_changed is reported once in a second for each kind', t => {
   t.end()
 })
 
+t.test('a change of resources is told once: those of templates have no notification of their own', t => {
+  const merged = new Merged({ a: serverWith('a', { resources: [], templates: [] }) }).begin()
+  merged.advance(2000)
+  const method = 'notifications/resources/list_changed'
+  const before = merged.notices(method)
+  merged.fromServer('a', { jsonrpc: '2.0', method })
+  merged.advance(2000)
+  t.equal(merged.notices(method) - before, 1)
+  t.end()
+})
+
 t.test('all pages are one page; what has no room follows by a cursor, which is stale after a change', t => {
   const page = (name: string): Answers => ({
     ...serverWith(name),
