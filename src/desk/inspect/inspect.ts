@@ -91,7 +91,7 @@ const make = async (
   { tool, arguments: given }: ToCall, { link, params }: Connected, lists: Lists, options: InspectOptions,
 ): Promise<ServerResponse | undefined> => {
   const { name, timeoutMs, progress } = options
-  if (settingOf({ ruling: options }, tool)?.denied === true) {
+  if (settingOf(options, tool)?.denied === true) {
     return badUsage(`--call ${JSON.stringify(tool)}: the configuration denies this tool`)
   }
   if (!lists.tools.items.some(item => toolName(item) === tool)) {
@@ -118,7 +118,7 @@ const inspectedTools = (
     return {
       name,
       definition: isRecord(item.value) ? item.value : undefined,
-      denied: settingOf({ ruling: options }, name)?.denied === true,
+      denied: settingOf(options, name)?.denied === true,
       findings: findings.filter(finding => finding.item === item),
     }
   })

@@ -112,7 +112,7 @@ export class ClientRequests {
         request, undefined, errorFrame(request, this.#gone.code, `mcp-customs: ${this.#gone.reason}`),
       )
     if (!this.#hasRoom(request)) ask('onId', { use: 'no-room', from: 'client' }, findings, '/id')
-    // A translator sends it under an id of its own, and the rule is the same.
+    // The translator has replaced an id that another request has: the client's own is repeated all the same.
     if (frame.envelope?.isRepeated === true) ask('onId', repeatedId, findings, '/id')
     this.#core.judgeRevision('client', handshake.spokenIn(message, terms, frame.envelope?.headers), findings)
     if (findings.isStop)
@@ -276,7 +276,7 @@ export class ClientRequests {
     this.#queued--
     request.sent(output.now)
     const ofTool = request.method === 'tools/call'
-      ? settingOf(judgement, request.called?.name ?? '')?.timeoutMs
+      ? settingOf(judgement.ruling, request.called?.name ?? '')?.timeoutMs
       : undefined
     const ms = ofTool ?? judgement.limits.requestMs
     if (ms > 0 && methodOf(request.method)?.lasting !== true) {

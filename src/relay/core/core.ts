@@ -73,7 +73,7 @@ export class Core {
   /** The mends for what concerns one tool. */
   mendingOf(tool: string): Mending {
     const current = this.#current
-    if (settingOf(this, tool)?.relaxed !== true) return current
+    if (settingOf(this.ruling, tool)?.relaxed !== true) return current
     const { judgement: { rules }, ruling: { policy } } = this
     return (this.#relaxed ??= mendingFor(rules, relaxed(rules, policy)))
   }

@@ -42,7 +42,7 @@ export const everyTool = '*'
 
 /** The settings of a tool: its own, over those of every tool. What is denied to every tool stays denied. */
 export const settingOf = (
-  { ruling: { tools } }: { readonly ruling: Pick<Ruling, 'tools'> }, name: string,
+  { tools }: Pick<Ruling, 'tools'>, name: string,
 ): ToolSetting | undefined => {
   const [own, every] = [tools.get(name), tools.get(everyTool)]
   return own === undefined ? every : withWider(own, every)
@@ -85,7 +85,7 @@ export interface NamePatterns extends Patterns {
 export const isDenied = (
   { ruling, options: { peer } }: JudgedSession, name: string, client: Implementation | undefined,
 ): boolean => {
-  if (settingOf({ ruling }, name)?.denied === true) return true
+  if (settingOf(ruling, name)?.denied === true) return true
   const { names } = ruling
   return names !== undefined && (
     refuses(names, name)

@@ -258,7 +258,7 @@ export class ServerResponses {
     const name = called?.shown ?? ''
     if (findings.verdict === 'demote' && outcomes.length === 1 && first.isObject) {
       if (!findings.stopping.includes('result/size')) return demoted(frame, at, result, name, findings, this.#remedy(called, findings))
-      const limit = settingOf(this.#core, called?.name ?? '')?.resultBytes ?? 0
+      const limit = settingOf(this.#core.ruling, called?.name ?? '')?.resultBytes ?? 0
       return shortened(frame, at, result, name, findings, limit)
     }
     const { modern } = traitsOf(terms.revision)

@@ -53,7 +53,7 @@ export class ToolCalls {
       if (headerMismatchOf(request) !== undefined) yield* this.#lists.renew(called, request)
     }
     // The front checked the scopes of the name that the client sent. The settings may have changed since.
-    const needed = settingOf(this.#core, name)?.scopes
+    const needed = settingOf(this.#core.ruling, name)?.scopes
     if (!grants(request.scopes, needed)) return this.#lacksScope(request, needed)
     const given = member(params, 'arguments')
     const rate = denied || (called.tool === undefined && called.listed)
@@ -79,7 +79,7 @@ export class ToolCalls {
   /** Counts the call. All unlisted names that the configuration does not mention share one count. */
   *#rate({ client, exchange }: PendingRequest, { name, tool }: Called): Flow<Call['rate']> {
     const { output, ruling, shared } = this.#core
-    const perMinute = settingOf({ ruling }, name)?.callsPerMinute
+    const perMinute = settingOf(ruling, name)?.callsPerMinute
     const action = actionOf(ruling.policy, 'call/rate')
     if (perMinute === undefined || action === 'off') return undefined
     const counted = tool === undefined && !ruling.tools.has(name) ? '' : name
@@ -235,7 +235,7 @@ export class ToolCalls {
     const { judgement } = this.#core
     if (judgement.accepted?.isFrozen !== true) return undefined
     const definition = acceptedFor(this.#core, terms)?.definitions.tools.get(name)
-    return !isObject(definition) ? 'absent' : toolOf(name, definition, settingOf(judgement, name)?.outputSchema)
+    return !isObject(definition) ? 'absent' : toolOf(name, definition, settingOf(judgement.ruling, name)?.outputSchema)
   }
 
   #lacksScope(request: PendingRequest, needed: readonly string[] = []): Frame {

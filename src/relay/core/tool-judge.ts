@@ -125,7 +125,7 @@ export class ToolJudge {
     const last = before && (yield* mended({ mends, power: 'onTool', path: this.#path }, before, judged))
     found.include(last?.findings ?? ofServer.findings)
     const isHidden = name !== undefined
-      && (isDenied(core, name, terms.client) || !grants(scopes, settingOf(core, name)?.scopes))
+      && (isDenied(core, name, terms.client) || !grants(scopes, settingOf(core.ruling, name)?.scopes))
     const seen = last && (hidesSchema ? omit(last.value, 'outputSchema') : last.value)
     const { outputSchema, ...words } = seen === undefined ? {} : operatorWords(seen, setting, meter)
     const own = { ...words, ...(outputSchema !== undefined && !hidesSchema && { outputSchema }) }

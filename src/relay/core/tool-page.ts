@@ -145,7 +145,7 @@ class PageJudge {
     const name = isString(own) ? own : undefined
     const sent = !isObject(tool) ? undefined : name === undefined ? tool : catalog.interned(name, tool)
     return {
-      index, name, sent, setting: name === undefined ? undefined : settingOf(core, name),
+      index, name, sent, setting: name === undefined ? undefined : settingOf(core.ruling, name),
       overLimit: sent && catalog.noRoom(this.#listing, this.#listed, sent),
     }
   }

@@ -79,7 +79,7 @@ export class ToolResults {
     const { mends } = this.#core.mendingOf(called?.name ?? '')
     const promotion = once(() => promotionOf(sent, arrived.meter))
     const contract = yield* this.#contract(outcome, arrived)
-    const isFromText = settingOf(this.#core, called?.name ?? '')?.structured === 'from-text'
+    const isFromText = settingOf(this.#core.ruling, called?.name ?? '')?.structured === 'from-text'
     const first = yield* this.#judgeByNewest(
       outcome, isFromText ? promoted(sent, promotion, arrived.meter) : sent, arrived, contract, promotion,
     )
@@ -116,7 +116,7 @@ export class ToolResults {
     { called, at, result }: ToolResult, { exchange, frame }: ResultFrame,
   ): Flow<Checked | undefined> {
     const { ruling } = this.#core
-    const schema = settingOf({ ruling }, called?.name ?? '')?.resultSchema
+    const schema = settingOf(ruling, called?.name ?? '')?.resultSchema
     if (schema === undefined || actionOf(ruling.policy, 'result/contract') === 'off') return undefined
     const source = { bytes: frame.bytes, path: at }
     return (yield* this.#core.check(
@@ -157,7 +157,7 @@ export class ToolResults {
   /** The operator's schema applies even without a list. */
   #toolOf(called: Called | undefined): Tool | undefined {
     const { name = '', tool } = called ?? {}
-    const schema = settingOf(this.#core, name)?.outputSchema
+    const schema = settingOf(this.#core.ruling, name)?.outputSchema
     return schema === undefined ? tool : toolOf(name, tool?.definition ?? {}, schema)
   }
 
@@ -190,7 +190,7 @@ export class ToolResults {
       }))
       checked = (yield* this.#core.check(subjects, exchange)).flat()
     }
-    const limit = settingOf(this.#core, name)?.resultBytes
+    const limit = settingOf(this.#core.ruling, name)?.resultBytes
     const structuredText = () => (isSent ? slice(frame, inFrame)?.toString() : promotion()?.text)
     const isAsItCame = result === sent && at.length === 1
     const { parts, links } = (isAsItCame ? found : undefined) ?? (yield* this.#found(result, path, arrived))

@@ -80,8 +80,8 @@ export class EraOutgoing {
   }
 
   /** A message of ours to the client. */
-  say(exchange: Exchange, text: string | Buffer, envelope?: Envelope): void {
-    const frame = parseFrame(Buffer.from(text), this.#limits)
+  say(exchange: Exchange, bytes: Buffer, envelope?: Envelope): void {
+    const frame = parseFrame(bytes, this.#limits)
     this.send(exchange, { ...frame, relayMade: true, ...(envelope && { envelope }) })
   }
 

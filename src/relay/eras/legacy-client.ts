@@ -66,7 +66,7 @@ class LegacyClient implements Translator {
     const isHandled = this.#handle(event)
     const actions = this.#out.take()
     if (isHandled) return actions
-    return actions.length === 0 || isOfItself(event) ? undefined : [...actions, passed(event)]
+    return actions.length === 0 || !isOfTransports(event) ? undefined : [...actions, passed(event)]
   }
 
   #handle(event: EraEvent): boolean {
@@ -226,10 +226,10 @@ class LegacyClient implements Translator {
   }
 }
 
-type OfTransports = Exclude<EraEvent, { readonly from: 'timer' | 'refusal' | 'closing' }>
+type OfTransports = Extract<EraEvent, { readonly from: 'client' | 'relay' }>
 
-const isOfItself = (event: EraEvent): event is Exclude<EraEvent, OfTransports> =>
-  event.from === 'timer' || event.from === 'refusal' || event.from === 'closing'
+const isOfTransports = (event: EraEvent): event is OfTransports =>
+  event.from === 'client' || event.from === 'relay'
 
 /** The action by which an event takes its own way. */
 const passed = (event: OfTransports): EraAction => {

@@ -136,7 +136,7 @@ export class Upstream {
   }
 
   scopesOf(tool: string): readonly string[] {
-    return settingOf(this.#options.guard.judgement, tool)?.scopes ?? []
+    return settingOf(this.#options.guard.judgement.ruling, tool)?.scopes ?? []
   }
 
   async ready(): Promise<Condition> {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import {
-  each, isArray, isObject, isString, member, Meter, pointer, type Json, type JsonObject,
+  each, isArray, isObject, isString, member, Meter, pointer, valueAt, type Json, type JsonObject,
 } from './json.js'
 import type { Request } from './json-rpc.js'
 import { schemasIn } from './json-schema.js'
@@ -42,7 +42,7 @@ const repeating = (message: Request, inputSchema: Json | undefined): readonly Re
 }
 
 const valueOf = (given: Json | undefined, { path }: ParamHeader): Primitive | undefined => {
-  const value = path.reduce((inner, key) => (isObject(inner) ? member(inner, key) : undefined), given)
+  const value = valueAt(given, path)
   if (typeof value === 'number') return Number.isSafeInteger(value) ? value : undefined
   return isString(value) || typeof value === 'boolean' ? value : undefined
 }

@@ -30,11 +30,12 @@ const kept = 4096
 /** Members of the longest batch. */
 const maxMembers = 10_000
 
-/** Messages that this program has made, or has read before, are within every limit. */
+/** Messages that this program has made, edited or read before are within every limit. */
 const madeLimits: FrameLimits = { messageBytes: Infinity, depth: 1000, judgedBytes: 0 }
 
-/** The frame of a message that this program has made. */
-export const madeFrame = (text: string | Buffer): Frame => parseFrame(Buffer.from(text), madeLimits)
+/** The frame of a message that this program has made, edited or read before. */
+export const madeFrame = (text: string | Buffer): Frame =>
+  parseFrame(isString(text) ? Buffer.from(text) : text, madeLimits)
 
 /**
  * Reads one message strictly, with its faults (rules wire/json, wire/json-rpc, wire/ambiguous, wire/size).

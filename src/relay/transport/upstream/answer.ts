@@ -10,23 +10,28 @@ import { UndecodableBody } from '../http/content-coding.js'
 import { only } from '../http/headers.js'
 import type { HttpHeaders } from '../transport.js'
 import {
-  answering, bodyKind, readMessages, unexpectedBody, wholeBody, type BodyReading, type MaybeStop,
+  answering, bodyKind, readJson, readStream, unexpectedBody, wholeBody, type BodyReading, type MaybeStop,
   type Received, type StreamReading,
 } from './messages.js'
 import { discard, type HttpReply } from './pool.js'
 
 /**
  * Reads a response to its end, or discards a body that is neither JSON nor SSE.
- * @param onMessage as for `readMessages`; gets an HTTP error's body, too, and a fault for a discarded one
+ * @param onMessage as for `readStream`; gets an HTTP error's body, too, and a fault for a discarded one
  * @returns why the requests that are still unanswered get no answer
- * @throws as `readMessages`
+ * @throws as `readStream`
  */
 export const readAnswer = async (
   reply: HttpReply, reading: StreamReading, onMessage: (received: Received) => MaybeStop,
 ): Promise<string> => {
   const kind = bodyKind(reply)
-  if (kind === 'json' || kind === 'sse') {
-    await readMessages(reply, reading, onMessage)
+  if (kind === 'sse') {
+    await readStream(reply, reading, onMessage)
+    return endedEarly
+  }
+  if (kind === 'json') {
+    const frame = await readJson(reply, reading)
+    if (frame !== undefined) onMessage(frame)
     return endedEarly
   }
   if (kind === 'other') discard(reply)

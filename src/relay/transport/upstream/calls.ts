@@ -232,7 +232,8 @@ export abstract class HttpSide implements Transport {
     this.report({ type: 'frame', exchange, frame })
   }
 
-  protected lose({ unanswered, elsewhere }: UpstreamCall, exchange: Exchange, reason: string): void {
+  protected lose(call: UpstreamCall, reason: string, exchange = call.exchange): void {
+    const { unanswered, elsewhere } = call
     for (const key of unanswered)
       this.report({ type: 'lost', exchange, key, reason, ...(elsewhere !== undefined && { isElsewhere: true }) })
   }

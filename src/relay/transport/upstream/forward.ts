@@ -131,7 +131,7 @@ class HttpServer extends HttpSide {
     else this.calls.end(call)
     if (reason === undefined) return
     const resumable = isClientFrame && canResume(request, position)
-    if (!resumable) this.lose(call, exchange, reason)
+    if (!resumable) this.lose(call, reason)
     if (isClientFrame) this.report({ type: 'stream-ended', exchange, resumable: resumable || isElsewhere })
   }
 
@@ -160,7 +160,7 @@ class HttpServer extends HttpSide {
     for (const call of this.calls.all()) {
       if (call.elsewhere === undefined || call.elsewhere !== sessionOf(request)) continue
       call.elsewhere = undefined
-      this.lose(call, exchange, 'the stream ended on which the answer could come')
+      this.lose(call, 'the stream ended on which the answer could come', exchange)
       call.forget()
     }
   }

@@ -102,19 +102,14 @@ export interface EventWithoutMessage {
 export type Received = Frame | EventWithoutMessage
 
 /**
- * Reads a JSON or SSE body to its end.
+ * Reads an SSE body to its end.
  * @param onMessage called for every message as it arrives, and for events without one; returns `enough` to
  * stop reading
  * @throws what the connection fails with; a body that cannot be decoded is a frame with a fault
  */
-export const readMessages = async (
+export const readStream = async (
   reply: HttpReply, reading: StreamReading, onMessage: (received: Received) => MaybeStop,
 ): Promise<void> => {
-  if (bodyKind(reply) === 'json') {
-    const frame = await readJson(reply, reading)
-    if (frame !== undefined) onMessage(frame)
-    return
-  }
   try {
     await readEvents(reply, reading, event => {
       const received = readStreamEvent(event, reading.limits)
@@ -125,7 +120,7 @@ export const readMessages = async (
   }
 }
 
-/** The message of a JSON body; undefined when the body is empty. @throws as `readMessages` */
+/** The message of a JSON body; undefined when the body is empty. @throws as `readStream` */
 export const readJson = async (reply: HttpReply, reading: BodyReading): Promise<Frame | undefined> => {
   const { limits, latch, asked } = reading
   try {

@@ -2,7 +2,7 @@ import type { Exchange } from '#relay/core/vocabulary.js'
 import { stdioExchange } from '#relay/core/event.js'
 import type { Frame, FrameLimits } from '#relay/protocol/frame.js'
 import { parseFrame } from '#relay/protocol/parse.js'
-import { isObject, isString, member } from '#relay/protocol/json.js'
+import { isString, member, valueAt } from '#relay/protocol/json.js'
 import { isCancellation, notificationBytes } from '#relay/protocol/message.js'
 import { isModernRequest, type InputSchemaOf } from '../../http/headers.js'
 import { machine } from '../../machine.js'
@@ -130,8 +130,8 @@ class UpstreamSession extends HttpSide {
     this.#waits += 1
     if (this.#waits % secondsPerProgress !== 1) return
     for (const { exchange, frame } of this.calls.all()) {
-      const meta = frame.message.kind === 'request' ? member(frame.message.params, '_meta') : undefined
-      const progressToken = isObject(meta) ? member(meta, 'progressToken') : undefined
+      const { message: asked } = frame
+      const progressToken = asked.kind === 'request' ? valueAt(asked.params, ['_meta', 'progressToken']) : undefined
       if (!isString(progressToken) && typeof progressToken !== 'number') continue
       const params = { progressToken, progress: this.#waits, message }
       const told = notificationBytes('notifications/progress', params)
@@ -149,7 +149,7 @@ class UpstreamSession extends HttpSide {
       reason = failureOf(error)
     }
     this.calls.end(call)
-    this.lose(call, call.exchange, reason)
+    this.lose(call, reason)
   }
 
   /**
@@ -213,7 +213,7 @@ class UpstreamSession extends HttpSide {
     const { agreed } = this.#handshake
     if (call.isAnswered || agreed?.stream !== 'open' || isModernRequest(call.frame)) return reason
     call.elsewhere = agreed.id ?? ''
-    this.lose(call, call.exchange, reason)
+    this.lose(call, reason)
     await call.settled
     call.elsewhere = undefined
     return reason
