@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { createRequire } from 'node:module'
-import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { Client as NewClient, StreamableHTTPClientTransport as NewHttp } from '@modelcontextprotocol/client'
 import { StdioClientTransport as NewStdio } from '@modelcontextprotocol/client/stdio'
@@ -8,6 +6,7 @@ import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as OldStdio } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as OldHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t, { type Test } from 'tap'
+import { freePort } from '#test/kit/http.js'
 import { cli } from './bridge.js'
 import { serve } from './http-bridges.js'
 import { lineOf, start } from './harness.js'
@@ -92,11 +91,7 @@ const clients: Readonly<Record<string, (place: Place) => Promise<AnyClient>>> = 
 }
 
 const listening = async (t: Test, { http, listening }: Official): Promise<string> => {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const address = probe.address()
-  await new Promise(resolve => probe.close(resolve))
-  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const port = await freePort()
   const { child } = start(t, process.execPath, http, { PORT: String(port) })
   if (child.stderr === null) throw new Error('no stderr')
   await lineOf(child.stderr, listening)

@@ -6,10 +6,10 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { createClient } from '@redis/client'
 import t, { type Test } from 'tap'
-import { postTo } from '#test/kit/http.js'
+import { freePort, postTo } from '#test/kit/http.js'
 import { auditOf } from './bridge.js'
 import {
-  engine, freePort, hasNginx, startEngine, startEverything, startNginx, startReplicas,
+  engine, hasNginx, startEngine, startEverything, startNginx, startReplicas,
 } from './replicas.js'
 
 const key = 'known-to-all-replicas'

@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
-import { connect, createServer as createSocketServer } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
-import { listen } from '#test/kit/http.js'
+import { freePort, listen } from '#test/kit/http.js'
 import { cli, scratch, type Test } from './bridge.js'
 import { start, urlOf, type Started } from './harness.js'
 
@@ -19,13 +19,6 @@ const has = (program: string): boolean => {
 
 /** The engine's program; undefined where none is installed. */
 export const engine = ['valkey-server', 'redis-server'].find(has)
-
-export const freePort = (): Promise<number> => new Promise(resolve => {
-  const server = createSocketServer().listen(0, '127.0.0.1', () => {
-    const address = server.address()
-    server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-  })
-})
 
 /** Resolves when somebody listens. */
 export const listens = async (port: number): Promise<void> => {

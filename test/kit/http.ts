@@ -6,6 +6,16 @@ interface Test {
   teardown(end: () => void): unknown
 }
 
+/** A port that was free a moment ago, for a server whose address has to be known before it listens. */
+export const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
 /** Listens on loopback until the test ends. @returns the port */
 export const portOf = async (t: Test, server: Server): Promise<number> => {
   server.listen(0, '127.0.0.1')

@@ -50,7 +50,7 @@ export const play = async (name: WorldName, seed: number, plan?: readonly Step[]
   const before = listeners()
   const world = new worlds[name](seed)
   try {
-    const failed = (error: unknown) => world.violate('no exception', error instanceof Error ? error.stack ?? '' : String(error))
+    const { failed } = world
     process.on('uncaughtException', failed).on('unhandledRejection', failed)
     try {
       await world.open()

@@ -119,6 +119,10 @@ export abstract class World {
     this.lines.push(line)
   }
 
+  /** The program has thrown. */
+  readonly failed = (cause: unknown): void =>
+    this.violate('no exception', String(cause instanceof Error ? cause.stack : cause))
+
   violate(invariant: string, text: string): void {
     this.violations.push({ invariant, text: `${text} (step ${this.steps.length}${this.isResting ? ', at rest' : ''})` })
   }

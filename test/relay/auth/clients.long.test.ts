@@ -16,8 +16,8 @@ import { auditOf, scratch } from '../../e2e/bridge.js'
 import { lineOf, start, type Started } from '../../e2e/harness.js'
 import { balance, engine, startEngine, startReplica, type Replica } from '../../e2e/replicas.js'
 import { installed } from '../../installed.js'
-import { bodyOf, listen } from '#test/kit/http.js'
-import { Browser, freePort, serveAt } from './facade-parts.js'
+import { bodyOf, freePort, listen } from '#test/kit/http.js'
+import { Browser, serveAt } from './facade-parts.js'
 import { answerAsServer, openProtected, type Protected } from './protected.js'
 
 const browser = `${process.execPath} ${fileURLToPath(new URL('../../../test/fixtures/browser.mjs', import.meta.url))}`

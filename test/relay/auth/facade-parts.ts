@@ -1,18 +1,5 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { cli, type Test } from '../../e2e/bridge.js'
 import { start, urlOf, type Started } from '../../e2e/harness.js'
-
-/** A port that was free a moment ago: the public URL of a facade has to be known before it listens. */
-export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 export const serveAt = async (
   t: Test, port: number, args: readonly string[], environment: Readonly<Record<string, string>> = {},

@@ -33,17 +33,14 @@ const gateway = async (t: Test, auth: object) => {
       write(auth)
       relay.child.kill('SIGHUP')
     },
-    /**
-     * Opens a stream and a call.
-     * @param opened called when they are @returns what resolves when both have ended without an answer
-     */
-    open: async (token: string, opened?: () => void) => {
+    /** Opens a stream and a call. @returns whether both have ended without an answer, once they have */
+    open: async (token: string) => {
       const id = (await post(token, initialize)).headers.get('mcp-session-id') ?? ''
       const headers = { authorization: `Bearer ${token}`, accept: 'text/event-stream', 'mcp-session-id': id }
       const stream = await fetch(`${url}/mcp`, { headers })
       const texts = [stream.text(), post(token, call, id).then(response => response.text())]
-      opened?.()
-      return Promise.all(texts.map(text => text.catch(() => ''))).then(found => found.every(text => !text.includes('"id":2')))
+      const found = Promise.all(texts.map(text => text.catch(() => '')))
+      return { ended: found.then(all => all.every(text => !text.includes('"id":2'))) }
     },
   }
 }
@@ -55,7 +52,7 @@ t.test('streams and calls end when their token does', { ...bounds, jobs: 3 }, t 
     const issuer = await ForgingIssuer.open(t)
     const relay = await gateway(t, { issuer: issuer.url, audience })
     const token = await issuer.token({ aud: audience, exp: Math.floor(Date.now() / 1000) + 5 })
-    t.equal(await relay.open(token), true)
+    t.equal(await (await relay.open(token)).ended, true)
     t.equal((await relay.post(token, initialize)).status, 401)
   })
   t.test('the issuer says that it is not active any more', bounds, async t => {
@@ -63,21 +60,17 @@ t.test('streams and calls end when their token does', { ...bounds, jobs: 3 }, t 
     issuer.documents.set('/introspect', { active: true, sub: 'carol', aud: audience })
     const introspection = { url: `${issuer.url}/introspect`, clientId: 'relay', clientSecret: 'a' }
     const relay = await gateway(t, { issuer: issuer.url, audience, introspection })
-    const ended = relay.open('opaque')
+    const opened = relay.open('opaque')
     while (issuer.fetched.length === 0) await new Promise(setImmediate)
     issuer.documents.set('/introspect', { active: false })
-    t.equal(await ended, true)
+    t.equal(await (await opened).ended, true)
   })
   t.test('a reload removes it', bounds, async t => {
     const relay = await gateway(t, { tokens: { a: 'the-first-token-of-this', b: 'the-second-token-of-this' } })
+    const first = await relay.open('the-first-token-of-this')
+    const second = await relay.open('the-second-token-of-this')
     let isOver = false
-    const first: { ended?: Promise<boolean> } = {}
-    await new Promise<void>(opened => {
-      first.ended = relay.open('the-first-token-of-this', opened)
-    })
-    await new Promise<void>(opened => {
-      void relay.open('the-second-token-of-this', opened).then(() => (isOver = true))
-    })
+    void second.ended.then(() => (isOver = true))
     relay.reload({ tokens: { b: 'the-second-token-of-this' } })
     t.equal(await first.ended, true)
     t.equal(isOver, false, 'the stream of another token goes on')

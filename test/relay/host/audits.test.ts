@@ -9,6 +9,23 @@ import { called } from '../audit/entries.js'
 import { records } from '../audit/logs.js'
 import { plainSetup } from './plain-setup.js'
 
+const server = {
+  name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined,
+  url: 'https://a.example/', headers: new Map(), tls: undefined,
+}
+
+/** An audit log that keeps nothing. */
+const silent = {
+  file: undefined, add: () => () => undefined, prepare: () => undefined, write: () => undefined,
+  usage: () => undefined, close: () => undefined,
+}
+
+const warned = () => {
+  const warnings: string[] = []
+  const warn = (message: string) => void warnings.push(message)
+  return { log: { ...openLog('silent', () => undefined), warn }, warnings }
+}
+
 t.test('a recorder that fails is dropped, and the session continues', async t => {
   let asked = 0
   const recorder = {
@@ -19,22 +36,10 @@ t.test('a recorder that fails is dropped, and the session continues', async t =>
       throw new Error('no more')
     },
   }
-  const warnings: string[] = []
-  const log = {
-    ...openLog('silent', () => undefined), warn: (message: string) => void warnings.push(message),
-  }
-  const server = {
-    name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined,
-    url: 'https://a.example/', headers: new Map(), tls: undefined,
-  }
+  const { log, warnings } = warned()
   const witness = { record: () => recorder, close: () => undefined }
-  const audit = {
-    file: undefined, add: () => () => undefined, prepare: () => undefined, write: () => undefined,
-    usage: () => undefined,
-    close: () => undefined,
-  }
   const guard = openGuard(plainSetup(server), usual, {
-    audit, log, metrics: noMetrics, observe: undefined, witness,
+    audit: silent, log, metrics: noMetrics, observe: undefined, witness,
   })
   const given = guard.record?.({} as never)
   given?.asked(false)
@@ -47,17 +52,9 @@ t.test('a recorder that fails is dropped, and the session continues', async t =>
 })
 
 t.test('a tool that is left out costs no message when the audit log cannot be written', async t => {
-  const warnings: string[] = []
-  const log = {
-    ...openLog('silent', () => undefined), warn: (message: string) => void warnings.push(message),
-  }
-  const server = {
-    name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined,
-    url: 'https://a.example/', headers: new Map(), tls: undefined,
-  }
+  const { log, warnings } = warned()
   const audit = {
-    file: undefined, add: () => () => undefined, prepare: () => undefined, usage: () => undefined,
-    close: () => undefined,
+    ...silent,
     write: () => {
       throw new Error('the disk is full')
     },
@@ -75,10 +72,6 @@ t.test('after a reload, the new payload setting applies to the open log', async 
   const file = join(t.testdir(), 'audit.ndjson')
   const log = openLog('silent', () => undefined)
   const audits = new Audits({ log })
-  const server = {
-    name: 'a', policy: undefined, rules: new Map(), tools: new Map(), lock: undefined,
-    url: 'https://a.example/', headers: new Map(), tls: undefined,
-  }
   for (const payloads of ['full', 'none'] as const) {
     const configuration = { ...usual, audit: { ...usual.audit, file, payloads } }
     const audit = await audits.open(configuration.audit, server.name)

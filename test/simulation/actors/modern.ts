@@ -1,5 +1,4 @@
 import { stdioExchange } from '#relay/core/event.js'
-import type { Action } from '../world.js'
 import { DirectServer } from './direct.js'
 import type { Received } from './server.js'
 
@@ -25,7 +24,7 @@ export class ModernServer extends DirectServer {
   }
 
   /** The client waits for its handshake as long as the relay does, which is longer than a history. */
-  override actions(): readonly Action[] {
-    return super.actions().filter(({ label }) => !(label.includes('server/discover') && label.endsWith('forgets')))
+  protected override mayForget(one: Received): boolean {
+    return one.message.method !== 'server/discover'
   }
 }

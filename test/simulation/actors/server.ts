@@ -107,6 +107,9 @@ export abstract class ServerActor implements Actor {
     return one.message.method !== undefined && tool !== ''
   }
 
+  /** Whether it may leave the request without an answer; any, where a server does not say. */
+  protected mayForget?(one: Received): boolean
+
   abstract readonly isRunning: boolean
 
   receive(message: Message, more: object = {}): Received | undefined {
@@ -167,7 +170,7 @@ export abstract class ServerActor implements Actor {
         actions.push({ label: `${of}: looks`, weight: 2, act: () => this.#look(one) })
       } else if (method === 'subscriptions/listen') this.#subscription(one, of, actions)
       else actions.push({ label: `${of}: answers`, weight: this.world.pace > 1 ? 6 : 2, act: chance => this.#answerNow(one, chance) })
-      if (manners.forgets) actions.push({ label: `${of}: forgets`, weight: one.asked === undefined ? 0.5 : 0.1, act: () => this.#forget(one) })
+      if (manners.forgets && this.mayForget?.(one) !== false) actions.push({ label: `${of}: forgets`, weight: one.asked === undefined ? 0.5 : 0.1, act: () => this.#forget(one) })
       if (manners.logs && method === 'tools/call') {
         actions.push({ label: `${of}: logs`, weight: 0.5, act: () => this.#log(one) })
         if (metaOf(one.message)['progressToken'] !== undefined)

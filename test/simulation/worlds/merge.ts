@@ -54,7 +54,7 @@ export class MergeWorld extends World {
       isStateless: this.client.isModern, hasExchanges: this.client.isModern, translates: true,
       client: this.clientSide, connect: name => this.#legOf(name).connect(),
       missing: () => undefined, found: () => undefined,
-      failed: cause => this.violate('no exception', String(cause instanceof Error ? cause.stack : cause)),
+      failed: this.failed,
     })
     this.actors.push(...this.legs, this.client)
     session.start()

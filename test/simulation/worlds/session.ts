@@ -133,7 +133,7 @@ export class SessionWorld extends World {
       prepare: () => (this.#recordsLate && this.setting.is(0.3)
         ? new Promise<void>(resolve => this.soon('a record is prepared', this.main, resolve, true))
         : undefined),
-      failed: (cause: unknown) => this.violate('no exception', String(cause instanceof Error ? cause.stack : cause)),
+      failed: this.failed,
     }
     this.session = openSession(guard, this.clientSide, () => this.serverSide, { stateless: this.isGroup })
     const count = this.isGroup ? 1 + chance.below(3) : 1

@@ -41,7 +41,7 @@ export class WrapWorld extends World {
     machine.httpServer = url => this.server.upstream(url)
     const session = openSession({
       judgement: judgementOf({ server: 's', listMs }), checker: engine, audit: () => () => undefined,
-      failed: cause => this.violate('no exception', String(cause instanceof Error ? cause.stack : cause)),
+      failed: this.failed,
     }, this.clientSide, inputSchemaOf => httpSession({
       url: new URL('http://s.localhost/mcp'), headers: new Map(), inputSchemaOf, limits: { messageBytes: 1 << 24, depth: 64 },
     }))

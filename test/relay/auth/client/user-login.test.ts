@@ -11,8 +11,7 @@ import { AuthorizedUpstream } from '#relay/transport/upstream/authorized.js'
 import { HttpUpstream } from '#relay/transport/upstream/pool.js'
 import { guardedFetch } from '#relay/transport/upstream/document.js'
 import { scratch } from '#test/e2e/bridge.js'
-import { freePort } from '../facade-parts.js'
-import { listen } from '#test/kit/http.js'
+import { freePort, listen } from '#test/kit/http.js'
 import { comeBack, severalIssuers } from '../several.js'
 
 const settings: LoginSettings = { grant: 'user', loginMs: 300 }

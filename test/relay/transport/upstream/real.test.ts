@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import {
   StreamableHTTPServerTransport, type EventStore,
 } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import t, { type Test } from 'tap'
+import { freePort } from '#test/kit/http.js'
 import { stdioExchange } from '#relay/core/event.js'
 import { httpServer } from '#relay/transport/upstream/forward.js'
 import { httpSession } from '#relay/transport/upstream/session/session.js'
@@ -16,10 +16,7 @@ import { listen } from '../listen.js'
 
 /** Starts server-everything, as it is published, and waits until it listens. */
 const everything = async (t: Test): Promise<URL> => {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  await new Promise(resolve => probe.close(resolve))
+  const port = await freePort()
   const script = fileURLToPath(new URL(
     '../../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url,
   ))
