@@ -10,6 +10,8 @@ import {
 import { type Histogram, histogram, observe, spreadOf } from './histogram.js'
 import { addTo, series, seriesSummary } from './series.js'
 
+const lastName = newest<{ readonly time: number; readonly name: string }>()
+
 const maxTools = 400
 const maxRules = 200
 const maxRuleName = 60
@@ -30,7 +32,7 @@ const tool = addedUp({
   /** When a result passed although it breaks a rule, by the rule. */
   passed: times,
   /** Its name at the merged endpoint. */
-  shown: newest<{ readonly time: number; readonly name: string }>(),
+  shown: lastName,
 })
 const tools = new TableOf(maxTools, tool, ({ calls }) => sumOf(calls))
 
@@ -81,10 +83,8 @@ export const takeIn = (into: Group, record: LogRecord, isHeld: boolean): void =>
   }
   if (row === undefined) return
   row.findings += findings.length + more
-  if (record.shown !== undefined) {
-    row.shown = newest<{ readonly time: number; readonly name: string }>()
-      .merge(row.shown, { time, name: shownName(record.shown) })
-  }
+  const { shown } = record
+  if (shown !== undefined) row.shown = lastName.merge(row.shown, { time, name: shownName(shown) })
   if (isHeld || error !== undefined) return
   // The names of rules are few: a log of another program has no room for more.
   if (findings.length > 0 && row.passed.size < maxRules) {
