@@ -125,6 +125,8 @@ export class Relay {
     const { order } = this.#core
     switch (event.type) {
       case 'frame-received':
+        // A batch is whole here only if it is blocked: it must not be judged later, by another revision.
+        if (event.frame.message.kind === 'batch') return false
         if (event.from === 'client')
           return event.exchange === stdioExchange && this.hasQueuedFrames && !skipsQueue(event.frame)
             && this.#queue.push(event)

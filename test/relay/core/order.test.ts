@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Ledger } from '#relay/core/memory.js'
-import { answer, call, type Did, result, Script, type Setting, weather } from './script.js'
+import { answer, call, type Did, initialize, result, Script, type Setting, weather } from './script.js'
 
 const methods = (script: Script) =>
   script.raw.filter(({ to }) => to === 'server').map(({ bytes }) => {
@@ -143,6 +143,35 @@ t.test('in a queued batch, responses and cancellations skip the queue; the rest 
   script.server(result(2, {}))
   t.match(script.server(result(4, {})), [['to client', [{ id: 2 }, { id: 4 }]]])
   t.notOk(script.raw.some(({ bytes }) => bytes.includes('"id":3')), 'what was taken back went nowhere')
+  t.end()
+})
+
+t.test('a batch that is refused before its revision is known is not judged again when that is known', t => {
+  const script = new Script()
+  script.client(initialize('2025-11-25'))
+  script.client(call(1, 'weather'))
+  t.match(script.client([call(2, 'delete'), ping(3)]), [
+    ['to client', { id: 2, error: { code: -31000 } }], ['to client', { id: 3, error: { code: -31000 } }],
+  ])
+  script.server(result(0, { protocolVersion: '2025-03-26' }))
+  script.server(result(script.ownId, { tools: [weather] }))
+  t.match(script.raw.filter(({ to }) => to === 'server').map(({ bytes }) => bytes), [
+    /initialize/, /tools\/list/, /weather/,
+  ], 'the server gets nothing of it')
+  t.equal(script.raw.filter(({ to }) => to === 'server').length, 3)
+  t.end()
+})
+
+t.test('a batch of the server is refused at once, although a frame before it waits', t => {
+  const script = new Script().begin()
+  script.client(call(1, 'weather'))
+  script.holdChecks = true
+  script.server(answer(1, 'hot'))
+  const batch = [{ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x' } }]
+  t.strictSame(script.server(batch), [])
+  t.match(script.entries.at(-1), { event: 'wire', from: 'server', verdict: 'block' })
+  script.release()
+  t.notOk(script.raw.some(({ to, bytes }) => to === 'client' && bytes.includes('notifications/message')))
   t.end()
 })
 

@@ -72,7 +72,7 @@ export class RelayProcesses implements Actor {
     const tell = () => this.#world.clock.as(this.#world.main, () => relay.told.forEach(gone => gone(how)))
     // What it has written is read before its end is known.
     if (relay.near.destroyed) tell()
-    else relay.near.once('close', tell)
+    else relay.near.once('close', () => this.#world.soon(`${relay.name} is gone`, this.#world.main, tell, true))
     relay.near.peer?.destroy()
     this.#world.clock.as(this.#world.main, () => {
       while (relay.near.isDue) relay.near.deliver()

@@ -10,6 +10,7 @@ import { countingMetrics, type Metrics, noMetrics } from '#relay/telemetry/metri
 import { inBatches } from '#relay/transport/channel/calls.js'
 import { RelayEnd } from '#relay/transport/channel/relay-end.js'
 import { reportGroups } from '#relay/transport/process/group.js'
+import { realTimers } from '#relay/transport/timers.js'
 import type { MergedFindings } from '../merge/findings.js'
 import type { RelaySettings } from '../settings.js'
 import { Lifetime } from '../lifetime.js'
@@ -87,7 +88,8 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
     },
     endIfIdle: () => {
       const isIdle = end.inFlight === 0 && (gateway?.endpoints.sessions ?? 0) === 0
-      if (isIdle) lifetime.hurry()
+      // The answer is on its way before this process ends, which may take no turn of the event loop.
+      if (isIdle) realTimers.endOfTurn(() => lifetime.hurry())
       return isIdle
     },
     hurry: () => lifetime.hurry(),

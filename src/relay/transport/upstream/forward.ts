@@ -8,6 +8,7 @@ import {
   type HeadSettings, type InputSchemaOf,
 } from '../http/headers.js'
 import { responseKeys } from '../frames.js'
+import { fieldLines } from '../sse/event.js'
 import { Latch } from '../timers.js'
 import type { HttpRequest, Transport } from '../transport.js'
 import { endedEarly, readAnswer } from './answer.js'
@@ -130,9 +131,9 @@ class HttpServer extends HttpSide {
     if (isElsewhere) void call.settled.then(() => this.calls.end(call))
     else this.calls.end(call)
     if (reason === undefined) return
-    const resumable = isClientFrame && canResume(request, position)
-    if (!resumable) this.lose(call, reason)
-    if (isClientFrame) this.report({ type: 'stream-ended', exchange, resumable: resumable || isElsewhere })
+    const place = isClientFrame && mayResume(request) ? placeIn(position) : ''
+    if (place === '') this.lose(call, reason)
+    if (isClientFrame) this.#reportEnd(exchange, place, isElsewhere)
   }
 
   /** The legacy session of a request, if it has a stream that answers no request. */
@@ -193,7 +194,8 @@ class HttpServer extends HttpSide {
     const isAccepted = reply.status === 202 && session !== undefined
     if (isClientFrame && (kind !== 'other' || call.isAnswered || isAccepted)) this.#reportHead(exchange, reply)
     return readAnswer(reply, reading, received => {
-      if ('bytes' in received) this.reportFrame(exchange, received)
+      // The client cannot resume the stream of a request of the relay: it gets no event ids of it.
+      if ('bytes' in received) this.reportFrame(exchange, isClientFrame ? received : withoutEvent(received))
       else if (isClientFrame) this.#reportBetween(exchange, received)
     })
   }
@@ -234,9 +236,10 @@ class HttpServer extends HttpSide {
       this.#reportFailure(exchange, error)
     }
     delete opened.controller
+    const place = placeIn(position)
     // A client that has an event id can ask for what is missing.
-    if (position.lastEventId === undefined) this.#streamOver(exchange, opened)
-    this.report({ type: 'stream-ended', exchange, resumable: position.lastEventId !== undefined })
+    if (place === '') this.#streamOver(exchange, opened)
+    this.#reportEnd(exchange, place)
   }
 
   async #readBare(exchange: Exchange, reply: HttpReply, position: StreamCursor, latch: Latch): Promise<void> {
@@ -265,12 +268,26 @@ class HttpServer extends HttpSide {
   #reportBetween(exchange: Exchange, { lines }: EventWithoutMessage): void {
     if (lines !== '') this.report({ type: 'between', exchange, lines })
   }
+
+  /** The client gets its place in the stream: the last event with an id may have been withheld. */
+  #reportEnd(exchange: Exchange, place: string, isElsewhere = false): void {
+    this.#reportBetween(exchange, { lines: place })
+    this.report({ type: 'stream-ended', exchange, resumable: place !== '' || isElsewhere })
+  }
 }
+
+const withoutEvent = (frame: Frame): Frame =>
+  (frame.envelope === undefined ? frame : { ...frame, envelope: {} })
 
 const sessionOf = (request: HttpRequest | undefined): string | undefined =>
   request?.headers.get('mcp-session-id')
 
 /** In a legacy session, a client that has an event id can fetch the answer with `Last-Event-ID`. */
-const canResume = ({ headers }: HttpRequest, { lastEventId }: StreamCursor): boolean =>
-  lastEventId !== undefined && headers.has('mcp-session-id')
-  && !isModernVersion(headers.get('mcp-protocol-version'))
+const mayResume = ({ headers }: HttpRequest): boolean =>
+  headers.has('mcp-session-id') && !isModernVersion(headers.get('mcp-protocol-version'))
+
+/** An event with the id from which the client can resume a stream; empty where it cannot. */
+const placeIn = ({ lastEventId: id }: StreamCursor): string => {
+  const line = id === undefined ? '' : fieldLines({ id })
+  return line === '' ? '' : `${line}data: \n\n`
+}

@@ -220,6 +220,47 @@ t.test('a cut stream is resumable only in a legacy session, and once the client 
   }
 })
 
+t.test('before a cut stream ends, the client gets the id from which it can resume it', async t => {
+  const server = await serve(t, ({ message, headers }, response) => {
+    const events = stream(response)
+    events.write(`id: ${String(message.params?.['event'] ?? headers['x-event'])}\n`)
+    events.event('{"jsonrpc":"2.0","id":1,"method":"roots/list"}')
+    events.cut()
+  })
+  const client = connect(t, server.url)
+  const legacy = { 'mcp-session-id': 's', 'mcp-protocol-version': '2025-11-25' }
+  const cases = [
+    ['a call', '7', 'id: 7\ndata: \n\n'],
+    // Some readers take this character for the end of a line: the client does not get the id.
+    ['an id that is not passed on', 'a\u0085', ''],
+  ] as const
+  for (const [name, event, lines] of cases) {
+    post(client.transport, name, ask(1, 'x', { event }), legacy)
+    t.equal((await client.of('stream-ended', name)).resumable, lines !== '', name)
+    t.equal(client.all('lost').some(({ exchange }) => exchange.name === name), lines === '', name)
+    const types = client.events.filter(one => 'exchange' in one && one.exchange.name === name).map(one => one.type)
+    t.strictSame(types.slice(-2), [lines === '' ? 'lost' : 'between', 'stream-ended'])
+    t.equal(client.all('between').filter(one => one.exchange.name === name).map(one => one.lines).join(''), lines)
+  }
+  bare(client.transport, 'a stream', 'GET', { ...legacy, 'x-event': '8' })
+  await client.of('stream-ended', 'a stream')
+  t.match(client.all('between').at(-1), { exchange: { name: 'a stream' }, lines: 'id: 8\ndata: \n\n' })
+})
+
+t.test('the client gets no event ids of a request of the relay, which it cannot resume', async t => {
+  const server = await serve(t, ({ message }, response) => {
+    const events = stream(response)
+    events.event('{"jsonrpc":"2.0","method":"notifications/x"}', 'id: 1\n')
+    events.event(answer(message.id ?? 0), 'id: 2\n')
+    events.end()
+  })
+  const client = connect(t, server.url)
+  client.transport.open?.(exchange('one'), { method: 'POST', body: ask(1).bytes, headers: new Map() })
+  client.transport.send(exchange('one'), { ...ask('own-1', 'tools/list'), relayMade: true })
+  await client.frames(2)
+  t.strictSame(client.all('frame').map(({ frame }) => frame.envelope?.event), [undefined, undefined])
+})
+
 t.test('a GET is handed on, and what comes of it is heard in its exchange', async t => {
   const server = await serve(t, ({ headers }, response) => {
     const events = stream(response)
