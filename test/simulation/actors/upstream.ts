@@ -88,7 +88,7 @@ export class HttpActor extends ServerActor {
   #lastSession = 0
   #lastEvent = 0
   hasForgotten = false
-  readonly #interrupted = new Set<Exchange>()
+  readonly #resumable = new Set<Exchange>()
 
   /** @param only one relay uses all of its sessions @param forgets it forgets them */
   constructor(
@@ -166,7 +166,7 @@ export class HttpActor extends ServerActor {
 
   #opens(exchange: Exchange): void {
     exchange.openStream()
-    for (const { log } of this.#interrupted) {
+    for (const { log } of this.#resumable) {
       const at = log?.events.findIndex(({ id }) => String(id) === exchange.lastEventId) ?? -1
       if (log === undefined || at < 0) continue
       log.current = exchange
@@ -223,6 +223,10 @@ export class HttpActor extends ServerActor {
     exchange.openStream()
     this.#event(exchange, text)
     exchange.end()
+    // Its client may have lost the connection: it can ask for the answer again.
+    if (exchange.log === undefined) return
+    exchange.log.isEnded = true
+    this.#resumable.add(exchange)
   }
 
   /** Requests that it has begun are answered all the same. */
@@ -275,7 +279,7 @@ export class HttpActor extends ServerActor {
 
   #keep(exchange: Exchange): void {
     exchange.isInterrupted = true
-    this.#interrupted.add(exchange)
+    this.#resumable.add(exchange)
   }
 
   protected tell(to: Received, message: object): boolean {
