@@ -113,6 +113,8 @@ class HandedOver {
   /** The relay process has sent all of the response. */
   #isWhole = false
   #isStream = false
+  /** The head is written: Node keeps it until something follows. */
+  #isBegun = false
   /** The socket is corked until the end of the turn. */
   #isCorked = false
   /** The body is not read until the process reads again. */
@@ -146,6 +148,7 @@ class HandedOver {
 
   /** Handles a frame of the relay process. */
   frame(kind: WireKind, payload: Buffer): void {
+    this.#isBegun ||= kind === 'flush' || kind === 'piece' || kind === 'last'
     switch (kind) {
       case 'head': return this.#head(JSON.parse(payload.toString()) as ChannelHead)
       case 'flush': return this.#flush()
@@ -164,8 +167,8 @@ class HandedOver {
 
   /** The response is over, complete or not. */
   over(): void {
-    const { headersSent, writableFinished } = this.#response
-    this.wire.send('gone', this.number, headersSent ? one : nothing, !writableFinished)
+    const isPart = !this.#response.writableFinished
+    this.wire.send('gone', this.number, this.#isBegun ? one : nothing, isPart)
   }
 
   /** The process is gone: answers as it would for a server that is gone. */

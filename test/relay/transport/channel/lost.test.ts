@@ -40,7 +40,7 @@ const front = async (t: Test, serve: (response: FrontResponse) => void) => {
     relay.flush()
     await turns(5)
   }
-  return { end, ask, arrived, places: () => shared }
+  return { end, port, ask, arrived, places: () => shared }
 }
 
 const textOf = async (response: IncomingMessage): Promise<string> => {
@@ -117,6 +117,24 @@ t.test('on a stream only the requests that have no response get an error', async
   await turns(5)
   end.lose()
   t.same(idsIn(await textOf(response)), ['"b"', '1', '3'])
+})
+
+t.test('a head that no client got does not count as got, although it is at the front', async t => {
+  for (const [begins, isGot] of [[false, false], [true, true]] as const) {
+    let response: FrontResponse | undefined
+    const { port, arrived } = await front(t, given => (response = given))
+    const request = httpRequest({ port, method: 'POST', agent: false })
+    request.on('error', () => undefined).end()
+    await arrived()
+    if (!(response instanceof ChannelResponse)) return t.fail('no response')
+    response.writeHead(200)
+    if (begins) response.sendHead()
+    // The front has it after some turns; without a body it is not written to the client.
+    await turns(5)
+    request.destroy()
+    await once(response, 'close')
+    t.equal(response.headersSent, isGot)
+  }
 })
 
 t.test('a place is free when its relay process is lost', async t => {
