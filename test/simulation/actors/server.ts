@@ -202,7 +202,9 @@ export abstract class ServerActor implements Actor {
         act: () => this.tools.change(tool, next, this.book.step),
       })
     }
-    const weight = this.tools.unannounced === undefined ? 0.2 : 1.5
+    // A change while a listing of the relay has no answer makes it list again.
+    const isAwaited = this.open.some(({ asked, isForgotten }) => isForgotten && asked === undefined)
+    const weight = this.tools.unannounced !== undefined || isAwaited ? 1.5 : 0.2
     actions.push({ label: `${this.name} announces`, weight, act: () => {
       this.tools.unannounced = undefined
       this.announce()
