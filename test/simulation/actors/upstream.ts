@@ -252,10 +252,12 @@ export class HttpActor extends ServerActor {
     exchange.end()
   }
 
-  /** An open stream of the same session. */
+  /** An open stream of the same session, which is not the rest of another response. */
   #otherStream({ session }: Exchange): Exchange | undefined {
     if (session === undefined) return undefined
-    return [...this.exchanges].find(one => one.method === 'GET' && one.session === session && !one.isOver && one.isStream)
+    const resumed = new Set([...this.#resumable].map(({ log }) => log?.current))
+    return [...this.exchanges].find(one =>
+      one.method === 'GET' && one.session === session && !one.isOver && one.isStream && !resumed.has(one))
   }
 
   #event(exchange: Exchange, text: string): void {

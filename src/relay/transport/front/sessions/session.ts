@@ -186,12 +186,15 @@ export class FrontSession implements Transport {
 
   /** Ends the streams that would never end by themselves; the others end with their last answer. */
   endStreams(): void {
-    for (const { reply, facts, frame } of this.#routes.open()) {
+    for (const exchange of this.#routes.open()) {
+      const { reply, facts, frame } = exchange
       if (facts.request !== 'GET' && !subscribes(frame)) reply.endWithResponses()
       else {
         // A stream that ends is opened again; an error might not be.
         reply.stream()
         reply.finish()
+        // At once, so that its server does not announce a change on it.
+        this.#over(exchange)
       }
     }
   }

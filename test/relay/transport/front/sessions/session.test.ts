@@ -1,6 +1,7 @@
 import t from 'tap'
 import { stdioExchange } from '#relay/core/event.js'
 import type { NewSession } from '#relay/transport/front/front.js'
+import { FrontSession } from '#relay/transport/front/sessions/session.js'
 import type { TransportEvent } from '#relay/transport/transport.js'
 import {
   ask, begin, echo, frameOf, handshake, initialize, Reader, result, start, post, textOf, type Opened,
@@ -57,6 +58,24 @@ t.test('a session that takes no more requests answers those that it has', async 
   t.equal((await ask(port, { headers, body: ping() })).status, 404)
   answer()
   t.equal((await late).status, 200)
+})
+
+t.test('a stream that the relay ends is over for its server at once: it must not announce a change on it', async t => {
+  const types: string[] = []
+  const { port, session } = await start(t, {
+    act: (event, opened) => {
+      types.push(event.type)
+      echo(event, opened)
+    },
+  })
+  const headers = { ...post, 'mcp-session-id': await handshake(port) }
+  const stream = await begin(port, { method: 'GET', headers })
+  const { transport } = await session(0)
+  if (!(transport instanceof FrontSession)) return t.fail('no session of the front')
+  const before = types.length
+  transport.endStreams()
+  t.strictSame(types.slice(before), ['exchange-ended'])
+  t.equal(await textOf(stream), '')
 })
 
 t.test('an unknown session id is answered with 404', async t => {
