@@ -112,7 +112,7 @@ class LegacyClient implements Translator {
     const held = this.#held
     this.#held = []
     this.#heldBytes = 0
-    for (const event of held) if (this.#session?.fromClient(event) !== true) this.#out.report(event)
+    for (const event of held) if (!this.#handle({ from: 'client', event })) this.#out.report(event)
   }
 
   /** The client's frames pass: nothing is known of the server yet. */

@@ -75,6 +75,21 @@ t.test('a server that does not answer server/discover leaves the client its refu
   t.end()
 })
 
+t.test('an initialize that waited for the era of the server begins a translation like any other', t => {
+  const play = new Play().client(initialize).server({ id: 0, error: { code: -32601, message: 'no' } })
+  const first = play.taken().find(({ method }) => method === 'server/discover')
+  play.client({ ...initialize, id: 5 })
+  t.same(play.taken(), [], 'it is held')
+  play.server({ id: first?.id, error: { code: -32601, message: 'no' } })
+  t.match(play.taken(), [{ id: 5, method: 'initialize' }])
+  t.match(play.got(), [{ id: 0, error: { code: -32601 } }])
+  play.server(refused(5))
+  const second = play.taken().find(({ method }) => method === 'server/discover')
+  play.server(discovered(second?.id))
+  t.match(play.got(), [{ id: 5, result: { protocolVersion: '2025-11-25' } }])
+  t.end()
+})
+
 t.test('what only a legacy server knows is answered by the relay', t => {
   const play = begun()
   play.client({ id: 1, method: 'ping' }).client({ id: 2, method: 'logging/setLevel', params: { level: 'info' } })
