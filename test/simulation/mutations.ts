@@ -59,7 +59,7 @@ export const mutations: readonly Mutation[] = [
   core('a batch is answered in parts', 'batches.ts',
     'if (keys.some(key => this.#stages.isAwaiting(exchange, key))) continue', '', 'whole batch'),
   gateway('a client cannot resume what it began', 'relay/transport/upstream/forward.ts',
-    'const resumable = isClientFrame && canResume(request, position)', 'const resumable = false', 'answer reaches'),
+    'const place = isClientFrame && mayResume(request) ? placeIn(position) : \'\'', 'const place = \'\'', 'answer reaches'),
   gateway('an id is unique in a group', 'relay/core/pending.ts',
     'return this.#stateless ? exchange : stdioExchange', 'return stdioExchange', 'one answer'),
   {

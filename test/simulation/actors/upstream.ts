@@ -24,6 +24,8 @@ class Exchange {
   log: StreamLog | undefined
   /** The server has cut its stream, and goes on where the client asks for it with the last event id. */
   isInterrupted = false
+  /** So much was sent on it that its client may hold the rest up. */
+  mayStall = false
   readonly lastEventId: string
   readonly method: string
   readonly session: string | undefined
@@ -270,6 +272,7 @@ export class HttpActor extends ServerActor {
 
   #write(exchange: Exchange, id: number | undefined, text: string): void {
     if (exchange.isOver) return
+    exchange.mayStall ||= text.length > longText
     const named = id === undefined ? '' : `id: ${id}\n`
     this.world.clock.as(exchange.owner, () => exchange.body?.push(ownBuffer(`${named}data: ${text}\n\n`)))
   }
@@ -299,7 +302,7 @@ export class HttpActor extends ServerActor {
       const { session } = exchange
       if (session === undefined || told.has(session)) continue
       told.add(session)
-      this.tools.told.set(this.only ?? session, this.book.step)
+      if (!exchange.mayStall) this.tools.told.set(this.only ?? session, this.book.step)
       this.#changed(exchange, exchange.stream, undefined)
     }
     for (const one of this.open as HttpReceived[]) {
@@ -368,6 +371,9 @@ export class HttpActor extends ServerActor {
     return actions
   }
 }
+
+/** Shorter texts never fill what may be on its way to a client. */
+const longText = 16 * 1024
 
 const ownBuffer = (text: string): Buffer => {
   const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
