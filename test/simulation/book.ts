@@ -313,7 +313,8 @@ export class Book {
     const isValid = first !== undefined && first.kind === this.kindOf(asked, before, mayBeBlind)
     if (code === -31000 && isValid && asked.given.length === 1)
       this.#world.violate(this.#newest, `${asked.marker}: a valid result (${first.kind}) is withheld: ${message}`)
-    if (code === -31001 && !this.isShaky && !message.includes('could not be begun'))
+    const isForgotten = message.includes('is not known here') && this.isForgetful()
+    if (code === -31001 && !this.isShaky && !isForgotten && !message.includes('could not be begun'))
       this.#world.violate('answer reaches', `${asked.marker}: its server lives, and the client is told: ${message}`)
   }
 }

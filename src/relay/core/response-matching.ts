@@ -1,6 +1,6 @@
 import type { Exchange } from './vocabulary.js'
 import {
-  answeredKeys, isResponseShaped, idKeysOf, lenientResponse, meaningOf, membersOf, namesMethod,
+  answeredKeys, idOf, isResponseShaped, idKeysOf, lenientResponse, meaningOf, membersOf, namesMethod,
 } from '#relay/protocol/message.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import {
@@ -150,11 +150,8 @@ export class ResponseMatching {
       // Only the stream ends: the client resumes it, and the server sends the response again.
       return output.emit({ type: 'complete', exchange })
     }
-    if (found === undefined || !this.#pending.open(found.request)) {
-      this.#unsolicited(arrived, key, findings)
-      if (findings.isStop) output.toClient(exchange, errorFrame(message, errorCode.gone, unknownRequest))
-      return
-    }
+    if (found === undefined || !this.#pending.open(found.request))
+      return this.#unsolicited(arrived, key, findings)
     const { request, data } = found
     this.#requests.shared.count(request)
     order.hold(exchange, true)
@@ -183,9 +180,11 @@ export class ResponseMatching {
     ask('onId', { use: 'unasked', from: 'server' }, findings, '/id')
     if (findings.isStop) {
       if (!isLate) this.#suspect(exchange, frame, findings)
-      return records.write(
-        { event: 'wire', from: 'server', bytes: { response: frame.bytes.length } }, findings,
-      )
+      records.write({ event: 'wire', from: 'server', bytes: { response: frame.bytes.length } }, findings)
+      // The client waits for it: another relay, or a session that was forgotten here, has sent its request.
+      if (exchange.resumed === true && !isLate)
+        output.toClient(exchange, errorFrame({ id: idOf(key), key }, errorCode.gone, unknownRequest))
+      return
     }
     const meant = this.#pending.findMeant(exchange, key)
     if (meant?.isAtServer === true) return this.#requests.arrived(meant, arrived, findings)

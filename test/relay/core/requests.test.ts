@@ -46,17 +46,28 @@ t.test('a response that is replayed on a resumed stream is judged again by its r
 })
 
 t.test('a replay passes only on a stream that the same authorization context resumed', t => {
-  const cases: readonly (readonly [title: string, exchange: Exchange])[] = [
-    ['a stream that was not resumed', on('get')],
-    ['another context', on('get', { resumed: true, context: 'mallory' })],
+  const unknown = [['to client', { jsonrpc: '2.0', id: 7, error: {
+    code: -31001, message: 'mcp-customs: the request of this response is not known here',
+  } }]]
+  const cases: readonly (readonly [title: string, exchange: Exchange, got: readonly unknown[]])[] = [
+    ['a stream that was not resumed', on('get'), []],
+    ['another context', on('get', { resumed: true, context: 'mallory' }), unknown],
   ]
-  for (const [title, exchange] of cases) {
+  for (const [title, exchange, got] of cases) {
     const script = new Script().begin()
     hear(script, 'client', on('post'), frameOf(call(7, 'weather')))
     hear(script, 'server', on('post'), frameOf(answer(7, {}), 'id: 1'))
-    t.same(hear(script, 'server', exchange, frameOf(answer(7, {}), 'id: 1')), [], title)
+    t.same(hear(script, 'server', exchange, frameOf(answer(7, {}), 'id: 1')), got, title)
     t.match(script.entries.at(-1)?.findings, [{ rule: 'wire/id' }], title)
   }
+  t.end()
+})
+
+t.test('a client that resumes a stream in a session that was forgotten gets an error, and does not wait for ever', t => {
+  const script = new Script()
+  const did = hear(script, 'server', on('get', { resumed: true }), frameOf(answer(7, {}), 'id: 1'))
+  t.match(did, [['to client', { id: 7, error: { code: -31001 } }]])
+  t.match(script.entries.at(-1), { event: 'wire', verdict: 'block' })
   t.end()
 })
 

@@ -41,6 +41,8 @@ export class StdioActor extends ServerActor {
 
   constructor(name: string, pid: number, parent: Owner, world: World, book: Book, manners: Manners) {
     super(`${name}#${pid - 5_000_000}${parent.name === 'main' ? '' : ` of ${parent.name}`}`, world, book, new Tools(['t0', 't1']), manners)
+    // Each second process is of another version.
+    if (pid % 2 === 0) this.tools.kinds.set('t0', 'string')
     this.#owner = new Owner(this.name)
     const [near, into] = world.connect(`stdin of ${this.name}`, [parent, 'server in'], [this.#owner, 'server in'])
     const [out, read] = world.connect(`stdout of ${this.name}`, [this.#owner, 'server out'], [parent, 'server out'])

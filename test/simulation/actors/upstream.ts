@@ -254,12 +254,16 @@ export class HttpActor extends ServerActor {
     exchange.end()
   }
 
-  /** An open stream of the same session, which is not the rest of another response. */
+  /** An open stream of the same session. */
   #otherStream({ session }: Exchange): Exchange | undefined {
-    if (session === undefined) return undefined
-    const resumed = new Set([...this.#resumable].map(({ log }) => log?.current))
-    return [...this.exchanges].find(one =>
-      one.method === 'GET' && one.session === session && !one.isOver && one.isStream && !resumed.has(one))
+    return session === undefined ? undefined : this.#streams().find(one => one.session === session)
+  }
+
+  /** Open streams that are not the rest of another response. */
+  #streams(): readonly Exchange[] {
+    const rests = new Set([...this.#resumable].map(({ log }) => log?.current))
+    return [...this.exchanges].filter(one =>
+      one.method === 'GET' && one.isStream && !one.isOver && !rests.has(one))
   }
 
   #event(exchange: Exchange, text: string): void {
@@ -297,8 +301,7 @@ export class HttpActor extends ServerActor {
 
   protected announce(): void {
     const told = new Set<string>()
-    for (const exchange of this.exchanges) {
-      if (exchange.isOver || !exchange.isStream || exchange.method !== 'GET') continue
+    for (const exchange of this.#streams()) {
       const { session } = exchange
       if (session === undefined || told.has(session)) continue
       told.add(session)
@@ -355,8 +358,11 @@ export class HttpActor extends ServerActor {
         exchange.openStream()
         this.#event(exchange, '')
       } })
-      else if (exchange.log !== undefined)
-        actions.push({ label: `${this.name} interrupts ${name}`, weight: 1, act: () => this.#interrupt(exchange) })
+      else if (exchange.log !== undefined) {
+        // Behind a question more often, since the relay may answer that itself.
+        const weight = exchange.log.events.at(-1)?.text.includes('"id":"q') === true ? 4 : 1
+        actions.push({ label: `${this.name} interrupts ${name}`, weight, act: () => this.#interrupt(exchange) })
+      }
     }
     if (this.manners.dies) {
       for (const one of this.open as HttpReceived[]) {

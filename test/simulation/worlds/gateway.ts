@@ -67,7 +67,9 @@ export class Gateway extends World {
     super(seed)
     const chance = this.setting
     this.hasRelays = chance.is(0.4)
-    this.manners = mannersBy(chance)
+    const manners = mannersBy(chance)
+    // Together they find more than each alone.
+    this.manners = { ...manners, asks: manners.asks || (manners.eventIds && chance.is(0.5)) }
     const asksTokens = chance.is(0.3)
     this.settings = {
       servers: new Map([['a', chance.is(0.55) ? 'stdio' : 'http']]),
@@ -168,7 +170,7 @@ export class Gateway extends World {
         : hasJwts ? jwt(chance.is(0.5) ? 'real' : 'forged') : undefined
       const client = new ClientActor(`c${number}`, this, this.book, {
         isModern: isMixed ? chance.is(0.5) : isModern, server: 'a', authorization: token, isImpatient, isLong,
-        logs: this.manners.logs, declares: chance.is(0.7),
+        logs: this.manners.logs, declares: chance.is(0.5),
       }, `10.0.0.${number}`)
       this.clients.push(client)
       this.actors.push(client)
