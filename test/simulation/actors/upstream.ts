@@ -235,6 +235,7 @@ export class HttpActor extends ServerActor {
   #forgetSessions(): void {
     this.hasForgotten = true
     this.sessions.clear()
+    this.#blindFor(4 * listMs)
     this.book.dismiss('')
     // What comes on other streams is lost with them.
     if (this.manners.wanders || this.manners.eventIds)
@@ -243,12 +244,18 @@ export class HttpActor extends ServerActor {
     for (const exchange of this.exchanges) if (exchange.method === 'GET') exchange.end()
   }
 
+  #blindFor(ms: number): void {
+    if (this.only !== undefined) this.tools.blind(this.only, this.world.clock.time + ms)
+  }
+
   #named(exchange: Exchange, text: string): void {
     this.#lastSession += 1
     const session = `${this.name}-session-${this.#lastSession}`
     this.sessions.add(session)
     // Whoever begins a session knows no list of it. What follows may overtake `initialized`.
     this.tools.told.set(session, this.book.step)
+    // While a session is begun anew, a listing of the relay waits, and its time may be over.
+    if (this.hasForgotten) this.#blindFor(2 * listMs)
     const body = exchange.begin(200, { 'content-type': 'application/json', 'mcp-session-id': session })
     body.push(ownBuffer(text))
     exchange.end()
