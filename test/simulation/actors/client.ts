@@ -322,9 +322,7 @@ export class ClientActor implements Actor {
     if (one.kind === 'initialize') this.#isBeginning = false
     if (one.kind === 'stream') {
       this.book.dismiss(`/${this.name}`)
-      // Answers may have been on it.
-      for (const asked of this.book.asked.values())
-        if (asked.client === this.name && !asked.isAnswered) asked.isLoose = asked.isForgotten = true
+      this.#loosen()
     }
     this.open.splice(this.open.indexOf(one), 1)
   }
@@ -377,9 +375,16 @@ export class ClientActor implements Actor {
     if (kind === 'stream') {
       this.book.dismiss(`/${this.name}`)
       if (asked) this.book.dismiss(asked.marker)
+      if (!this.world.isWhole) this.#loosen()
     }
     if (http.isCut && asked?.isLoose === false && this.world.isWhole)
       this.world.violate('whole response', `${asked.marker}: its response is cut`)
+  }
+
+  /** A stream is over on which answers may have been. */
+  #loosen(): void {
+    for (const asked of this.book.asked.values())
+      if (asked.client === this.name && !asked.isAnswered) asked.isLoose = asked.isForgotten = true
   }
 
   #hear(text: string, one: Open): void {

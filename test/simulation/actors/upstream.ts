@@ -90,6 +90,8 @@ export class HttpActor extends ServerActor {
   #lastSession = 0
   #lastEvent = 0
   hasForgotten = false
+  /** Its streams may begin with an id, and no data (2025-11-25, sending messages to the server). */
+  readonly #primes: boolean
   readonly #resumable = new Set<Exchange>()
 
   /** @param only one relay uses all of its sessions @param forgets it forgets them */
@@ -98,6 +100,7 @@ export class HttpActor extends ServerActor {
     readonly only?: string, readonly forgets = false,
   ) {
     super(name, world, book, new Tools(['t0', 't1']), manners)
+    this.#primes = world.setting.is(0.5)
   }
 
   /** The program's connections to it. */
@@ -360,12 +363,12 @@ export class HttpActor extends ServerActor {
     for (const one of this.manners.eventIds ? this.open as HttpReceived[] : []) {
       const { exchange, message, name } = one
       if (message.method !== 'tools/call' || exchange.isOver || this.isModern(one)) continue
-      // A stream begins with an id, and no data (2025-11-25, sending messages to the server).
-      if (exchange.body === undefined) actions.push({ label: `${this.name} begins the stream of ${name}`, weight: 1, act: () => {
-        exchange.openStream()
-        this.#event(exchange, '')
-      } })
-      else if (exchange.log !== undefined) {
+      if (exchange.body === undefined) {
+        if (this.#primes) actions.push({ label: `${this.name} begins the stream of ${name}`, weight: 1, act: () => {
+          exchange.openStream()
+          this.#event(exchange, '')
+        } })
+      } else if (exchange.log !== undefined) {
         // Behind a question more often, since the relay may answer that itself.
         const weight = exchange.log.events.at(-1)?.text.includes('"id":"q') === true ? 4 : 1
         actions.push({ label: `${this.name} interrupts ${name}`, weight, act: () => this.#interrupt(exchange) })
