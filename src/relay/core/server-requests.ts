@@ -66,6 +66,10 @@ export class ServerRequests {
     if (isFresh) this.#pending.close(pending)
     const refusal = errorFrame(message, errorCode.methodNotFound, `Method not found: ${clip(method)}`)
     output.toServer(exchange, { ...refusal, envelope: { refused: message } }, 'server')
+    // A client that resumes the stream goes on behind the request, so that the server does not repeat it.
+    const event = frame.envelope?.event
+    if (event === undefined) return
+    output.emit({ type: 'hand', exchange, event: { type: 'between', exchange, lines: `${event}data: \n\n` } })
   }
 
   /** The relay failed on a request: the server gets an error. */

@@ -63,6 +63,19 @@ t.test('a replay passes only on a stream that the same authorization context res
   t.end()
 })
 
+t.test('of a question that the relay answers itself the client gets the event id: the server need not repeat it', t => {
+  const script = new Script().begin()
+  const effects = script.relay.handle({
+    type: 'frame-received', from: 'server', exchange: on('post'),
+    frame: frameOf({ jsonrpc: '2.0', id: 's', method: 'roots/list' }, 'id: 3\n'),
+  }, 0)
+  t.match(effects, [
+    { type: 'audit' }, { type: 'send', to: 'server' },
+    { type: 'hand', exchange: { name: 'post' }, event: { type: 'between', lines: 'id: 3\ndata: \n\n' } },
+  ])
+  t.end()
+})
+
 t.test('a client that resumes a stream in a session that was forgotten gets an error, and does not wait for ever', t => {
   const script = new Script()
   const did = hear(script, 'server', on('get', { resumed: true }), frameOf(answer(7, {}), 'id: 1'))
