@@ -259,7 +259,8 @@ export abstract class ServerActor implements Actor {
     if (one.isCancelled) return
     // Only the sole taker can be meant, where nothing names it: also of those that are on their way.
     const takers = [...this.book.asked.values()].filter(asked => asked.takesLogs && !asked.isAnswered
-      && (!asked.isLoose || asked.arrivedAt === undefined || this.open.some(other => other.asked === asked)))
+      && (!asked.isLoose || asked.isForgotten || asked.arrivedAt === undefined
+        || this.open.some(other => other.asked === asked)))
     if (logLevelOf(one.message) !== undefined && (takers.length !== 1 || takers[0] !== one.asked)) return
     if (logLevelOf(one.message) === undefined && this.isModern(one)) return
     const notice = this.#notice('log', one)
