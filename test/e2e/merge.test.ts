@@ -50,5 +50,11 @@ t.test('what cannot be merged is refused at load, by key and reason', async t =>
   const configuration = { servers: { 'b.c': server('b'), b_c: server('b') } }
   const started = start(t, process.execPath, [cli, 'serve', '--config', written(t, configuration)])
   t.equal((await started.exit).code, 2)
-  t.match(started.stderr(), 'merge: the prefix "b_c" is that of b.c too: give b_c another under merge.prefix')
+  const reason = 'merge: the prefix "b_c" is that of b.c too: give b_c another under merge.prefix'
+  t.match(started.stderr(), reason)
+  const file = written(t, { ...configuration, merge: false })
+  const wrapped = start(t, process.execPath, [cli, 'wrap', '--config', file, '--merge'])
+  wrapped.closeInput()
+  t.equal((await wrapped.exit).code, 2)
+  t.match(wrapped.stderr(), `mcp-customs: ${file}: ${reason}`)
 })

@@ -20,6 +20,16 @@ export class Output {
     this.emit({ type: 'complete', exchange, ...(sent.includes('server') && { isAtServer: true }) })
   }
 
+  /**
+   * The client does not get a frame, but its event id all the same: a client that resumes the stream goes on
+   * behind the frame (2025-11-25, resumability and redelivery).
+   */
+  withheld(exchange: Exchange, { envelope }: Frame): void {
+    const event = envelope?.event
+    if (event === undefined) return
+    this.emit({ type: 'hand', exchange, event: { type: 'between', exchange, lines: `${event}data: \n\n` } })
+  }
+
   take(): readonly Effect[] {
     const effects = this.#effects
     this.#effects = []

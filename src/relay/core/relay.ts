@@ -33,6 +33,8 @@ export class Relay {
   readonly #serverFrames: ServerFrames
   /** Stdio frames of the client that arrived after a queued request: the server gets them in order. */
   readonly #queue: Waiting
+  /** Batches that are blocked. One may wait: by then another revision holds, which must not let it pass. */
+  readonly #blocked = new WeakMap<Frame, Findings>()
   /** Made for the first batch. */
   #batches: Batches | undefined
   readonly #stages: Stages
@@ -125,8 +127,6 @@ export class Relay {
     const { order } = this.#core
     switch (event.type) {
       case 'frame-received':
-        // A batch is whole here only if it is blocked: it must not be judged later, by another revision.
-        if (event.frame.message.kind === 'batch') return false
         if (event.from === 'client')
           return event.exchange === stdioExchange && this.hasQueuedFrames && !skipsQueue(event.frame)
             && this.#queue.push(event)
@@ -184,7 +184,10 @@ export class Relay {
     if (event.type !== 'frame-received' || event.frame.message.kind !== 'batch') return undefined
     const { from, exchange, frame } = event
     const findings = this.#frameFindings(from, exchange, frame)
-    if (findings.isStop) return undefined
+    if (findings.isStop) {
+      this.#blocked.set(frame, findings)
+      return undefined
+    }
     this.#core.records.note('wire', from, findings)
     this.#batches ??= new Batches(this.#core.ledger, this.#stages)
     const { members } = event.frame.message
@@ -331,6 +334,8 @@ export class Relay {
 
   /** The rules' findings about a frame as a whole. */
   #frameFindings(from: Side, exchange: Exchange, frame: Frame): Findings {
+    const known = this.#blocked.get(frame)
+    if (known !== undefined) return known
     const isRestricted =
       from === 'client' && !isClear(frame) && restrictsAccess(this.#core, frame.envelope?.scopes)
     const findings = this.#core.findings(from, ...(isRestricted ? accessRules : []))

@@ -1,6 +1,7 @@
 import type { Exchange } from './vocabulary.js'
 import {
-  answeredKeys, idOf, isResponseShaped, idKeysOf, lenientResponse, meaningOf, membersOf, namesMethod,
+  answeredKeys, idKeysOf, idOf, isBadRequest, isResponseShaped, lenientResponse, meaningOf, membersOf,
+  namesMethod,
 } from '#relay/protocol/message.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import {
@@ -36,6 +37,9 @@ export class ResponseMatching {
     if (this.#listed.awaits(exchange, message.key))
       return this.#listed.answered(message.key, { exchange, frame, message, findings })
     const request = this.#pending.find(exchange, message.key) ?? this.#replayed(exchange, message)
+    // It came before, and is being judged: the client resumes the stream, and the server sends it again.
+    if (request?.stage === 'answered' && exchange.resumed === true)
+      return this.#core.output.emit({ type: 'complete', exchange })
     if (request?.isAtServer === true) this.#requests.arrived(request, arrived, findings)
     else if (request === undefined && exchange.resumed === true && this.#core.shared.isOn) {
       this.#core.driver.run(this.#fromOtherReplica(arrived, message.key, findings), cause => {
@@ -150,8 +154,8 @@ export class ResponseMatching {
       // Only the stream ends: the client resumes it, and the server sends the response again.
       return output.emit({ type: 'complete', exchange })
     }
-    if (found === undefined || !this.#pending.open(found.request))
-      return this.#unsolicited(arrived, key, findings)
+    if (found === undefined) return this.#unsolicited(arrived, key, findings)
+    if (!this.#pending.open(found.request)) return output.emit({ type: 'complete', exchange })
     const { request, data } = found
     this.#requests.shared.count(request)
     order.hold(exchange, true)
@@ -170,6 +174,20 @@ export class ResponseMatching {
     this.#core.output.toClient(exchange, errorFrame(asker, errorCode.blocked, `mcp-customs: ${reason}`))
   }
 
+  /**
+   * A blocked frame answers no request that is known here. On a resumed stream the client may wait for it all
+   * the same: another relay, or a session that was forgotten here, has sent the request.
+   */
+  withheld(exchange: Exchange, frame: Frame): void {
+    const { output } = this.#core
+    const responses = exchange.resumed === true
+      ? membersOf(frame).filter(one => one.message.kind !== 'request' && !isBadRequest(one)) : []
+    for (const key of responses.flatMap(idKeysOf))
+      if (this.#pending.find(exchange, key) === undefined)
+        output.toClient(exchange, errorFrame({ id: idOf(key), key }, errorCode.gone, unknownRequest))
+    output.withheld(exchange, frame)
+  }
+
   /** Handles a response that belongs to no request in flight, or by another spelling of the id only. */
   #unsolicited(arrived: Arrived, key: IdKey, findings: Findings): void {
     // A late response to our own tools/list is dropped: the client did not ask for it.
@@ -181,10 +199,7 @@ export class ResponseMatching {
     if (findings.isStop) {
       if (!isLate) this.#suspect(exchange, frame, findings)
       records.write({ event: 'wire', from: 'server', bytes: { response: frame.bytes.length } }, findings)
-      // The client waits for it: another relay, or a session that was forgotten here, has sent its request.
-      if (exchange.resumed === true && !isLate)
-        output.toClient(exchange, errorFrame({ id: idOf(key), key }, errorCode.gone, unknownRequest))
-      return
+      return this.withheld(exchange, frame)
     }
     const meant = this.#pending.findMeant(exchange, key)
     if (meant?.isAtServer === true) return this.#requests.arrived(meant, arrived, findings)

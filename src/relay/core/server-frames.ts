@@ -48,7 +48,7 @@ export class ServerFrames {
         return this.#core.driver.run(
           this.#serverRequests.received(exchange, frame, message, findings),
           cause => {
-            this.#serverRequests.failed(exchange, message, this.#core.reportException(cause))
+            this.#serverRequests.failed(exchange, frame, message, this.#core.reportException(cause))
           },
         )
       case 'notification':
@@ -57,6 +57,7 @@ export class ServerFrames {
             event: 'wire', from: 'server', verdict: 'block', reason: this.#core.reportException(cause),
             bytes: { request: frame.bytes.length },
           })
+          this.#core.output.withheld(exchange, frame)
         })
       case 'page':
         return this.#httpPage({ exchange, frame, message }, findings)
@@ -94,7 +95,8 @@ export class ServerFrames {
     if (isOfRelay) return
     if (key !== undefined && isCancellation(notification)) this.#serverRequests.cancelled(exchange, key)
     if (isListChange) yield* this.#lists.changed(exchange)
-    if (!findings.isStop) output.toClient(exchange, sent)
+    if (findings.isStop) output.withheld(exchange, frame)
+    else output.toClient(exchange, sent)
   }
 
   /**
@@ -109,6 +111,7 @@ export class ServerFrames {
     this.#core.records.write(
       { event: 'wire', from: 'server', bytes: { request: frame.bytes.length }, reason }, findings,
     )
+    this.#matching.withheld(exchange, frame)
     for (const one of membersOf(frame)) {
       const { message } = one
       const key = message.kind === 'request' ? message.key : isBadRequest(one) ? idKeysOf(one)[0] : undefined

@@ -45,7 +45,7 @@ export class ServerRequests {
     if (!isFresh) ask('onId', { use: 'repeated', from: 'server' }, findings, '/id')
     if (shared.isOn && handshake.terms.capabilities === undefined) {
       const agreed = yield* shared.ask({ kind: 'find', part: 'session', name: '' }, exchange)
-      if (agreed === 'unreachable') return this.failed(exchange, message, notShared)
+      if (agreed === 'unreachable') return this.failed(exchange, frame, message, notShared)
       const terms = isString(agreed) ? undefined : termsOf(agreed)
       if (terms !== undefined) handshake.adopt(terms)
     }
@@ -56,7 +56,7 @@ export class ServerRequests {
     if (!findings.isStop) {
       // Before it leaves: the client may answer at another replica.
       const kept = yield* shared.ask({ kind: 'keep', part: 'asked', name: key, value: { method } }, exchange)
-      if (kept === 'unreachable') return this.failed(exchange, message, notShared)
+      if (kept === 'unreachable') return this.failed(exchange, frame, message, notShared)
     }
     records.write(
       { event: eventOf(method, 'server'), from: 'server', id, bytes: { request: frame.bytes.length } },
@@ -66,14 +66,11 @@ export class ServerRequests {
     if (isFresh) this.#pending.close(pending)
     const refusal = errorFrame(message, errorCode.methodNotFound, `Method not found: ${clip(method)}`)
     output.toServer(exchange, { ...refusal, envelope: { refused: message } }, 'server')
-    // A client that resumes the stream goes on behind the request, so that the server does not repeat it.
-    const event = frame.envelope?.event
-    if (event === undefined) return
-    output.emit({ type: 'hand', exchange, event: { type: 'between', exchange, lines: `${event}data: \n\n` } })
+    output.withheld(exchange, frame)
   }
 
   /** The relay failed on a request: the server gets an error. */
-  failed(exchange: Exchange, message: Request, reason: string): void {
+  failed(exchange: Exchange, frame: Frame, message: Request, reason: string): void {
     const pending = this.#pending.find(exchange, message.key)
     if (pending !== undefined) this.#pending.close(pending)
     this.#core.records.write({
@@ -82,6 +79,7 @@ export class ServerRequests {
     this.#core.output.toServer(
       exchange, errorFrame(message, errorCode.blocked, `mcp-customs: ${reason}`), 'server',
     )
+    this.#core.output.withheld(exchange, frame)
   }
 
   /** The client's response. */

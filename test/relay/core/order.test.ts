@@ -150,11 +150,11 @@ t.test('a batch that is refused before its revision is known is not judged again
   const script = new Script()
   script.client(initialize('2025-11-25'))
   script.client(call(1, 'weather'))
-  t.match(script.client([call(2, 'delete'), ping(3)]), [
+  script.client([call(2, 'delete'), ping(3)])
+  script.server(result(0, { protocolVersion: '2025-03-26' }))
+  t.match(script.server(result(script.ownId, { tools: [weather] })).filter(([to]) => to === 'to client'), [
     ['to client', { id: 2, error: { code: -31000 } }], ['to client', { id: 3, error: { code: -31000 } }],
   ])
-  script.server(result(0, { protocolVersion: '2025-03-26' }))
-  script.server(result(script.ownId, { tools: [weather] }))
   t.match(script.raw.filter(({ to }) => to === 'server').map(({ bytes }) => bytes), [
     /initialize/, /tools\/list/, /weather/,
   ], 'the server gets nothing of it')
@@ -162,16 +162,18 @@ t.test('a batch that is refused before its revision is known is not judged again
   t.end()
 })
 
-t.test('a batch of the server is refused at once, although a frame before it waits', t => {
+t.test('a batch of the server that is refused keeps its place behind a frame that waits', t => {
   const script = new Script().begin()
   script.client(call(1, 'weather'))
+  script.client(ping(2))
   script.holdChecks = true
   script.server(answer(1, 'hot'))
-  const batch = [{ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x' } }]
-  t.strictSame(script.server(batch), [])
-  t.match(script.entries.at(-1), { event: 'wire', from: 'server', verdict: 'block' })
-  script.release()
-  t.notOk(script.raw.some(({ to, bytes }) => to === 'client' && bytes.includes('notifications/message')))
+  script.server({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x' } })
+  t.strictSame(script.server([result(2, {})]), [])
+  t.match(script.release(), [
+    ['to client', { id: 1, result: { isError: true } }], ['to client', { method: 'notifications/message' }],
+    ['to client', { id: 2, error: { code: -31000 } }],
+  ])
   t.end()
 })
 

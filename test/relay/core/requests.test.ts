@@ -10,8 +10,10 @@ import { answer, call, initialize, result, Script, weather } from './script.js'
 
 // The one answer of each request, where something comes between.
 
+const parsed = (text: string): Frame => parseFrame(Buffer.from(text), { messageBytes: 1 << 20, depth: 64 })
+
 const frameOf = (message: object, event?: string): Frame => ({
-  ...parseFrame(Buffer.from(JSON.stringify(message)), { messageBytes: 1 << 20, depth: 64 }),
+  ...parsed(JSON.stringify(message)),
   ...(event !== undefined && { envelope: { event } }),
 })
 
@@ -50,8 +52,8 @@ t.test('a replay passes only on a stream that the same authorization context res
     code: -31001, message: 'mcp-customs: the request of this response is not known here',
   } }]]
   const cases: readonly (readonly [title: string, exchange: Exchange, got: readonly unknown[]])[] = [
-    ['a stream that was not resumed', on('get'), []],
-    ['another context', on('get', { resumed: true, context: 'mallory' }), unknown],
+    ['a stream that was not resumed', on('get'), [['hand', 'between']]],
+    ['another context', on('get', { resumed: true, context: 'mallory' }), [...unknown, ['hand', 'between']]],
   ]
   for (const [title, exchange, got] of cases) {
     const script = new Script().begin()
@@ -77,10 +79,42 @@ t.test('of a question that the relay answers itself the client gets the event id
 })
 
 t.test('a client that resumes a stream in a session that was forgotten gets an error, and does not wait for ever', t => {
-  const script = new Script()
-  const did = hear(script, 'server', on('get', { resumed: true }), frameOf(answer(7, {}), 'id: 1'))
-  t.match(did, [['to client', { id: 7, error: { code: -31001 } }]])
-  t.match(script.entries.at(-1), { event: 'wire', verdict: 'block' })
+  const texts = [
+    JSON.stringify(answer(7, {})), '{"jsonrpc":"2.0","id":7,"result":5}', '{"id":7,"result":{}}',
+    '{"jsonrpc":"2.0","id":7,"result":{},"result":{}}', '[{"jsonrpc":"2.0","id":7,"result":{}}]',
+  ]
+  for (const text of texts) {
+    const script = new Script().begin()
+    const did = hear(script, 'server', on('get', { resumed: true }), parsed(text))
+    t.match(did.filter(([to]) => to === 'to client'), [['to client', { id: 7, error: { code: -31001 } }]], text)
+    t.match(script.entries.at(-1), { event: 'wire', verdict: 'block' }, text)
+  }
+  t.end()
+})
+
+t.test('a response that is repeated while it is judged is asked for again by the client', t => {
+  const script = new Script().begin()
+  hear(script, 'client', on('post'), frameOf(call(7, 'weather')))
+  script.holdChecks = true
+  hear(script, 'server', on('post'), frameOf(answer(7, { a: 1 }), 'id: 1\n'))
+  const resumed = on('get', { resumed: true })
+  t.same(hear(script, 'server', resumed, frameOf(answer(7, { a: 1 }), 'id: 1\n')), [['complete', 'get']])
+  t.match(script.release(), [['to client', { id: 7 }]])
+  t.match(hear(script, 'server', resumed, frameOf(answer(7, { a: 1 }), 'id: 1\n')), [['to client', { id: 7 }]])
+  t.end()
+})
+
+t.test('of each frame that a client does not get it gets the event id', t => {
+  const blocked = {
+    'a question': { jsonrpc: '2.0', id: 's', method: 'roots/list' },
+    'a batch': [{ jsonrpc: '2.0', method: 'notifications/x' }],
+    'an answer to nothing': answer(99, {}),
+  }
+  for (const [name, message] of Object.entries(blocked)) {
+    const script = new Script().begin()
+    t.match(hear(script, 'server', on('get'), frameOf(message, 'id: 3\n')).at(-1), ['hand', 'between'], name)
+    t.same(script.raw.filter(({ to, exchange }) => to === 'client' && exchange === 'get'), [], name)
+  }
   t.end()
 })
 

@@ -375,7 +375,7 @@ export class ClientActor implements Actor {
     if (kind === 'stream') {
       this.book.dismiss(`/${this.name}`)
       if (asked) this.book.dismiss(asked.marker)
-      if (!this.world.isWhole) this.#loosen()
+      if (!this.world.isWhole && this.world.manners.wanders) this.#loosen()
     }
     if (http.isCut && asked?.isLoose === false && this.world.isWhole)
       this.world.violate('whole response', `${asked.marker}: its response is cut`)

@@ -88,7 +88,7 @@ export const serveAsRelay = async (channel: Duplex): Promise<number> => {
     },
     endIfIdle: () => {
       const isIdle = end.inFlight === 0 && (gateway?.endpoints.sessions ?? 0) === 0
-      // The answer is on its way before this process ends, which may take no turn of the event loop.
+      // This process may end within this turn: the answer must be written first.
       if (isIdle) realTimers.endOfTurn(() => lifetime.hurry())
       return isIdle
     },

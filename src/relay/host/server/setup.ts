@@ -113,7 +113,8 @@ const readAll = async (
   const written = { ...(isMerged && base.merge === undefined && { merge: true }), ...flags.settings.written }
   const overridden = async () => (await import('#relay/config/read.js')).overridden(base, written, source)
   const merged = Object.keys(written).length === 0 ? base : await overridden().catch((error: unknown) => {
-    throw error instanceof ConfigurationProblem ? refusal(error) : error
+    if (!(error instanceof ConfigurationProblem)) throw error
+    throw error.keys[0] === 'merge' ? inFile(flags, error) : refusal(error)
   })
   const ofServers = [...merged.servers.values()].flatMap(({ names }) => names?.clients ?? [])
   const isByToken = [merged.clients, ...ofServers].flat().some(({ match }) => match.token !== undefined)
@@ -248,14 +249,14 @@ const relaxedBy = ({ relax }: RelaySettings) => (server: ServerConfiguration): S
 }
 
 const inOwnNamesOf = async (
-  servers: readonly ServerConfiguration[], merge: MergeConfiguration, { config }: RelaySettings,
+  servers: readonly ServerConfiguration[], merge: MergeConfiguration, flags: RelaySettings,
 ): Promise<readonly ServerConfiguration[]> => {
   const { inOwnNames } = await import('../merge/own-names.js')
-  return refusing(
-    () => servers.map(server => inOwnNames(server, merge)),
-    problem => new CustomsError('BAD_CONFIG', `${config}: ${problem.message}`, { cause: problem }),
-  )
+  return refusing(() => servers.map(server => inOwnNames(server, merge)), problem => inFile(flags, problem))
 }
+
+const inFile = ({ config }: RelaySettings, problem: ConfigurationProblem): CustomsError =>
+  new CustomsError('BAD_CONFIG', `${config}: ${problem.message}`, { cause: problem })
 
 /** Reports a problem at a flag without quoting its value, which may be a secret. */
 const at = <Read>(flag: string, read: () => Read): Read => refusing(read, problem => {

@@ -113,7 +113,7 @@ class HandedOver {
   /** The relay process has sent all of the response. */
   #isWhole = false
   #isStream = false
-  /** The head is written: Node keeps it until something follows. */
+  /** The head is on its way to the client: Node keeps a head back until something follows it. */
   #isBegun = false
   /** The socket is corked until the end of the turn. */
   #isCorked = false

@@ -133,7 +133,7 @@ export class Reply {
     if (mediaType(head.headers) === eventStream) this.stream()
   }
 
-  /** Writes lines of an event stream that are no event, such as a comment or `retry`. */
+  /** Writes lines of an event stream that hold no message: comments, and events without data. */
   between(lines: string): void {
     if (this.#state === 'streaming') this.#write(Buffer.from(lines))
   }

@@ -131,9 +131,9 @@ class HttpServer extends HttpSide {
     if (isElsewhere) void call.settled.then(() => this.calls.end(call))
     else this.calls.end(call)
     if (reason === undefined) return
-    const place = isClientFrame && mayResume(request) ? placeIn(position) : ''
-    if (place === '') this.lose(call, reason)
-    if (isClientFrame) this.#reportEnd(exchange, place, isElsewhere)
+    const resumable = isClientFrame && inSession(request) && hasPlace(position)
+    if (!resumable) this.lose(call, reason)
+    if (isClientFrame) this.report({ type: 'stream-ended', exchange, resumable: resumable || isElsewhere })
   }
 
   /** The legacy session of a request, if it has a stream that answers no request. */
@@ -236,13 +236,16 @@ class HttpServer extends HttpSide {
       this.#reportFailure(exchange, error)
     }
     delete opened.controller
-    const place = placeIn(position)
     // A client that has an event id can ask for what is missing.
-    if (place === '') this.#streamOver(exchange, opened)
-    this.#reportEnd(exchange, place)
+    const resumable = hasPlace(position)
+    if (!resumable) this.#streamOver(exchange, opened)
+    this.report({ type: 'stream-ended', exchange, resumable })
   }
 
   async #readBare(exchange: Exchange, reply: HttpReply, position: StreamCursor, latch: Latch): Promise<void> {
+    // Until something comes on a stream that is resumed, the client can resume it as before.
+    if (bodyKind(reply) === 'sse')
+      position.lastEventId = this.#opened.get(exchange)?.request.headers.get('last-event-id')
     this.#reportHead(exchange, reply)
     const reading = { limits: this.limitsFor(exchange), latch, asked: () => [], cursor: position }
     await readAnswer(reply, reading, received => {
@@ -268,12 +271,6 @@ class HttpServer extends HttpSide {
   #reportBetween(exchange: Exchange, { lines }: EventWithoutMessage): void {
     if (lines !== '') this.report({ type: 'between', exchange, lines })
   }
-
-  /** The client gets its place in the stream: the last event with an id may have been withheld. */
-  #reportEnd(exchange: Exchange, place: string, isElsewhere = false): void {
-    this.#reportBetween(exchange, { lines: place })
-    this.report({ type: 'stream-ended', exchange, resumable: place !== '' || isElsewhere })
-  }
 }
 
 const withoutEvent = (frame: Frame): Frame =>
@@ -283,11 +280,8 @@ const sessionOf = (request: HttpRequest | undefined): string | undefined =>
   request?.headers.get('mcp-session-id')
 
 /** In a legacy session, a client that has an event id can fetch the answer with `Last-Event-ID`. */
-const mayResume = ({ headers }: HttpRequest): boolean =>
+const inSession = ({ headers }: HttpRequest): boolean =>
   headers.has('mcp-session-id') && !isModernVersion(headers.get('mcp-protocol-version'))
 
-/** An event with the id from which the client can resume a stream; empty where it cannot. */
-const placeIn = ({ lastEventId: id }: StreamCursor): string => {
-  const line = id === undefined ? '' : fieldLines({ id })
-  return line === '' ? '' : `${line}data: \n\n`
-}
+/** Whether the client has an event id: one that cannot be encoded did not reach it. */
+const hasPlace = ({ lastEventId: id }: StreamCursor): boolean => id !== undefined && fieldLines({ id }) !== ''

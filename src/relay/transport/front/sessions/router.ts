@@ -134,14 +134,14 @@ export class SessionRouter {
   /** New sessions, and requests without a session, go to this endpoint from now on. */
   replace(endpoint: Endpoint): void {
     const other = endpoint.server !== this.#endpoint.server
+    this.#endpoint = endpoint
+    this.#emptied = undefined
+    this.#generation++
     for (const session of this.#sessions.all()) {
       if (other || (session.kind === 'stateless' && session.idle)) session.end('the server was replaced')
       // Later requests of these clients belong to another session, which would not learn of changed lists.
       else if (session.kind === 'stateless') session.endStreams()
     }
-    this.#endpoint = endpoint
-    this.#emptied = undefined
-    this.#generation++
   }
 
   /** Takes no new sessions. Requests of running ones still need the scopes of the endpoint. */

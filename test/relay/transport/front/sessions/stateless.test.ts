@@ -73,6 +73,16 @@ t.test('a session that is idle when its server is replaced ends at once', async 
   t.match(await old.until('ended'), { reason: 'the server was replaced' })
 })
 
+t.test('a session that has only a subscription when its server is replaced ends with it', async t => {
+  const { port, session, front } = await start(t)
+  const subscribed = begin(port, listen)
+  const old = await session(0)
+  await old.until('frame')
+  front.offer(new Map([['/mcp', { server: 'stdio', open: () => undefined }]]))
+  t.match(await old.until('ended'), { reason: 'the server was replaced' })
+  await textOf(await subscribed)
+})
+
 t.test('a subscription does not keep the relay from stopping', async t => {
   const { port, session, front } = await start(t, { timers: new ManualTimers() })
   const subscribed = begin(port, listen)
