@@ -5,8 +5,11 @@ import type { Action, Actor } from '../world.js'
 
 type Setup = ReturnType<typeof setupOf>
 
-/** How long a reload may take, in milliseconds. */
-const reloadMs = 10_000
+/**
+ * How long a reload may take, in milliseconds: a relay process may take 5 seconds for the setup before and 5
+ * for this one, and is looked at each half second.
+ */
+const reloadMs = 11_500
 
 /** Changes the configuration. */
 export class Operator implements Actor {

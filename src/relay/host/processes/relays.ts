@@ -131,7 +131,8 @@ export class Relays implements FrontBackend {
 
   /**
    * Replaces the servers at once: later requests find the new ones, and reach none under an older setup.
-   * Resolves when no relay process has an older one, 5 seconds later at most. Never rejects.
+   * Resolves when no relay process has an older one: 5 seconds later at most, or 10 where a process has yet
+   * to take the setup before. Never rejects.
    */
   async replace(servers: readonly RelayedServer[]): Promise<void> {
     this.#offer(servers)
