@@ -50,7 +50,9 @@ export class Batches {
   open(exchange: Exchange, frame: Frame, given: readonly Frame[]): readonly Frame[] {
     // Members share the headers of the batch's HTTP request, and so its protocol version.
     const members = given.map(one => ({ ...one, envelope: { ...frame.envelope, ...one.envelope } }))
-    const keys = members.flatMap(({ message }) => (message.kind === 'request' ? [message.key] : []))
+    // An id that another request has is answered by that request.
+    const keys = members.flatMap(({ message }) =>
+      (message.kind === 'request' && !this.#stages.isAwaiting(exchange, message.key) ? [message.key] : []))
     const batch: Batch = { exchange, frame, members, keys, passed: [], responses: [], weight: 0 }
     this.#open.add(batch)
     // Requests have entries of their own in the ledger.

@@ -48,6 +48,8 @@ export class ClientRequests {
   readonly #timers = new ChurnMap<string, PendingRequest>()
   /** Requests that the client cancelled, in the order of the cancellations. */
   readonly #cancelled = new Set<PendingRequest>()
+  /** Those with the id of another one in flight, until they are at the server. */
+  readonly #seconds = new Set<PendingRequest>()
   /** The ids of requests that the relay answered when their time was over: their responses may come late. */
   readonly #late = new Set<IdKey>()
   #queued = 0
@@ -119,7 +121,7 @@ export class ClientRequests {
       return this.#reply(request, undefined, isOldRevision(findings)
         ? oldRevision(request, message, findings, judgement.minRevision)
         : blocked(request, findings))
-    if (!this.pending.open(request)) return this.#repeated(request, frame)
+    if (!this.pending.open(request)) return this.#repeated(request)
     this.#begin(request)
   }
 
@@ -165,7 +167,7 @@ export class ClientRequests {
 
   /** The client closed this exchange: drops queued requests and, without a session, those at the server. */
   exchangeEnded(exchange: Exchange): void {
-    this.#lists.exchangeEnded(exchange)
+    for (const request of this.#seconds) if (request.exchange === exchange) request.flow?.return()
     for (const request of this.pending.on(exchange)) {
       const isQueued = request.stage === 'queued'
       // A response that is being judged is recorded after its judgement.
@@ -175,6 +177,8 @@ export class ClientRequests {
       this.#drop(request)
       if (!isQueued) this.#core.output.emit({ type: 'abandon', exchange, key: request.key })
     }
+    // Behind them: the end of a listing lets the calls go on that wait for it.
+    this.#lists.exchangeEnded(exchange)
   }
 
   /** @param isFailure true when the relay failed, and not the server */
@@ -333,9 +337,9 @@ export class ClientRequests {
    * Handles a request with the id of another one in flight. The policy blocks the second request, or lets the
    * server have both; the relay then tracks only the first, or only the second if the first was cancelled.
    */
-  #repeated(request: PendingRequest, frame: Frame): void {
+  #repeated(request: PendingRequest): void {
     const { findings, exchange } = request
-    const { ask, records, output } = this.#core
+    const { ask } = this.#core
     ask('onId', repeatedId, findings, '/id')
     if (findings.isStop) return this.#reply(request, undefined, blocked(request, findings))
     const first = this.pending.find(exchange, request.key)
@@ -344,8 +348,23 @@ export class ClientRequests {
       this.#drop(first)
       if (this.pending.open(request)) return this.#begin(request)
     }
-    records.answered(request, undefined, undefined)
-    output.toServer(exchange, frame)
+    this.#seconds.add(request)
+    this.#run(request, this.#second(request))
+  }
+
+  /** A request that is judged like any other, but not tracked: its response passes as that of the first. */
+  *#second(request: PendingRequest): Flow {
+    this.#queued++
+    try {
+      const refusal =
+        request.method === 'tools/call' ? yield* this.#calls.judge(request) : this.#unaccepted(request)
+      if (refusal !== undefined) return this.#reply(request, undefined, refusal)
+      this.#core.records.answered(request, undefined, undefined)
+      if (request.request !== undefined) this.#core.output.toServer(request.exchange, request.request.frame)
+    } finally {
+      this.#queued--
+      this.#seconds.delete(request)
+    }
   }
 
   /** The server can no longer respond to this request. @param exchange where the client gets the error */

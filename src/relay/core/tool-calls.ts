@@ -52,9 +52,9 @@ export class ToolCalls {
       called.generation = this.#lists.catalog.listedAt(this.#core.output.now)
       if (headerMismatchOf(request) !== undefined) yield* this.#lists.renew(called, request)
     }
-    // The front checked the scopes of the name that the client sent. The settings may have changed since.
-    const needed = settingOf(this.#core.ruling, name)?.scopes
-    if (!grants(request.scopes, needed)) return this.#lacksScope(request, needed)
+    // The front checked the scopes of the name that the client sent.
+    const lacking = this.#lackedScope(request, name)
+    if (lacking !== undefined) return lacking
     const given = member(params, 'arguments')
     const rate = denied || (called.tool === undefined && called.listed)
       ? undefined
@@ -73,7 +73,11 @@ export class ToolCalls {
     this.#core.ask('onCall', call, request.findings, '/params')
     const sent = shape && (yield* this.#reshaped(request, shape))
     if (this.checks(request) === 'before') yield* this.check(request, sent ?? params, params)
-    return request.findings.isStop ? this.#refusal(request, called) : undefined
+    // The settings may have changed during the check.
+    if (!call.denied && isDenied(this.#core, called.name, client))
+      this.#core.ask('onCall', deniedLater(call), request.findings, '/params')
+    return this.#lackedScope(request, name)
+      ?? (request.findings.isStop ? this.#refusal(request, called) : undefined)
   }
 
   /** Counts the call. All unlisted names that the configuration does not mention share one count. */
@@ -238,7 +242,10 @@ export class ToolCalls {
     return !isObject(definition) ? 'absent' : toolOf(name, definition, settingOf(judgement.ruling, name)?.outputSchema)
   }
 
-  #lacksScope(request: PendingRequest, needed: readonly string[] = []): Frame {
+  /** The settings may have changed since the front looked. @returns the refusal of a call that lacks some */
+  #lackedScope(request: PendingRequest, name: string): Frame | undefined {
+    const needed = settingOf(this.#core.ruling, name)?.scopes ?? []
+    if (grants(request.scopes, needed)) return undefined
     request.findings.block()
     request.failure = 'the client lacks a scope that the tool needs'
     return lacksScope(request, needed)
@@ -270,6 +277,10 @@ export class ToolCalls {
     return catalog.wasListed(name) ? 'the server does not list it any more' : undefined
   }
 }
+
+/** The call as only its denial concerns the rules: they were asked about the rest. */
+const deniedLater = (call: Call): Call =>
+  ({ ...call, arguments: undefined, tool: undefined, mismatch: undefined, rate: undefined, denied: true })
 
 const isSchemaMismatch = ({ kind }: SchemaProblem): boolean => kind === 'mismatch'
 

@@ -135,7 +135,8 @@ export class Session {
       case 'head':
       case 'between':
       case 'stream-ended':
-        if (event.type === 'head' && event.status >= 500)
+        // The head for a server that cannot be reached is ours, and has no headers.
+        if (event.type === 'head' && event.status >= 500 && event.headers.size > 0)
           this.#hooks.health?.failed('refusal', `the server answered with HTTP ${event.status}`)
         if (this.#shared !== undefined) this.#learn(event, this.#shared)
         return this.#dispatch(event)

@@ -310,6 +310,53 @@ t.test('a tool that is denied while its call waits for the list is not called', 
   t.end()
 })
 
+t.test('a tool that is denied while the arguments of its call are checked is not called', t => {
+  const tools = new Map<string, { denied: boolean; outputSchema: undefined; annotations: undefined }>()
+  const script = new Script({ tools, actions: { 'call/arguments': 'block' } }).begin()
+  script.holdChecks = true
+  t.same(script.client(call(1, 'weather')), [])
+  tools.set('weather', { denied: true, outputSchema: undefined, annotations: undefined })
+  t.match(script.release(), [['to client', { id: 1, result: { isError: true } }]])
+  t.match(script.entries.at(-1), { verdict: 'block', findings: [{ rule: 'call/denied' }] })
+  t.end()
+})
+
+t.test('a call whose client leaves while it waits for the list is not sent, whatever its exchange', t => {
+  for (const stateless of [false, true]) {
+    const script = new Script({ stateless, actions: { 'call/arguments': 'block' } })
+    script.client(call(1, 'weather', { wrong: true }), 'post')
+    script.happens({ type: 'exchange-ended', exchange: 'post' } as never)
+    script.server(result(script.ownId, { tools: [weather] }), 'post')
+    t.notOk(script.raw.some(({ to, bytes }) => to === 'server' && bytes.includes('tools/call')))
+  }
+  t.end()
+})
+
+t.test('a call with the id of another one in flight is judged like that one', t => {
+  const tools = new Map([['denied', { denied: true, outputSchema: undefined, annotations: undefined }]])
+  const script = new Script({ tools, actions: { 'wire/id': 'log' } }).begin()
+  script.client(call(1, 'weather'))
+  t.match(script.client(call(1, 'denied')), [['to client', { id: 1, result: { isError: true } }]])
+  t.match(script.client(call(1, 'weather')), [['to server', { id: 1, method: 'tools/call' }]])
+  t.notOk(script.raw.some(({ to, bytes }) => to === 'server' && bytes.includes('denied')))
+  const parked = new Script({ tools, actions: { 'wire/id': 'log' } })
+  parked.client({ jsonrpc: '2.0', id: 1, method: 'ping' }, 'first')
+  parked.client(call(1, 'weather'), 'second')
+  parked.happens({ type: 'exchange-ended', exchange: 'second' } as never)
+  parked.server(result(parked.ownId, { tools: [weather] }), 'second')
+  t.notOk(parked.raw.some(({ to, bytes }) => to === 'server' && bytes.includes('tools/call')), 'its client has left')
+  t.end()
+})
+
+t.test('an id of a batch that another request has is answered by that request', t => {
+  const script = new Script().begin([weather], '2025-03-26')
+  script.client(call(1, 'weather'))
+  t.match(script.client([ping(1), ping(2)]).filter(([to]) => to === 'to server'), [['to server', [{ id: 2 }]]])
+  t.match(script.server(result(2, {})), [['to client', [{ id: 2 }]]])
+  t.match(script.server(answer(1, {})), [['to client', { id: 1, result: { structuredContent: {} } }]])
+  t.end()
+})
+
 t.test('the id of a task that has ended may be that of another tool', t => {
   const other = { ...weather, name: 'other' }
   const script = new Script().begin([weather, other])

@@ -83,9 +83,11 @@ const begin = (
   record: (entry: Entry) => (() => void) | undefined = () => undefined, shared?: SharedSession,
 ) => {
   const [client, server, checker, records] = [new End(), new End(), new SlowChecker(), new Array<Entry>()]
+  const refusals: string[] = []
   const guard = {
     judgement: judgementOf({ trusted: false }),
     checker,
+    health: { answered: () => undefined, failed: (_: string, reason: string) => void refusals.push(reason) },
     audit: (entry: Entry) => {
       const flush = record(entry)
       records.push(entry)
@@ -101,8 +103,17 @@ const begin = (
       type: 'frame', exchange: exchange(name),
       frame: frame({ id, result: { tools: [{ name: 'a', inputSchema: { type: 'object' } }] } }),
     })
-  return { client, server, checker, records, session, asks, lists }
+  return { client, server, checker, records, session, asks, lists, refusals }
 }
+
+t.test('only an error of the server itself counts against its health', t => {
+  const { server, refusals } = begin()
+  server.tell({ type: 'head', exchange: exchange('x'), status: 502, headers: new Map() })
+  t.same(refusals, [], 'the head for a server that cannot be reached')
+  server.tell({ type: 'head', exchange: exchange('y'), status: 502, headers: new Map([['date', ['x']]]) })
+  t.same(refusals, ['the server answered with HTTP 502'])
+  t.end()
+})
 
 t.test('the end of a stream waits for a response in it that is still being judged', async t => {
   const { client, server, checker, asks, lists } = begin()

@@ -233,7 +233,7 @@ class HttpServer extends HttpSide {
         this.#reportFailure(exchange)
       } else await this.#readBare(exchange, reply, position, opened.latch)
     } catch (error) {
-      this.#reportFailure(exchange, error)
+      if (!signal.aborted) this.#reportFailure(exchange, error)
     }
     delete opened.controller
     // A client that has an event id can ask for what is missing.

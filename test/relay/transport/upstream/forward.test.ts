@@ -343,6 +343,16 @@ t.test('the client going away reaches the server; so does a request that nobody 
   t.same(client.all('lost').filter(({ exchange }) => exchange.name === 'two'), [])
 })
 
+t.test('a stream that its client closes has no failure', async t => {
+  const server = await serve(t, (_, response) => void stream(response).write(': open\n\n'))
+  const client = connect(t, server.url)
+  bare(client.transport, 'stream', 'GET', { 'mcp-session-id': 's' })
+  await client.of('head', 'stream')
+  client.transport.shut?.(exchange('stream'))
+  await client.of('stream-ended', 'stream')
+  t.strictSame(client.all('head').map(({ status }) => status), [200])
+})
+
 t.test('a modern server is not told of a cancellation of the relay\'s own, a legacy one is', async t => {
   const server = await serve(t, ({ message }, response) => {
     if (message.method === 'notifications/cancelled') response.writeHead(202).end()

@@ -256,7 +256,8 @@ export class SessionRouter {
       return refused ?? this.#groupSession('modern', arrival)
     }
     const begins = frame !== undefined && isInitialize(frame)
-    if (this.isStdio) return this.#findOfProcess(arrival, begins)
+    // No session begins with a batch (2025-03-26, lifecycle, initialization).
+    if (this.isStdio) return this.#findOfProcess(arrival, begins && frame.message.kind === 'request')
     if (arrival.sessionId !== undefined) {
       const names = [idName(arrival.sessionId, this.#ownerOf(arrival))]
       // The server may know a session that is not known here: after a restart, or with several replicas.

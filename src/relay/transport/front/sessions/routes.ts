@@ -5,6 +5,7 @@ import type { IdKey } from '#relay/protocol/json-rpc.js'
 import { isObject, member, type Json } from '#relay/protocol/json.js'
 import { isId, written } from '#relay/protocol/message.js'
 import { inMeta } from '#relay/protocol/revisions/index.js'
+import { responseKeys } from '../../frames.js'
 import type { RequestArrival } from '../arrival.js'
 import { requestsIn } from '../message.js'
 import type { Reply } from '../reply.js'
@@ -138,10 +139,10 @@ export class Routes {
 
   /** The exchange that carries a message; undefined when there is none, or none yet. */
   route(exchange: Exchange, frame: Frame): FrontExchange | undefined {
-    const responses = frame.message.kind === 'result' || frame.message.kind === 'error'
+    const answers = responseKeys(frame).length > 0
     const named = this.find(exchange)
     // An answer is dropped when its request is gone; what a process prints is no event of a stream.
-    if (named || responses || isPrinted(frame) || this.whose === 'as named') return named
+    if (named || answers || isPrinted(frame) || this.whose === 'as named') return named
     // On another stream than its request's, progress could arrive after the answer.
     return this.#tied(frame) ?? this.#anyOfOne(frame)
   }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { stdioExchange } from '#relay/core/event.js'
+import { exchangeNamed, stdioExchange } from '#relay/core/event.js'
 import type { NewSession } from '#relay/transport/front/front.js'
 import { FrontSession } from '#relay/transport/front/sessions/session.js'
 import type { TransportEvent } from '#relay/transport/transport.js'
@@ -76,6 +76,34 @@ t.test('a stream that the relay ends is over for its server at once: it must not
   transport.endStreams()
   t.strictSame(types.slice(before), ['exchange-ended'])
   t.equal(await textOf(stream), '')
+})
+
+t.test('a batch begins no session: its server would be started, and nobody could use it', async t => {
+  const { port, sessions } = await start(t, { act: echo })
+  for (const headers of [post, { ...post, 'mcp-protocol-version': '2025-03-26' }]) {
+    const got = await ask(port, { headers, body: `[${initialize()}]` })
+    t.equal(got.status, 400)
+    t.equal(got.headers['mcp-session-id'], undefined)
+  }
+  t.same(sessions, [])
+})
+
+t.test('the responses to a batch go to no other request when its client has left', async t => {
+  const { port, session } = await start(t, {
+    act: (event, opened) => {
+      if (event.type === 'frame' && event.frame.bytes.includes('initialize')) echo(event, opened)
+    },
+  })
+  const headers = { ...post, 'mcp-session-id': await handshake(port) }
+  const opened = await session(0)
+  const { transport } = opened
+  await opened.until('exchange-ended')
+  const later = ask(port, { headers, body: ping(3) })
+  const { exchange } = await opened.until('frame')
+  const batch = '[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]'
+  transport.send(exchangeNamed('gone'), frameOf(batch))
+  transport.send(exchange, result('3'))
+  t.match(JSON.parse((await later).body), { id: 3 })
 })
 
 t.test('an unknown session id is answered with 404', async t => {
