@@ -36,6 +36,8 @@ export class StdioActor extends ServerActor {
   /** The request that has begun its session. */
   begun: string | undefined
   #announced: number | undefined
+  /** Since when something of it was not read. */
+  #unreadSince: number | undefined
   /** It was told to end. */
   #isEnding = false
 
@@ -121,9 +123,17 @@ export class StdioActor extends ServerActor {
 
   /** What is read of it is known to its client's relay. */
   #poll(): void {
+    this.#blindWhileUnread()
     if (this.#announced === undefined || this.child.stdout.unread > 0) return
     this.tools.told.set(this.name, this.book.step)
     this.#announced = undefined
+  }
+
+  /** A listing of the relay may have failed whose answer is still on its way. */
+  #blindWhileUnread(): void {
+    const { time } = this.world.clock
+    this.#unreadSince = this.child.stdout.unread > 0 ? this.#unreadSince ?? time : undefined
+    if (time - (this.#unreadSince ?? time) >= listMs) this.tools.blind(this.name, time + listMs)
   }
 
   #garble(two: readonly Received[]): void {
