@@ -205,6 +205,7 @@ export class ClientRequests {
     const request = new PendingRequest(exchange, frame, message, terms, this.#core.output.now, findings)
     const name = requestText(message.params, 'name') ?? ''
     request.called = { name, shown: name, tool: undefined, listed: false }
+    request.failure = neverSent
     this.#core.records.answered(request, undefined, undefined)
   }
 
@@ -409,6 +410,7 @@ export class ClientRequests {
   /** Ends a request without a response, and records it. */
   #drop(request: PendingRequest): void {
     const isQueued = request.stage === 'queued'
+    if (isQueued) request.failure ??= neverSent
     request.flow?.return()
     this.#close(request)
     this.#core.records.answered(request, undefined, undefined)
@@ -447,6 +449,9 @@ export class ClientRequests {
     request.suspect = undefined
   }
 }
+
+/** Why there is no response, in the record. */
+const neverSent = 'it was never sent: its client cancelled it or left, or the session ended'
 
 const repeatedId = { use: 'repeated', from: 'client' } as const
 

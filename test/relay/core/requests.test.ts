@@ -328,6 +328,7 @@ t.test('a call whose client leaves while it waits for the list is not sent, what
     script.happens({ type: 'exchange-ended', exchange: 'post' } as never)
     script.server(result(script.ownId, { tools: [weather] }), 'post')
     t.notOk(script.raw.some(({ to, bytes }) => to === 'server' && bytes.includes('tools/call')))
+    t.match(script.entries.find(({ event }) => event === 'tools/call'), { reason: /^it was never sent/ })
   }
   t.end()
 })
