@@ -17,8 +17,11 @@ import type { EraAction, EraEvent, EraOptions, MakeTranslator, Translator } from
 /** A legacy client in front of a server that may speak 2026-07-28 only (docs/eras.md). */
 export const legacyClient: MakeTranslator = options => new LegacyClient(options)
 
-/** How long the server may take to answer `server/discover`, in milliseconds. */
-const discoverMs = 30_000
+/**
+ * How long the server may take to answer `server/discover`, in milliseconds. It runs, since it has just
+ * refused `initialize`. Some servers ignore unknown methods: clients wait this long for the refusal.
+ */
+const discoverMs = 5000
 const timer = 'discover'
 
 /** Most requests behind an `initialize` whose answers are known as such. */
