@@ -80,3 +80,24 @@ t.test('relay processes show tools by the profiles of the file or of the server,
     t.same(await strict(), [expected, expected])
   }
 })
+
+t.test('a number of relay processes that a reload changes takes a restart: sessions and calls go on', {
+  skip,
+}, async t => {
+  const { url, relay, relays, write } = await gateway(t, ['one'], [], {}, { workers: 2, sessions: { max: 4 } })
+  const reread = async (count: number, more: object, each: object) => {
+    write(['one'], { sessions: { max: 4 }, ...more }, each)
+    await until(() => relay.stderr().split('was read again').length > count)
+  }
+  const sessions = [await open(url('one')), await open(url('one'))]
+  const before = relays()
+  const echoed = async (id: number) => Promise.all(sessions.map(async session =>
+    textOf(await send(url('one'), session, call(id, 'echo', { word: 'here' })))))
+  await reread(1, { workers: 1 }, {})
+  t.match(relay.stderr(), /"workers: changed, which takes a restart/)
+  t.same(await echoed(1), ['here', 'here'])
+  await reread(2, { workers: 2 }, { workers: 1 })
+  t.match(relay.stderr(), /"servers\.one\.workers: changed, which takes a restart/)
+  t.same(await echoed(2), ['here', 'here'])
+  t.same(relays(), before)
+})

@@ -18,7 +18,8 @@ import { endAt, Lifetime } from './lifetime.js'
 import { recordsFor } from './serve/audits.js'
 import { frontSettingsFor, openFront } from './serve/front.js'
 import { openGateway } from './serve/gateway.js'
-import { needRestart, onChange } from './serve/reload.js'
+import { onChange } from './serve/reload.js'
+import { runningSetup, untilRestart } from './serve/restart.js'
 import { isShared } from './serve/share.js'
 import { isLocal } from './server/login.js'
 import { setUp, type Setup } from './server/setup.js'
@@ -55,8 +56,8 @@ export interface Served {
   readonly configuration: () => Configuration
   /**
    * Prepares a changed configuration. Nothing changes until the returned function applies it: new requests
-   * are under it at once, and all others when its promise resolves. It cannot fail. Settings that need a
-   * restart stay.
+   * are under it at once, and all others when its promise resolves. It cannot fail. What needs
+   * a restart is as before in it (`untilRestart`).
    */
   readonly prepare: (changed: Setup) => Awaitable<() => Awaitable<void>>
   /** The condition of each server. */
@@ -96,7 +97,7 @@ export const serve = async (
     ? (await import('./serve/relays.js')).openRelays(parts, lifetime)
     : openAlone(parts, lifetime))
   const frontSettings = frontSettingsFor(log)
-  let current = setup
+  let current = runningSetup(setup)
   const front = openFront({
     ...served, log, logLevel, settings: await frontSettings(setup), renew: () => inTurn(renew),
   }, lifetime)
@@ -105,13 +106,13 @@ export const serve = async (
   const adminListener = admin ? await adminOf(admin, served, page) : undefined
   endAt({ SIGTERM: 1, SIGINT: 1, SIGBREAK: 1, ...(config === undefined && { SIGHUP: 1 }) }, lifetime)
   const inTurn = oneAtATime()
-  const renew = async () => front.reload(await frontSettings(current))
+  const renew = async () => front.reload(await frontSettings(current.setup))
   const reload = async () => {
-    const changed = await read()
-    const doubts = doubtsAbout(changed)
-    const settings = await frontSettings(changed)
-    const late = needRestart(served.configuration(), changed.configuration)
-    await applyTo(served, changed, () => {
+    const changed = untilRestart(current, await read())
+    const { setup, late } = changed
+    const doubts = doubtsAbout(setup)
+    const settings = await frontSettings(setup)
+    await applyTo(served, setup, () => {
       current = changed
       front.reload(settings)
     })

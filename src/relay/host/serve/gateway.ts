@@ -57,7 +57,7 @@ export interface Gateway {
   readonly refused: (refused: Refused) => void
   /**
    * Prepares a changed configuration. Nothing changes until the returned function applies it, at once; it
-   * cannot fail. Settings that need a restart stay.
+   * cannot fail. What needs a restart is as before in it (`untilRestart`).
    */
   prepare(changed: Setup): Promise<() => void>
 }

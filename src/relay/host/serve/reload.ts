@@ -1,31 +1,12 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import type { Log } from '#relay/audit/log.js'
-import type { Configuration } from '#relay/config/configuration.js'
 import { messageOf } from '#relay/base/errors.js'
 import { isSamePath } from '#relay/base/platform/machine.js'
 import { type Metrics, noMetrics } from '#relay/telemetry/metrics.js'
 
 /** Editors write a file in several steps: wait for the last of a burst. */
 const quietMs = 200
-
-/** The changed settings that need a restart, by their names in the file. */
-export const needRestart = (before: Configuration, after: Configuration): readonly string[] => {
-  const differ = (one: unknown, other: unknown) => JSON.stringify(one) !== JSON.stringify(other)
-  return Object.entries({
-    listen: differ(before.listen, after.listen),
-    state: differ(before.state, after.state),
-    workers: before.workers !== after.workers,
-    admin: differ(before.admin, after.admin),
-    tls: (before.tls === undefined) !== (after.tls === undefined),
-    'tls.clientCa': (before.tls?.clientCa === undefined) !== (after.tls?.clientCa === undefined),
-    'audit.file': before.audit.file !== after.audit.file,
-    'audit.targets': differ(before.audit.targets, after.audit.targets),
-    'audit.onFailure': before.audit.onFailure !== after.audit.onFailure,
-    telemetry: differ(before.telemetry, after.telemetry)
-      || differ([...before.telemetry.headers], [...after.telemetry.headers]),
-  }).flatMap(([key, differs]) => (differs ? [key] : []))
-}
 
 /**
  * Reloads the configuration on SIGHUP and when its file changes. A configuration that cannot be read changes
