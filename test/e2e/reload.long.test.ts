@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { call, gateway, initialize, lives, open, send, textOf, until } from './gateways.js'
 
@@ -100,4 +101,16 @@ t.test('a number of relay processes that a reload changes takes a restart: sessi
   t.match(relay.stderr(), /"servers\.one\.workers: changed, which takes a restart/)
   t.same(await echoed(2), ['here', 'here'])
   t.same(relays(), before)
+})
+
+t.test('a server beside the one that had the log for itself has a log of its own', async t => {
+  const { url, relay, directory, write } = await gateway(t, ['one'])
+  const session = await open(url('one'))
+  write(['one', 'two'])
+  await until(() => /was read again/.test(relay.stderr()))
+  const added = await open(url('two'))
+  t.equal(textOf(await send(url('two'), added, call(1, 'echo', { word: 'here' }))), 'here')
+  t.equal(textOf(await send(url('one'), session, call(1, 'echo', { word: 'here' }))), 'here')
+  t.match(readFileSync(join(directory, 'audit.ndjson'), 'utf8'), /"server":"one"/)
+  t.match(readFileSync(join(directory, 'audit.two.ndjson'), 'utf8'), /"server":"two"/)
 })

@@ -63,8 +63,9 @@ export const openRelays = async (
     event: 'server/health', from: 'relay', server, session: '', client: undefined, peer: undefined,
     revision: undefined, verdict: 'log', findings: [], health, reason,
   })
-  const isOnly =
-    setup.servers.length === 1 && setup.servers.every(({ server }) => workersOf(server, configuration) === 1)
+  // The log file stays undivided for one server at most: one that a reload adds needs a file of its own.
+  const [only] =
+    setup.servers.length === 1 ? setup.servers.filter(one => workersOf(one.server, configuration) === 1) : []
   const serverOf = (one: ServerSetup, from: Setup): RelayedServer => {
     const { server } = one
     // Reads the certificates now, so that a failure changes nothing.
@@ -81,7 +82,7 @@ export const openRelays = async (
         ? canConnect(new URL(server.url))
         : Promise.resolve(canStart(commandLineOf(server)))),
       setup: (number, isOffered): RelaySetup => {
-        const part = { server: server.name, number, count, isOnly }
+        const part = { server: server.name, number, count, isOnly: server.name === only?.server.name }
         return {
           configuration: shareOf(configuration, part),
           servers: isOffered && refusal === undefined ? [settings] : [],
