@@ -144,7 +144,6 @@ t.test('sessions stay with one of several relay processes, whichever connection 
   for (let count = 0; count < 4; count += 1) {
     const session = await open(url('one'))
     sessions.push(session)
-    // Whoever has less to do gets the next.
     held.push(send(url('one'), session, call(1, 'held')).catch(() => undefined))
   }
   t.equal(relays().length, 2)
@@ -164,6 +163,35 @@ t.test('sessions stay with one of several relay processes, whichever connection 
   t.same(starts, [2, 2])
 })
 
+t.test('idle sessions are divided among the relay processes, one after another and all at once', {
+  skip,
+}, async t => {
+  const { url } = await gateway(t, ['one', 'two'], [], {}, { workers: 2, sessions: { max: 4 } })
+  for (let count = 0; count < 4; count += 1) await open(url('one'))
+  const replies = await Promise.all([1, 2, 3, 4].map(() => send(url('two'), {}, initialize)))
+  t.same(replies.map(({ status }) => status), [200, 200, 200, 200])
+  for (const server of ['one', 'two']) t.equal((await send(url(server), {}, initialize)).status, 503)
+})
+
+t.test('a new session goes to a relay process that runs, while another one is down', { skip }, async t => {
+  const { url, relay, relays } = await gateway(t, ['one'], [], {}, { workers: 2 })
+  await open(url('one'))
+  const [first = 0] = relays()
+  await open(url('one'))
+  const [second = 0] = relays().filter(pid => pid !== first)
+  const kill = async (pid: number, times: number) => {
+    process.kill(pid, 'SIGKILL')
+    await until(() => relay.stderr().split('the relay process').length > times)
+  }
+  await kill(first, 1)
+  // It has no session now, and gets the next one. One that ended twice may not be started at once.
+  await open(url('one'))
+  const [again = 0] = relays().filter(pid => pid !== second)
+  await kill(again, 2)
+  const replies = await Promise.all([1, 2, 3].map(() => send(url('one'), {}, initialize)))
+  t.same(replies.map(({ status }) => status), [200, 200, 200])
+})
+
 t.test('what a server that names its sessions asks is answered in the relay process that has the session', {
   skip,
 }, async t => {
@@ -177,7 +205,6 @@ t.test('what a server that names its sessions asks is answered in the relay proc
   for (let id = 1; id <= 4; id += 1) {
     const session = await open(`${url}/mcp`)
     sessions.push(session)
-    // Whoever has less to do gets the next.
     streams.push(await begin(`${url}/mcp`, 'POST', session, call(id, 'ask')))
   }
   t.equal(childrenOf(relay.pid).length, 2)

@@ -92,6 +92,7 @@ t.test('a number of relay processes that a reload changes takes a restart: sessi
   }
   const sessions = [await open(url('one')), await open(url('one'))]
   const before = relays()
+  t.equal(before.length, 2)
   const echoed = async (id: number) => Promise.all(sessions.map(async session =>
     textOf(await send(url('one'), session, call(id, 'echo', { word: 'here' })))))
   await reread(1, { workers: 1 }, {})

@@ -92,6 +92,8 @@ export class RelayProcess {
    */
   readonly #waiting = new Set<Admitted>()
   #running: Running | undefined
+  /** Requests that may have begun a session which the process did not tell of yet. */
+  #begun = 0
   #hurries = 0
   #cleared: Promise<unknown> = Promise.resolve()
 
@@ -103,6 +105,11 @@ export class RelayProcess {
   /** Exchanges that are not over. */
   get inFlight(): number {
     return (this.#running?.end.inFlight ?? 0) + this.#waiting.size
+  }
+
+  /** Sessions that it has, and those that may have begun since it told how many. */
+  get sessions(): number {
+    return (this.#running?.vitals?.sessions ?? 0) + this.#begun
   }
 
   get pid(): number | undefined {
@@ -123,6 +130,11 @@ export class RelayProcess {
     admitted.response.once('close', () => {
       if (this.#waiting.delete(admitted)) release(admitted)
     })
+  }
+
+  /** Call with each request that may begin a session, before it is handed over. */
+  sessionMayBegin(): void {
+    this.#begun += 1
   }
 
   /** @returns undefined when no process is ready, or the call fails or takes too long */
@@ -257,9 +269,12 @@ export class RelayProcess {
   }
 
   async #beat(running: Running): Promise<void> {
+    // The channel keeps the order: of what was handed over before, the process will tell.
+    const told = this.#begun
     const vitals = await running.end.calls.call('vitals', undefined).catch(() => undefined)
-    if (vitals === undefined) return
+    if (vitals === undefined || this.#running !== running) return
     running.vitals = vitals
+    this.#begun -= told
     running.missed = undefined
   }
 
@@ -286,6 +301,7 @@ export class RelayProcess {
     const { end, groups, looks, generation, ending, reason, child } = running
     running.stopLooking()
     this.#running = undefined
+    this.#begun = 0
     this.#cleared = Promise.all([...groups].map(killGroup))
     if (ending === undefined) {
       this.#backOff.ended(looks > longLife)

@@ -111,14 +111,15 @@ export class Relays implements FrontBackend {
     const { headers, method } = request
     const version = headers['mcp-protocol-version']
     const isModern = isModernVersion(typeof version === 'string' ? version : undefined)
-    const session = isModern ? undefined : headers['mcp-session-id']
-    // A request without a session id may begin a session. The server process of the session needs a place
-    // in the quota.
-    const mayBegin = served.server.kind === 'stdio' && method === 'POST' && !isModern && session === undefined
-    const place = mayBegin ? (this.#processes.processSlot(quotaClientOf(arrival)).reserve() ?? 'full') : undefined
-    memberFor(served, typeof session === 'string' ? session : undefined).process.handOver({
-      request, response, arrival, place,
-    })
+    const named = isModern ? undefined : headers['mcp-session-id']
+    const session = typeof named === 'string' ? named : undefined
+    // A request without a session id may begin a session.
+    const mayBegin = method === 'POST' && !isModern && named === undefined
+    // The server process of the session needs a place in the quota.
+    const place = mayBegin && served.server.kind === 'stdio'
+      ? (this.#processes.processSlot(quotaClientOf(arrival)).reserve() ?? 'full')
+      : undefined
+    memberFor(served, session, mayBegin).process.handOver({ request, response, arrival, place })
   }
 
   endStreams(): void {
@@ -248,20 +249,42 @@ const conditionOf = async (served: Served): Promise<Condition> => {
   return condition
 }
 
-/** A session belongs to the process that began it; a request without one goes to the least busy process. */
-const memberFor = (served: Served, session: string | undefined): Member => {
-  const { members, homes, server: { kind } } = served
+/**
+ * A session belongs to the process that began it. One that begins goes to the process with the fewest, since
+ * idle ones take a place too; a request without a session to the one with the fewest in flight.
+ */
+const memberFor = (served: Served, session: string | undefined, mayBegin: boolean): Member => {
+  const { members, server: { kind } } = served
   const [first, ...more] = members
-  if (first === undefined) throw new Error('a server has a relay process')
-  if (more.length === 0) return first
-  const known =
-    session === undefined ? undefined : kind === 'http' ? homes.get(digestOf(session)) : numberIn(session)
-  const home = members.find(({ number }) => number === known)
+  if (first !== undefined && more.length === 0) return first
+  const home = session === undefined ? undefined : homeOf(served, session)
   if (home) return home
-  const least = more.reduce((best, one) => (one.process.inFlight < best.process.inFlight ? one : best), first)
-  if (session !== undefined && kind === 'http') remember(served, session, least.number)
+  // The server knows a session that no process has here: the relay was restarted, or there are replicas.
+  const isTaken = session !== undefined && kind === 'http'
+  const isSession = mayBegin || isTaken
+  const least = leastOf(members, isSession)
+  if (isSession) least.process.sessionMayBegin()
+  if (isTaken) remember(served, session, least.number)
   return least
 }
+
+const homeOf = ({ members, homes, server: { kind } }: Served, session: string): Member | undefined => {
+  const known = kind === 'http' ? homes.get(digestOf(session)) : numberIn(session)
+  return members.find(({ number }) => number === known)
+}
+
+/** Of those that are not down, if there are any. */
+const leastOf = (members: readonly Member[], isSession: boolean): Member => {
+  const up = members.filter(({ process }) => !process.isDown)
+  const [first, ...more] = up.length > 0 ? up : members
+  if (first === undefined) throw new Error('a server has a relay process')
+  return more.reduce((best, one) => (isLess(one.process, best.process, isSession) ? one : best), first)
+}
+
+const isLess = (one: RelayProcess, other: RelayProcess, isSession: boolean): boolean =>
+  (isSession && one.sessions !== other.sessions
+    ? one.sessions < other.sessions
+    : one.inFlight < other.inFlight)
 
 const remember = ({ homes }: Served, session: string, number: number): void => {
   const digest = digestOf(session)

@@ -279,3 +279,24 @@ t.test('an idle process ends, and what comes meanwhile is for the next one', asy
   t.same(at(1).served.map(({ path }) => path), ['/next'])
   t.same(failures, [])
 })
+
+t.test('sessions that may have begun count until the process tells how many there are', async t => {
+  const { process, at, ask, looks } = world()
+  process.sessionMayBegin()
+  ask()
+  t.equal(process.sessions, 1, 'it is beginning')
+  await settled()
+  at(0).sessions = 1
+  await looks(1)
+  t.equal(process.sessions, 1, 'the process tells of it')
+  process.sessionMayBegin()
+  process.sessionMayBegin()
+  t.equal(process.sessions, 3)
+  at(0).sessions = 2
+  await looks(1)
+  t.equal(process.sessions, 2, 'one of them began none')
+  process.sessionMayBegin()
+  at(0).child.kill()
+  t.equal(process.sessions, 0, 'sessions end with their process')
+  at(0).end.calls.close()
+})
