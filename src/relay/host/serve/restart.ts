@@ -22,7 +22,8 @@ export const runningSetup = (setup: Setup): RunningSetup =>
 export const untilRestart = (running: RunningSetup, changed: Setup): RunningSetup => {
   const configuration = keptOf(running.setup.configuration, changed.configuration)
   const [kept, wanted] = [restartOnly(configuration), restartOnly(changed.configuration)]
-  const late = [...wanted].flatMap(([key, value]) => (isDeepStrictEqual(value, kept.get(key)) ? [] : [key]))
+  const late = [...new Set([...kept.keys(), ...wanted.keys()])]
+    .filter(key => !isDeepStrictEqual(kept.get(key), wanted.get(key)))
   const servers = changed.servers.map(one => {
     const { server } = one
     const count = workersOf(server, configuration)
@@ -38,11 +39,13 @@ const workersIn = ({ configuration, servers }: Setup): ReadonlyMap<string, numbe
   new Map(servers.map(({ server }) => [server.name, workersOf(server, configuration)]))
 
 const keptOf = (before: Configuration, after: Configuration): Configuration => {
-  const { listen, state, workers, admin, telemetry, audit: { file, targets, onFailure } } = before
+  const { listen, state, workers, admin, telemetry } = before
+  const { payloads, intent } = after.audit
   return {
     ...after, listen, state, workers, admin, telemetry,
     tls: keptTls(before.tls, after.tls),
-    audit: { ...after.audit, file, targets, onFailure },
+    // A log is opened once. What is recorded of a call is not decided by the log.
+    audit: { ...before.audit, payloads, intent },
   }
 }
 
@@ -53,15 +56,13 @@ const keptTls = (before: Configuration['tls'], after: Configuration['tls']): Con
   return { ...after, clientCa: (isAsked(before) === isAsked(after) ? after : before).clientCa }
 }
 
-/** What `keptOf` keeps, by the names in the file. */
+/** What `keptOf` keeps is in it, by the names in the file. */
 const restartOnly = ({
   listen, state, workers, admin, tls, audit, telemetry,
 }: Configuration): ReadonlyMap<string, unknown> => new Map(Object.entries({
   listen, state, workers, admin,
   tls: tls !== undefined,
   'tls.clientCa': tls?.clientCa !== undefined,
-  'audit.file': audit.file,
-  'audit.targets': audit.targets,
-  'audit.onFailure': audit.onFailure,
+  ...Object.fromEntries(Object.entries(audit).map(([key, value]) => [`audit.${key}`, value])),
   telemetry,
 }))

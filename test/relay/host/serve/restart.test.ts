@@ -31,6 +31,9 @@ const cases: readonly (readonly [string, Partial<Configuration>, Partial<Configu
   ['tls.clientCa', { tls: { ...tls, clientCa: 'ca.pem' } }, { tls }],
   ['audit.file', { audit }, { audit: { ...audit, file: '/other/audit.ndjson' } }],
   ['audit.targets', { audit }, { audit: { ...audit, targets: [{ target: 'a', options: {}, from: 'f' }] } }],
+  ['audit.signKey', { audit }, { audit: { ...audit, signKey: '/key.pem' } }],
+  ['audit.keepDays', { audit }, { audit: { ...audit, keepDays: 1 } }],
+  ['audit.rotate', { audit: { ...audit, rotate: 'daily' } }, { audit }],
   ['audit.onFailure', { audit }, { audit: { ...audit, onFailure: 'continue' } }],
 ]
 
@@ -49,12 +52,12 @@ t.test('what needs no restart changes beside what does', async t => {
   const before = { tls, audit }
   const after = {
     tls: { cert: 'new.pem', key: 'new.pem', clientCa: 'ca.pem' },
-    audit: { ...audit, file: 'none', payloads: 'none' as const }, sessions: { ...usual.sessions, max: 7 },
+    audit: { ...audit, file: 'none', payloads: 'none' as const, intent: true }, sessions: { ...usual.sessions, max: 7 },
   }
   const { setup: { configuration }, late } = untilRestart(runningSetup(setupOf(before)), setupOf(after))
   t.same(late, ['tls.clientCa', 'audit.file'])
   t.same(configuration.tls, { cert: 'new.pem', key: 'new.pem', clientCa: undefined })
-  t.same(configuration.audit, { ...audit, payloads: 'none' })
+  t.same(configuration.audit, { ...audit, payloads: 'none', intent: true })
   t.equal(configuration.sessions.max, 7)
   const ca = { ...tls, clientCa: 'ca.pem' }
   const renewed = untilRestart(runningSetup(setupOf({ tls: ca })), setupOf({ tls: { ...ca, clientCa: 'new.pem' } }))
