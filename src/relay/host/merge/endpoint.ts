@@ -177,6 +177,7 @@ const legOver = (
       if (frame.envelope !== undefined) envelopes.set(frame.bytes, frame.envelope)
       return session.send(exchange, frame)
     },
+    abandon: (exchange, key) => session.abandon?.(exchange, key),
     pause: exchange => session.pause(exchange),
     resume: exchange => session.resume(exchange),
     close: urgency => session.close(urgency),

@@ -52,6 +52,20 @@ export class LegRequests {
     this.#host.emit({ type: 'send-to-leg', leg: leg.name, exchange, frame: cancellation })
   }
 
+  /**
+   * The client's HTTP request has ended: so does that to the server's relay, which drops what it has not sent
+   * yet. What is at the server goes on (2025-11-25, transports: disconnecting is no cancellation).
+   * @returns tells the server of the client's later cancellation
+   */
+  leave(number: number): ((cancellation: Frame) => void) | undefined {
+    const pending = this.#pending.get(number)
+    if (pending === undefined) return undefined
+    this.#pending.delete(number)
+    const { leg, exchange } = pending
+    this.#host.emit({ type: 'abandon', leg: leg.name, exchange, key: String(number) })
+    return frame => this.notify(leg, frame)
+  }
+
   find(leg: Leg, key: IdKey): Pending | undefined {
     const pending = this.#pending.get(Number(key))
     return pending?.leg === leg ? pending : undefined

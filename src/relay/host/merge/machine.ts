@@ -49,6 +49,8 @@ export type MergeEffect =
   /** Connects a leg anew; an earlier connection is closed. */
   | { readonly type: 'open' | 'close'; readonly leg: string }
   | { readonly type: 'send-to-leg'; readonly leg: string; readonly exchange: Exchange; readonly frame: Frame }
+  /** Ends the leg's HTTP request: its client's has ended. */
+  | { readonly type: 'abandon'; readonly leg: string; readonly exchange: Exchange; readonly key: IdKey }
   | { readonly type: 'send'; readonly exchange: Exchange; readonly frame: Frame }
   /** No message follows on this exchange. */
   | { readonly type: 'complete'; readonly exchange: Exchange }

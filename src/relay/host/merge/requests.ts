@@ -12,7 +12,7 @@ import { inMeta } from '#relay/protocol/revisions/index.js'
 import type { ListLimits } from '#relay/profiles/limits.js'
 import { isModernRequest } from '#relay/transport/http/headers.js'
 import { type Names, renamedNames } from '#relay/transport/one-process/rename.js'
-import { failedCall, type RequestFrame } from './frames.js'
+import { failedCall, type NotificationFrame, type RequestFrame } from './frames.js'
 import type { Host } from './machine.js'
 
 /** A client's request that is not answered yet. */
@@ -22,8 +22,12 @@ export interface MergedRequest {
   readonly names: Names
   readonly asking: Asking
   /** Called when the client does not wait any more. @param told the client's cancellation */
-  cancel: (told: Frame | undefined) => void
+  cancel: (told: NotificationFrame | undefined) => void
+  /** Called when a legacy client's HTTP request has ended. @returns cancels what is at the server */
+  leave: () => Cancelling | undefined
 }
+
+type Cancelling = (told: NotificationFrame) => void
 
 /** What a list is asked for with. */
 export interface Asking {
@@ -39,10 +43,15 @@ export interface Asking {
 /** Servers that cannot answer, and why. */
 export type MissingServers = readonly (readonly [server: string, reason: string])[]
 
+/** Most requests that are remembered after their client's HTTP requests have ended. */
+const maxLeft = 1000
+
 /** The client's requests that are not answered yet: each gets one answer, or none once it is cancelled. */
 export class OpenRequests {
   readonly #host: Host
   readonly #open = new ChurnMap<string, MergedRequest>()
+  /** Requests at servers, whose client's HTTP requests have ended: it may still cancel them. */
+  readonly #left = new ChurnMap<string, Cancelling>()
   /** The legacy client, as it calls itself. */
   #client: Implementation | undefined
 
@@ -65,13 +74,17 @@ export class OpenRequests {
       isModern, meta: isModern ? metaOf(frame) : undefined, envelope: frame.envelope,
       limits: this.#host.options.limitsOf(client),
     }
-    const asked = { exchange, frame, names: renamedNames(frame, message), asking, cancel: () => undefined }
+    const asked = {
+      exchange, frame, names: renamedNames(frame, message), asking,
+      cancel: () => undefined, leave: () => undefined,
+    }
     const name = this.#nameOf(exchange, message.key)
     if (this.#open.has(name)) {
       const twice = errorFrame(message, errorCode.invalidRequest, 'A request with this id is open')
       this.#host.emit({ type: 'send', exchange, frame: twice })
       return undefined
     }
+    this.#left.delete(name)
     this.#open.set(name, asked)
     return asked
   }
@@ -104,21 +117,41 @@ export class OpenRequests {
   }
 
   /** @param frame the client's `notifications/cancelled` */
-  cancelled(exchange: Exchange, frame: Frame): void {
+  cancelled(exchange: Exchange, frame: NotificationFrame): void {
     const key = keyAt(frame, ['params', 'requestId'])
-    const asked = key === undefined ? undefined : this.#open.get(this.#nameOf(exchange, key))
+    if (key === undefined) return
+    const name = this.#nameOf(exchange, key)
+    this.#left.get(name)?.(frame)
+    this.#left.delete(name)
+    const asked = this.#open.get(name)
     if (asked === undefined) return
     this.#drop(asked, frame)
     this.#host.emit({ type: 'complete', exchange: asked.exchange })
   }
 
-  /** A modern client cancels by closing its stream (2026-07-28, cancellation). */
+  /**
+   * The client's HTTP request has ended: it has left, or was cut off. What was not sent yet is not sent. A
+   * modern client cancels by that (2026-07-28, cancellation).
+   */
   left(exchange: Exchange): void {
-    if (!this.#host.options.isStateless) return
-    for (const asked of this.#open.values()) if (asked.exchange === exchange) this.#drop(asked)
+    for (const asked of this.#open.values()) {
+      if (asked.exchange !== exchange) continue
+      if (this.#host.options.isStateless) this.#drop(asked)
+      else this.#leave(asked)
+    }
   }
 
-  #drop(asked: MergedRequest, told?: Frame): void {
+  #leave(asked: MergedRequest): void {
+    const name = this.#nameOf(asked.exchange, asked.frame.message.key)
+    this.#open.delete(name)
+    const cancel = asked.leave()
+    if (cancel === undefined) return
+    this.#left.set(name, cancel)
+    const [oldest] = this.#left.size > maxLeft ? this.#left.keys() : []
+    if (oldest !== undefined) this.#left.delete(oldest)
+  }
+
+  #drop(asked: MergedRequest, told?: NotificationFrame): void {
     this.#open.delete(this.#nameOf(asked.exchange, asked.frame.message.key))
     asked.cancel(told)
   }

@@ -3,7 +3,9 @@ import { isString, type Json, Meter, OverBudget, valueAt } from '#relay/protocol
 import { errorCode } from '#relay/protocol/json-rpc.js'
 import { clip } from '#relay/protocol/quote.js'
 import { cancellation, restoredResponse } from '#relay/transport/one-process/rename.js'
-import { changedNotification, changedRequest, type MemberChange, tokenPath } from './frames.js'
+import {
+  changedNotification, changedRequest, type MemberChange, type NotificationFrame, tokenPath,
+} from './frames.js'
 import type { Leg, LegAnswer } from './leg.js'
 import type { Legs } from './legs.js'
 import type { LegLists } from './lists.js'
@@ -97,9 +99,13 @@ export class Routing {
         client: { exchange, token: names.token },
         answered: answer => this.#answered(asked, leg, number, answer),
       })
-      asked.cancel = told => this.#legs.requests.cancel(number, told?.message.kind === 'notification'
-        ? changedNotification({ ...told, message: told.message }, [{ path: ['requestId'], value: number }])
-        : cancellation(number, frame.message))
+      asked.cancel = told => this.#legs.requests.cancel(number, told === undefined
+        ? cancellation(number, frame.message)
+        : cancellationOf(number, told))
+      asked.leave = () => {
+        const cancel = this.#legs.requests.leave(number)
+        return cancel && (told => cancel(cancellationOf(number, told)))
+      }
     })
   }
 
@@ -127,3 +133,7 @@ export class Routing {
     }
   }
 }
+
+/** The client's cancellation, as the server knows the request. */
+const cancellationOf = (number: number, told: NotificationFrame): Frame =>
+  changedNotification(told, [{ path: ['requestId'], value: number }])

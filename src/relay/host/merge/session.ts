@@ -134,6 +134,7 @@ export class MergeSession {
         if (this.#legs.get(effect.leg)?.send(effect.exchange, effect.frame) !== false) return
         this.#fullLegs.add(effect.leg)
         return this.#flow()
+      case 'abandon': return this.#legs.get(effect.leg)?.abandon?.(effect.exchange, effect.key)
       case 'complete': return client.complete?.(effect.exchange)
       case 'open': return this.#open(effect.leg)
       case 'close': return this.#close(effect.leg)

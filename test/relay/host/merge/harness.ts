@@ -94,7 +94,7 @@ export class Merged {
         case 'send-to-leg': this.#toLeg(effect.leg, effect.exchange, effect.frame.bytes.toString()); break
         case 'start-timer': this.#timers.set(effect.timer, this.now + effect.ms); break
         case 'stop-timer': this.#timers.delete(effect.timer); break
-        case 'open': case 'close': case 'complete': case 'missing': case 'found': break
+        case 'open': case 'close': case 'abandon': case 'complete': case 'missing': case 'found': break
       }
     }
   }

@@ -551,6 +551,68 @@ t.test('a modern client that leaves cancels its request', t => {
   t.end()
 })
 
+t.test('what a legacy client asked on a stream that ended is not sent any more', t => {
+  const merged = new Merged({ a: { ...serverWith('a', { tools: [tool('x')] }), 'tools/list': () => undefined } }).begin()
+  const exchange = exchangeNamed('http-1')
+  merged.fromClient({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'a__x' } }, exchange)
+  const list = merged.sent.at(-1)?.message
+  t.equal(list?.['method'], 'tools/list', 'the call waits for the list')
+  merged.left(exchange)
+  merged.answer('a', list?.['id'], { tools: [tool('x')] })
+  t.strictSame(merged.sent.filter(({ message }) => message['method'] === 'tools/call'), [])
+  t.notOk(merged.merger.isAwaited)
+  t.end()
+})
+
+t.test('a legacy client\'s stream ends: so does that to the server\'s relay, and the client can still cancel', t => {
+  const merged = new Merged({
+    a: { ...serverWith('a', { tools: [tool('x')] }), 'tools/call': () => undefined },
+  }, { hasExchanges: true }).begin()
+  merged.names('tools/list', 'tools')
+  const call = (http: string) => {
+    const exchange = exchangeNamed(http)
+    merged.fromClient({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'a__x' } }, exchange)
+    const sent = merged.sent.at(-1)
+    merged.left(exchange)
+    return sent
+  }
+  const cancel = () => merged.fromClient(
+    { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }, exchangeNamed('http-3'))
+  const first = call('http-1')
+  t.match(merged.effects.at(-1), { type: 'abandon', leg: 'a', exchange: first?.exchange, key: String(first?.message['id']) })
+  t.equal(merged.sent.at(-1), first, 'the server is told nothing: the stream may have been lost')
+  t.notOk(merged.merger.isAwaited)
+  const second = call('http-2')
+  t.equal(second?.message['method'], 'tools/call', 'the id is free')
+  cancel()
+  t.match(merged.sent.at(-1)?.message, { method: 'notifications/cancelled', params: { requestId: second?.message['id'] } })
+  const count = merged.sent.length
+  cancel()
+  t.equal(merged.sent.length, count, 'once')
+  t.end()
+})
+
+t.test('of the requests of ended streams, a thousand can be cancelled', t => {
+  const merged = new Merged({
+    a: { ...serverWith('a', { tools: [tool('x')] }), 'tools/call': () => undefined },
+  }).begin()
+  merged.names('tools/list', 'tools')
+  for (let id = 0; id <= 1000; id += 1) {
+    const exchange = exchangeNamed(`http-${id}`)
+    merged.fromClient({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'a__x' } }, exchange)
+    merged.left(exchange)
+  }
+  const cancel = (requestId: number) => {
+    const before = merged.sent.length
+    merged.fromClient({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } })
+    return merged.sent.length - before
+  }
+  t.equal(cancel(0), 0)
+  t.equal(cancel(1), 1)
+  t.equal(cancel(1000), 1)
+  t.end()
+})
+
 t.test('a client of both eras is sent to the handshake where a server has no other revision', t => {
   const both: Answers = { ...serverWith('a'), 'server/discover': () => ({ supportedVersions: ['2026-07-28'], capabilities: {} }) }
   const mixed = new Merged({ a: both, b: serverWith('b') })
