@@ -3,6 +3,7 @@ import { stdioExchange } from '#relay/core/event.js'
 import { errorFrame } from '#relay/core/refusal.js'
 import { errorCode, type IdKey } from '#relay/protocol/json-rpc.js'
 import { idOf } from '#relay/protocol/message.js'
+import { BriefPause } from '#relay/transport/brief-pause.js'
 import { requestKeys } from '#relay/transport/frames.js'
 import { realTimers } from '#relay/transport/timers.js'
 import type { Transport, TransportEvent } from '#relay/transport/transport.js'
@@ -32,8 +33,10 @@ export class MergeSession {
   readonly #timers = new Map<number, () => void>()
   readonly #waiting: MergeEvent[] = []
   readonly #closing = new Set<Promise<unknown>>()
-  /** Exchanges of a client that does not read: all legs are paused. */
+  /** Exchanges of a client that does not read. */
   readonly #slow = new Set<Exchange>()
+  /** Several clients share the session: all legs are paused for one that does not read. */
+  readonly #shared: BriefPause | undefined
   #fullLegs = new Set<string>()
   #isBusy = false
   #isOver = false
@@ -43,6 +46,9 @@ export class MergeSession {
   constructor(options: MergeSessionOptions) {
     this.#options = options
     this.#merger = new Merger(options)
+    this.#shared = options.isStateless
+      ? new BriefPause({ timers: realTimers, now: () => realTimers.now(), changed: () => this.#flow() })
+      : undefined
     this.ended = new Promise(resolve => (this.#tellEnded = resolve))
   }
 
@@ -65,12 +71,10 @@ export class MergeSession {
     switch (event.type) {
       case 'frame': return this.#dispatch({ type: 'client-frame', exchange: event.exchange, frame: event.frame })
       case 'exchange-ended':
-        this.#slow.delete(event.exchange)
-        this.#flow()
+        this.#reads(event.exchange)
         return this.#dispatch({ type: 'exchange-ended', exchange: event.exchange })
       case 'drained':
-        this.#slow.delete(event.exchange)
-        return this.#flow()
+        return this.#reads(event.exchange)
       case 'ended': return this.#clientEnded(event.graceMs)
       // Of server-facing transports, or of HTTP servers.
       case 'lost': case 'renewed': case 'bare-request': case 'head': case 'between': case 'stream-ended':
@@ -129,6 +133,7 @@ export class MergeSession {
       case 'send':
         if (client.send(effect.exchange, effect.frame)) return
         this.#slow.add(effect.exchange)
+        this.#shared?.pause()
         return this.#flow()
       case 'send-to-leg':
         if (this.#legs.get(effect.leg)?.send(effect.exchange, effect.frame) !== false) return
@@ -169,10 +174,17 @@ export class MergeSession {
     this.#closing.add(closed)
   }
 
+  #reads(exchange: Exchange): void {
+    this.#slow.delete(exchange)
+    if (this.#slow.size === 0) this.#shared?.resume()
+    this.#flow()
+  }
+
   /** A client that does not read holds its servers back, and a server that does not read the client. */
   #flow(): void {
+    const isHeld = this.#shared?.isPausing ?? this.#slow.size > 0
     for (const leg of this.#legs.values()) {
-      if (this.#slow.size > 0) leg.pause(stdioExchange)
+      if (isHeld) leg.pause(stdioExchange)
       else leg.resume(stdioExchange)
     }
     if (this.#fullLegs.size > 0) this.#options.client.pause(stdioExchange)
@@ -192,6 +204,7 @@ export class MergeSession {
     this.#isOver = true
     this.#grace?.()
     for (const stop of this.#timers.values()) stop()
+    this.#shared?.resume()
     for (const name of [...this.#legs.keys()]) this.#close(name)
     this.#options.client.leave?.()
     await Promise.all([...this.#closing, this.#options.client.close()])

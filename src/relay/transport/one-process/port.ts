@@ -3,6 +3,7 @@ import type { Exchange } from '#relay/core/vocabulary.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import type { Json } from '#relay/protocol/json.js'
 import type { IdKey, Request } from '#relay/protocol/json-rpc.js'
+import { BriefPause } from '../brief-pause.js'
 import type { Timers } from '../timers.js'
 import type { Names } from './rename.js'
 import type { Expected, Transport, TransportEvent } from '../transport.js'
@@ -33,12 +34,6 @@ export interface Hub {
   hurry(urgency: number): void
 }
 
-/**
- * Longest time, in milliseconds, for which a session that does not read may stop the reading of the server,
- * which stops all other sessions as well. After that the server is read for as long as it was paused.
- */
-const maxPauseMs = 1000
-
 /** One session's transport to a shared server. */
 export class Port implements Transport {
   #onEvent: ((event: TransportEvent) => void) | undefined
@@ -46,12 +41,15 @@ export class Port implements Transport {
   readonly #sentRequests = new ChurnGroups<Exchange, SentRequest>()
   /** True when `send` returned false, and `drained` was not reported yet. */
   full = false
-  #pausedSince: number | undefined
-  #stopPauseTimer: () => void = () => undefined
-  #mayPauseAt = 0
+  /** A server that is not read is not read for any other session. */
+  readonly #pause: BriefPause
   #closed: Promise<void> | undefined
 
-  constructor(private readonly hub: Hub) {}
+  constructor(private readonly hub: Hub) {
+    this.#pause = new BriefPause({
+      timers: hub.timers, now: () => hub.now(), changed: () => hub.pausingChanged(),
+    })
+  }
 
   start(onEvent: (event: TransportEvent) => void, expected?: Expected): void {
     this.#onEvent = onEvent
@@ -63,7 +61,7 @@ export class Port implements Transport {
   }
 
   get isPausing(): boolean {
-    return this.#pausedSince !== undefined
+    return this.#pause.isPausing
   }
 
   add(sentRequest: SentRequest): void {
@@ -94,19 +92,11 @@ export class Port implements Transport {
   }
 
   pause(): void {
-    const now = this.hub.now()
-    if (this.isPausing || now < this.#mayPauseAt) return
-    this.#pausedSince = now
-    this.#stopPauseTimer = this.hub.timers.after(maxPauseMs, () => {
-      this.#release()
-      this.#mayPauseAt = Infinity
-    })
-    this.hub.pausingChanged()
+    this.#pause.pause()
   }
 
   resume(): void {
-    if (this.isPausing) this.#release()
-    else if (this.#mayPauseAt === Infinity) this.#mayPauseAt = this.hub.now() + maxPauseMs
+    this.#pause.resume()
   }
 
   /** Cancels all open requests. The last port that closes ends the server. */
@@ -117,18 +107,10 @@ export class Port implements Transport {
   }
 
   #close(): Promise<void> {
-    if (this.isPausing) this.#release()
+    if (this.isPausing) this.#pause.resume()
     const closed = this.hub.leave(this)
     this.report({ type: 'ended', reason: 'the session let go of the server' })
     this.#onEvent = undefined
     return closed
-  }
-
-  #release(): void {
-    const now = this.hub.now()
-    this.#mayPauseAt = now + (now - (this.#pausedSince ?? now))
-    this.#pausedSince = undefined
-    this.#stopPauseTimer()
-    this.hub.pausingChanged()
   }
 }
