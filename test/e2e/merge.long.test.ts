@@ -11,7 +11,8 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import t from 'tap'
 import { ForgingIssuer } from '../relay/auth/issuers.js'
 import { auditOf, scratch } from './bridge.js'
-import { childrenOf, until } from './gateways.js'
+import { begin, call, childrenOf, open, send, until } from './gateways.js'
+import { sampler } from './sampler.js'
 import { connect, info, namesOf, serve, server, stdio, textOf, two, whole, written } from './merged.js'
 
 const { resolve } = createRequire(import.meta.url)
@@ -293,4 +294,29 @@ t.test('the merger\'s process dies: its sessions are over, and the next one serv
   t.teardown(() => second.close())
   await whole(second)
   t.equal(textOf(await second.callTool({ name: 'a__echo' })), 'a: echo ')
+})
+
+t.test('a server\'s idle relay process ends: the next one knows what the client of the merged session declared', async t => {
+  const sampling = await sampler(t)
+  const { origin, started } = await serve(t, {
+    sessions: { idleMs: 1000 }, servers: { a: { url: sampling.url, deny: ['none'] } },
+  })
+  const url = `${origin}/mcp`
+  const headers = await open(url)
+  const stream = await begin(url, 'GET', headers, '')
+  let heard = ''
+  stream.setEncoding('utf8').on('data', (text: string) => void (heard += text))
+  const sampled = async (id: number) => {
+    let answer = ''
+    void send(url, headers, call(id, 'a__sample')).then(({ text }) => (answer = text))
+    await until(() => answer !== '' || heard.includes('sampling/createMessage'))
+    t.match(answer, /Method not found/)
+    t.notMatch(heard, /sampling/)
+  }
+  await sampled(1)
+  const many = childrenOf(started.pid).length
+  await until(() => childrenOf(started.pid).length < many)
+  await sampled(2)
+  t.equal(sampling.sessions(), 1, 'in the same session of the server')
+  stream.destroy()
 })

@@ -91,7 +91,8 @@ class Replay {
 
   constructor(
     {
-      session, nonce, stateless, joined = false, shared, sharedCounts, payloads, settings: then,
+      session, nonce, stateless, joined = false, agreed, shared, sharedCounts, payloads,
+      settings: then,
     }: Opening,
     was: Course,
     private readonly settings: ReplaySettings,
@@ -101,8 +102,8 @@ class Replay {
     this.#ruling = settings.ruling(then)
     const ruling = () => this.#ruling
     this.#relay = new Relay({
-      shared: shared && { ...shared, digestOf }, sharedCounts,
-      session, nonce, stateless, joined,
+      shared: shared && { digestOf }, sharedCounts,
+      session, nonce, stateless, joined, agreed,
       judgement: { ...settings.judgement, get ruling() { return ruling() } },
       checkNow: subject => this.#checkNow(subject),
     })

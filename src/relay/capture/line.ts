@@ -71,8 +71,9 @@ const opening = fields({
   stateless: flag,
   /** Undefined when the session began in this relay. */
   joined: maybe(flag),
+  agreed: maybe(object),
   /** Undefined where replicas share no state. */
-  shared: maybe(fields({ agreed: maybe(object) })),
+  shared: maybe(fields({})),
   sharedCounts: maybe(flag),
   payloads: oneOf('redacted', 'full'),
   /** The settings that the session was judged by. A replay may use others. */

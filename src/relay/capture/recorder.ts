@@ -29,7 +29,7 @@ export class CaptureRecorder {
   #late: number[] = []
 
   constructor(private readonly options: RelayOptions, { payloads, limits, write, now }: RecorderOptions) {
-    const { session, nonce, stateless, joined, shared, sharedCounts } = options
+    const { session, nonce, stateless, joined, agreed, shared, sharedCounts } = options
     const { server, ruling, trusted, accepted, intent, maxFindings, minRevision } = options.judgement
     this.#ruling = ruling
     this.#write = write
@@ -37,7 +37,7 @@ export class CaptureRecorder {
     this.#redaction = redactionOf(payloads)
     write({
       capture: 1, session, time: now().toISOString(), server, nonce, stateless, joined, payloads,
-      shared: shared && { agreed: shared.agreed && unmetered(shared.agreed) }, sharedCounts,
+      agreed: agreed && unmetered(agreed), shared: shared && {}, sharedCounts,
       settings: {
         ...capturedRuling(ruling), minRevision, trusted, limits, intent, mostFindings: maxFindings,
         lock: accepted && lockOf(accepted),

@@ -40,7 +40,7 @@ export class Core {
     this.judgement = options.judgement
     this.ledger = (options.ledger ?? processLedger).account(sessionBytes)
     this.handshake = new Handshake(!options.stateless && options.joined !== true, options.stateless)
-    const { agreed } = options.shared ?? {}
+    const { agreed } = options
     const terms = agreed && termsOf(agreed)
     if (terms !== undefined) this.handshake.adopt(terms)
     this.order = new Order(this.ledger)

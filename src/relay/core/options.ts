@@ -208,6 +208,8 @@ export interface RelayOptions {
   readonly stateless: boolean
   /** The session began at another replica or before a restart: its handshake is not known. */
   readonly joined?: boolean
+  /** What the handshake has agreed (`termsData`), where another relay saw it and this one is told. */
+  readonly agreed?: JsonObject | undefined
   /** Other replicas serve the session as well; undefined: only this relay is known to. */
   readonly shared?: SharedOptions | undefined
   /** The parent account of this session's memory; undefined: one for all sessions of the process. */

@@ -440,8 +440,6 @@ export interface SharedSession {
 
 /** How the core uses the shared state of its session. */
 export interface SharedOptions {
-  /** What the handshake agreed at another replica (`termsData`), for a session that began there. */
-  readonly agreed?: JsonObject | undefined
   /** Tells definitions apart. */
   readonly digestOf: (definition: JsonObject) => string
 }

@@ -43,7 +43,7 @@ interface OpenedSession extends Pick<RelayOptions, 'stateless' | 'joined' | 'pee
   /** See `EraOptions`. */
   readonly newSessionId?: (() => string) | undefined
   readonly shared?: SharedSession | undefined
-  /** What its handshake agreed at another replica. */
+  /** What its handshake agreed, where this relay did not see it. */
   readonly agreed?: JsonObject | undefined
 }
 
@@ -64,7 +64,8 @@ export const openSession = (
     judgement, session, nonce: randomUUID(), stateless, sharedCounts: count !== undefined,
     observed: observer !== undefined,
     ...(joined && { joined }),
-    ...(shared && { shared: { agreed, digestOf } }),
+    ...(agreed && { agreed }),
+    ...(shared && { shared: { digestOf } }),
     ...(peer && { peer }),
     checkNow: record === undefined ? checks.now : subject => {
       const checked = checks.now(subject)

@@ -22,7 +22,7 @@ const replicas = (began: { isDown: boolean } = { isDown: false }) => {
     const agreed = held.get('session ')
     const isKnown = joined && agreed !== undefined && agreed !== 'used'
     const script = new Script({
-      joined, shared: { digestOf, ...(isKnown && { agreed }) }, nonce: `replica ${++opened}`, ...setting,
+      joined, shared: { digestOf }, ...(isKnown && { agreed }), nonce: `replica ${++opened}`, ...setting,
     })
     script.shares = shares
     return script
@@ -57,6 +57,17 @@ t.test('a replica that joins a session knows what the client declared', t => {
   t.match(second.server(sampling, 'a'), [['share keep', 'asked 7'], ['to client', sampling]])
   t.match(second.server({ ...sampling, id: 8, method: 'elicitation/create' }, 'a'), [['to server', { id: 8 }]])
   t.match(second.entries, [
+    { event: 'session/start' }, { findings: [] }, { findings: [{ rule: 'server/request' }] },
+  ])
+  t.end()
+})
+
+t.test('a relay that shares nothing, and is told what was agreed, knows what the client declared', t => {
+  const terms = { revision: '2025-06-18', capabilities: { sampling: {} } }
+  const relay = new Script({ joined: true, agreed: terms })
+  t.match(relay.server(sampling, 'a'), [['to client', sampling]])
+  t.match(relay.server({ ...sampling, id: 8, method: 'elicitation/create' }, 'a'), [['to server', { id: 8 }]])
+  t.match(relay.entries, [
     { event: 'session/start' }, { findings: [] }, { findings: [{ rule: 'server/request' }] },
   ])
   t.end()

@@ -12,6 +12,7 @@ import type { Transport } from '#relay/transport/transport.js'
 import { httpSession } from '#relay/transport/upstream/session/session.js'
 import type { HealthProblem } from '#relay/session/health.js'
 import type { MergedFindings } from './findings.js'
+import { LegTerms } from './leg-terms.js'
 import type { MergerSettings } from './machine.js'
 import { limitsFor } from '#relay/profiles/limits.js'
 import { MergeSession, type MergeSessionOptions } from './session.js'
@@ -159,12 +160,13 @@ const legOver = (
   settings: Pick<Parameters<typeof httpSession>[0], 'limits' | 'inputSchemaOf' | 'headers'>,
 ): Transport => {
   const envelopes = new WeakMap<Buffer, Envelope>()
+  const terms = new LegTerms()
   const url = new URL(`http://gateway/${name}/mcp`)
   const upstream = asks.server(url, body => {
     const envelope = body && envelopes.get(body)
     const { subject } = peer
     return {
-      address: peer.address, token: peer.token,
+      address: peer.address, token: peer.token, agreed: terms.agreed,
       subject: subject && { ...subject, scopes: envelope?.scopes ?? subject.scopes },
       headers: [...(envelope?.headers ?? headers)].filter(([header]) =>
         identifiesClient(header) && header !== 'mcp-session-id'),
@@ -172,8 +174,12 @@ const legOver = (
   })
   const session = httpSession({ url, upstream, ...settings })
   return {
-    start: (...given) => session.start(...given),
+    start: onEvent => session.start(event => {
+      if (event.type === 'frame') terms.received(event.frame)
+      onEvent(event)
+    }),
     send: (exchange, frame) => {
+      terms.sent(frame)
       if (frame.envelope !== undefined) envelopes.set(frame.bytes, frame.envelope)
       return session.send(exchange, frame)
     },

@@ -1,6 +1,7 @@
 import { Duplex } from 'node:stream'
 import type { Identity } from '#relay/core/vocabulary.js'
 import { ChurnMap } from '#relay/core/memory.js'
+import type { JsonObject } from '#relay/protocol/json.js'
 import type { Backend } from '../front/endpoints.js'
 import type { HttpAsk, HttpReply, HttpRequests } from '../upstream/pool.js'
 import { errors, ResponseBody } from '../upstream/body.js'
@@ -15,6 +16,8 @@ export interface AskedFor {
   readonly subject: Identity | undefined
   /** Its headers that are sent with the request. */
   readonly headers: readonly (readonly [string, string])[]
+  /** See `FrontRequest`. */
+  readonly agreed: JsonObject | undefined
 }
 
 /**
@@ -68,10 +71,10 @@ export class Asks {
   #request(url: URL, { method, headers, body, signal }: HttpAsk, askedFor: AskedFor): Promise<HttpReply> {
     this.#last = (this.#last + 1) % 2 ** 32
     const number = this.#last
-    const { address, token = null, subject = null, headers: own } = askedFor
+    const { address, token = null, subject = null, headers: own, agreed = null } = askedFor
     const head: OpenHead = {
       path: url.pathname, method, httpVersion: '1.1', address, token, subject, upstream: null, isSecure: false,
-      place: null,
+      agreed, place: null,
       headers: { ...Object.fromEntries([...own, ...headers]), 'content-length': String(body?.length ?? 0) },
     }
     return new Promise((resolve, reject) => {

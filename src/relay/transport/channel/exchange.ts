@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { Readable, Writable } from 'node:stream'
 import type { Identity } from '#relay/core/vocabulary.js'
+import type { JsonObject } from '#relay/protocol/json.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
 import type { FrontRequest, FrontResponse, ProcessSlot } from '../front/request.js'
 import { windowBytes, type Wire } from './wire.js'
@@ -18,6 +19,8 @@ export interface OpenHead {
   /** The Authorization header for the server behind, where the client has a token of its own for that. */
   readonly upstream: string | null
   readonly isSecure: boolean
+  /** See `FrontRequest`. */
+  readonly agreed: JsonObject | null
   /**
    * Whether the front has reserved a place for the server process of a session that the request may begin
    * (`full`: none was free); null: the request begins no such session.
@@ -43,6 +46,7 @@ export class ChannelRequest extends Readable implements FrontRequest {
   readonly complete = true
   readonly socket: { destroyed: boolean; readonly remoteAddress: string }
   readonly processSlot?: ProcessSlot
+  readonly agreed: JsonObject | undefined
   readonly #place: Place | undefined
 
   constructor(wire: Wire, exchange: number, head: OpenHead) {
@@ -53,6 +57,7 @@ export class ChannelRequest extends Readable implements FrontRequest {
     this.url = head.path
     this.headers = head.headers
     this.httpVersion = head.httpVersion
+    this.agreed = head.agreed ?? undefined
     this.socket = { destroyed: false, remoteAddress: address, ...(isSecure && { encrypted: true }) }
     if (place === 'full') this.processSlot = { reserve: () => undefined }
     else if (place === 'kept') this.processSlot = this.#place = new Place(() => wire.send('leave', exchange))

@@ -134,10 +134,10 @@ class HandedOver {
     this.#named = named
     this.#share = new Share(bodies, quotaClientOf(arrival), response)
     const { method = '', httpVersion, headers } = request
-    const { path, address, token = null, subject = null, scheme, upstream } = arrival
+    const { path, address, token = null, subject = null, scheme, upstream, agreed = null } = arrival
     const head: OpenHead = {
       path, method, httpVersion, headers, address, token, subject, upstream: upstream?.header ?? null,
-      isSecure: scheme === 'https',
+      isSecure: scheme === 'https', agreed,
       place: place === undefined ? null : place === 'full' ? 'full' : 'kept',
     }
     wire.sendJson('open', number, head)

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Identity } from '#relay/core/vocabulary.js'
+import type { JsonObject } from '#relay/protocol/json.js'
 import { isModernVersion } from '../http/headers.js'
 import type { Access, UpstreamToken } from './authority.js'
 import { contextDigest, type ContextSource } from './credentials.js'
@@ -33,7 +34,7 @@ export class RequestArrival implements Peer {
   #context: { readonly source: ContextSource; readonly digest: string } | undefined
 
   constructor(
-    private readonly request: Pick<FrontRequest, 'url' | 'headers' | 'socket' | 'processSlot'>,
+    private readonly request: Pick<FrontRequest, 'url' | 'headers' | 'socket' | 'processSlot' | 'agreed'>,
     access: Access = {},
   ) {
     this.path = pathOf(request.url ?? '')
@@ -60,6 +61,11 @@ export class RequestArrival implements Peer {
   /** See `FrontRequest`. */
   get processSlot(): ProcessSlot | undefined {
     return this.request.processSlot
+  }
+
+  /** See `FrontRequest`. */
+  get agreed(): JsonObject | undefined {
+    return this.request.agreed
   }
 
   /** The `MCP-Protocol-Version`. */

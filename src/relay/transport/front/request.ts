@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
+import type { JsonObject } from '#relay/protocol/json.js'
 import type { IdKey } from '#relay/protocol/json-rpc.js'
 
 /** An HTTP request, as far as its endpoint uses it: Node's own, or one received over the channel. */
@@ -15,6 +16,8 @@ export interface FrontRequest {
    * process counts the places.
    */
   readonly processSlot?: ProcessSlot
+  /** What the handshake of its session has agreed, as another process of this gateway knows (`termsData`). */
+  readonly agreed?: JsonObject | undefined
   on(event: 'data', listener: (chunk: Buffer) => void): unknown
   on(event: 'end' | 'close' | 'error', listener: () => void): unknown
   once(event: 'end', listener: () => void): unknown

@@ -7,7 +7,7 @@ import { duplexPair } from '#test/duplex.js'
 
 const head = {
   path: '/mcp', method: 'POST', httpVersion: '1.1', headers: {},
-  address: '::1', token: null, isSecure: false, place: null,
+  address: '::1', token: null, isSecure: false, agreed: null, place: null,
 }
 
 t.test('nothing is kept of a response that is over', async t => {

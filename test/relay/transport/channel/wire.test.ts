@@ -179,7 +179,7 @@ t.test('a frame of no known kind, or too long to be kept, ends the channel', asy
 
 const head = {
   path: '/mcp', method: 'POST', httpVersion: '1.1', headers: {},
-  address: '::1', token: null, isSecure: false, place: null,
+  address: '::1', token: null, isSecure: false, agreed: null, place: null,
 }
 const payloadsOf = (heard: readonly Heard[], wanted: readonly WireKind[]) =>
   heard.filter(({ kind }) => wanted.includes(kind)).map(({ payload }) => payload)

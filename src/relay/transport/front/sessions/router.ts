@@ -60,7 +60,7 @@ export interface NewSession {
    */
   readonly joined: boolean
   readonly shared?: SharedSession | undefined
-  /** The terms that the handshake agreed at the other replica, if known. */
+  /** The terms that the handshake agreed, where this relay did not see it, if they are known. */
   readonly agreed?: JsonObject | undefined
   /** The client that began the session. */
   readonly peer: Peer
@@ -356,7 +356,7 @@ export class SessionRouter {
         session: randomUUID(),
         joined: joined !== undefined,
         shared,
-        agreed: joined?.agreed,
+        agreed: joined && (joined.agreed ?? arrival.agreed),
         peer: arrival.peer,
         newSessionId,
         headers: this.headersFor(arrival),
