@@ -217,6 +217,12 @@ export class Book {
       if (notice.kind === 'log' && (of === undefined || this.asked.get(notice.to)?.client === of)) notice.isOff = true
   }
 
+  /** Questions to this client may have been on a stream that it has left. */
+  dismissAsked(client: string): void {
+    for (const notice of this.notices)
+      if (notice.kind === 'question' && this.asked.get(notice.to)?.client === client) notice.isOff = true
+  }
+
   /** Each notification has reached the client that it was sent to. */
   checkNotices(hears: (to: string) => boolean): void {
     for (const { marker, kind, to, isGot, isOff } of this.notices) {

@@ -322,6 +322,7 @@ export class ClientActor implements Actor {
     if (one.kind === 'initialize') this.#isBeginning = false
     if (one.kind === 'stream') {
       this.book.dismiss(`/${this.name}`)
+      this.book.dismissAsked(this.name)
       this.#loosen()
     }
     this.open.splice(this.open.indexOf(one), 1)
