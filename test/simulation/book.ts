@@ -235,7 +235,9 @@ export class Book {
   asks(id: string, marker: string, of: string, { marker: to, client }: Asked): void {
     this.questions.set(id, { id, marker, of, client, given: undefined, isOff: false, answers: 0 })
     if (this.declaring.has(client) && !this.isForgetful())
-      this.notices.push({ marker, kind: 'question', to, order: 0, isGot: false, isOff: false })
+      this.notices.push({
+        marker, kind: 'question', to, order: 0, isGot: false, isOff: this.#world.isBreaking?.(client) === true,
+      })
   }
 
   /** A client has got a request of a server. */

@@ -401,10 +401,14 @@ export class ClientRequests {
     records.answered(request, arrived?.frame, sent)
     request.end()
     this.shared.remove(request, 'age')
-    if (arrived === undefined) return output.toClient(exchange, sent, 'client')
+    if (arrived === undefined) {
+      output.toClient(exchange, sent, 'client')
+      return request.ended?.()
+    }
     if (arrived.frame.envelope?.event !== undefined && !this.#core.options.stateless)
       this.given.add(request, arrived.exchange)
     output.toClient(exchangeOf(request, arrived), sent)
+    request.ended?.()
   }
 
   /** Ends a request without a response, and records it. */
@@ -417,6 +421,7 @@ export class ClientRequests {
     request.end()
     // The server never saw it, so nothing else ends the client's HTTP request.
     if (isQueued) this.#complete(request.exchange)
+    request.ended?.()
   }
 
   /** Ends the client's HTTP request, unless it waits for other responses. */

@@ -71,6 +71,8 @@ export class PendingRequest implements Pending {
   /** Longest wait for its response, in milliseconds; 0: no limit. */
   waitMs = 0
   stage: Stage = 'queued'
+  /** Called behind its end. Set for what waits for it. */
+  ended: (() => void) | undefined
   sentAt: number | undefined = undefined
   answeredAt: number | undefined = undefined
   kept = 0

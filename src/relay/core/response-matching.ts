@@ -37,15 +37,32 @@ export class ResponseMatching {
     if (this.#listed.awaits(exchange, message.key))
       return this.#listed.answered(message.key, { exchange, frame, message, findings })
     const request = this.#pending.find(exchange, message.key) ?? this.#replayed(exchange, message)
-    // It came before, and is being judged: the client resumes the stream, and the server sends it again.
     if (request?.stage === 'answered' && exchange.resumed === true)
-      return this.#core.output.emit({ type: 'complete', exchange })
+      return this.#afterJudgement(request, arrived, findings)
     if (request?.isAtServer === true) this.#requests.arrived(request, arrived, findings)
     else if (request === undefined && exchange.resumed === true && this.#core.shared.isOn) {
       this.#core.driver.run(this.#fromOtherReplica(arrived, message.key, findings), cause => {
         this.#lostOn(exchange, message, this.#core.reportException(cause), findings)
       })
     } else this.#unsolicited(arrived, message.key, findings)
+  }
+
+  /**
+   * The server sends a response again that is being judged: its client has lost the stream on which it came
+   * first. It waits for the judgement, and is then a replay like any other.
+   */
+  #afterJudgement(
+    request: PendingRequest, arrived: Arrived & { readonly message: Result | ErrorResponse },
+    findings: Findings,
+  ): void {
+    const { order } = this.#core
+    const { ended } = request
+    order.hold(arrived.exchange)
+    request.ended = () => {
+      ended?.()
+      this.answered(arrived, findings)
+      order.release(arrived.exchange)
+    }
   }
 
   /** An HTTP error body instead of a response. @returns false when the body has no key of a request */
@@ -154,8 +171,10 @@ export class ResponseMatching {
       // Only the stream ends: the client resumes it, and the server sends the response again.
       return output.emit({ type: 'complete', exchange })
     }
-    if (found === undefined) return this.#unsolicited(arrived, key, findings)
-    if (!this.#pending.open(found.request)) return output.emit({ type: 'complete', exchange })
+    // Meanwhile it may have come on another stream.
+    if (this.#pending.find(exchange, key) !== undefined) return this.answered(arrived, findings)
+    if (found === undefined || !this.#pending.open(found.request))
+      return this.#unsolicited(arrived, key, findings)
     const { request, data } = found
     this.#requests.shared.count(request)
     order.hold(exchange, true)

@@ -61,7 +61,7 @@ export class ClientActor implements Actor {
   }
 
   get hasStream(): boolean {
-    return this.open.some(({ kind }) => kind === 'stream')
+    return this.open.some(({ kind, http }) => kind === 'stream' && http.session === this.session?.id)
   }
 
   /** How many of its streams a server has open for it beside its requests. */

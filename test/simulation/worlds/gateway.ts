@@ -188,7 +188,8 @@ export class Gateway extends World {
       return
     }
     const begun = isModern ? undefined : client.session?.begun
-    const process = this.processes.running.find(one => one.begun === begun)
+    // That of modern clients is not known before the request is there.
+    const process = begun === undefined ? undefined : this.processes.running.find(one => one.begun === begun)
     asked.tools = process?.tools
     asked.session = process?.name
   }
