@@ -1,7 +1,7 @@
 import type { Exchange } from './vocabulary.js'
 import type { Frame } from '#relay/protocol/frame.js'
 import { errorCode, type IdKey, type Request } from '#relay/protocol/json-rpc.js'
-import { notificationBytes } from '#relay/protocol/message.js'
+import { idKeysOf, isResponseShaped, notificationBytes } from '#relay/protocol/message.js'
 import { methodOf } from '#relay/protocol/revisions/index.js'
 import type { ServerResponses } from './server-responses.js'
 import { ChurnMap } from './memory.js'
@@ -152,6 +152,7 @@ export class ClientRequests {
     const request = this.#timers.get(timer)
     if (request === undefined) return
     const { output } = this.#core
+    if (this.#isHere(request)) return
     if (request.key.length <= longestLate) this.#late.add(request.key)
     const [oldest] = this.#late
     if (this.#late.size > maxCancelled && oldest !== undefined) this.#late.delete(oldest)
@@ -163,6 +164,14 @@ export class ClientRequests {
     output.emit({ type: 'abandon', exchange: request.exchange, key: request.key })
     // A client must not cancel its initialize request (2025-11-25, cancellation, behavior requirements).
     if (request.method !== 'initialize') output.toServer(request.exchange, cancellation(request, 'timed out'))
+  }
+
+  /** Whether its response has come, and waits for the judgement of another one. */
+  #isHere({ exchange, key }: PendingRequest): boolean {
+    const { order, options } = this.#core
+    return order.keeps(event => event.type === 'frame-received'
+      && (!options.stateless || event.exchange === exchange)
+      && isResponseShaped(event.frame) && idKeysOf(event.frame).includes(key))
   }
 
   /** The client closed this exchange: drops queued requests and, without a session, those at the server. */

@@ -109,6 +109,11 @@ export class Order {
     return this.#lanes.size > 0 && this.#lanes.get(event.exchange)?.waiting.push(event) === true
   }
 
+  /** Whether an event that fits is kept on any exchange. */
+  keeps(fits: (event: OnExchange) => boolean): boolean {
+    return this.#lanes.values().some(({ waiting }) => waiting.some(fits))
+  }
+
   /** Takes the next event that may go on. @param isNeeded the server may need it to answer the relay */
   next(isNeeded: (event: OnExchange) => boolean): OnExchange | undefined {
     for (let exchange = this.#free[0]; exchange !== undefined; exchange = this.#free[0]) {

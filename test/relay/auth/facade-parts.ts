@@ -48,7 +48,7 @@ export class Browser {
   async fetch(url: URL, form?: URLSearchParams): Promise<Response> {
     const own = this.#cookies.get(url.host) ?? new Map<string, string>()
     this.#cookies.set(url.host, own)
-    const response = await fetch(url, {
+    const asks = () => fetch(url, {
       redirect: 'manual',
       headers: {
         cookie: [...own].map(pair => pair.join('=')).join('; '),
@@ -56,6 +56,8 @@ export class Browser {
       },
       ...(form && { method: 'POST', body: form }),
     })
+    // As a browser does, it takes another connection where a replica that has restarted closed an idle one.
+    const response = await asks().catch(asks).catch(asks).catch(asks)
     for (const line of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
       own.set(name, value)

@@ -350,6 +350,23 @@ t.test('a call with the id of another one in flight is judged like that one', t 
   t.end()
 })
 
+t.test('a response that has come, and waits behind another one, is not late', t => {
+  const script = new Script({ requestMs: 1000 }).begin()
+  script.client(call(1, 'weather'))
+  const did = script.client(call(2, 'weather'))
+  const timer = String(did.find(([what]) => what === 'start timer')?.[1])
+  script.holdChecks = true
+  script.server(answer(1, {}))
+  script.server(answer(2, {}))
+  t.same(script.happens({ type: 'timer-fired', timer } as never), [])
+  script.release()
+  t.match(script.raw.filter(({ to }) => to === 'client').slice(-2).map(({ bytes }) => bytes), [
+    /"id":1,"result":\{"content"/, /"id":2,"result":\{"content"/,
+  ])
+  t.notOk(script.raw.some(({ bytes }) => bytes.includes('did not answer')))
+  t.end()
+})
+
 t.test('an id of a batch that another request has is answered by that request', t => {
   const script = new Script().begin([weather], '2025-03-26')
   script.client(call(1, 'weather'))

@@ -7,7 +7,7 @@ import {
   bodiless, borrowedHeaders, changedHeaders, forwardedHead, forwardedHeaders, isModernVersion,
   type HeadSettings, type InputSchemaOf,
 } from '../http/headers.js'
-import { responseKeys } from '../frames.js'
+import { requestKeys, responseKeys } from '../frames.js'
 import { fieldLines } from '../sse/event.js'
 import { Latch } from '../timers.js'
 import type { HttpRequest, Transport } from '../transport.js'
@@ -88,6 +88,11 @@ class HttpServer extends HttpSide {
 
   send(exchange: Exchange, frame: Frame): boolean {
     const opened = this.#opened.get(exchange)
+    // What the relay asks has the credentials of the client's request, which is over.
+    if (opened === undefined && frame.relayMade === true && requestKeys(frame).length > 0) {
+      for (const key of requestKeys(frame)) this.report({ type: 'lost', exchange, key, reason: 'the client has left' })
+      return true
+    }
     // The closed stream tells a modern server (2026-07-28, cancellation), so a cancellation that the relay
     // made is not sent.
     const isToldByClose = isModernVersion(opened?.request.headers.get('mcp-protocol-version'))

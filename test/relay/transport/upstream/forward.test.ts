@@ -343,6 +343,17 @@ t.test('the client going away reaches the server; so does a request that nobody 
   t.same(client.all('lost').filter(({ exchange }) => exchange.name === 'two'), [])
 })
 
+t.test('what the relay asks for a client that has left is not sent: nobody would end it', async t => {
+  const server = await serve(t, (_, response) => json(response, answer(1)))
+  const client = connect(t, server.url)
+  post(client.transport, 'one', ask(1))
+  await client.line(0)
+  client.transport.shut?.(exchange('one'))
+  client.transport.send(exchange('one'), { ...ask('own-1', 'tools/list'), relayMade: true })
+  t.match(await client.of('lost', 'one'), { key: '"own-1"', reason: 'the client has left' })
+  t.equal(server.of('tools/list').length, 0)
+})
+
 t.test('a stream that its client closes has no failure', async t => {
   const server = await serve(t, (_, response) => void stream(response).write(': open\n\n'))
   const client = connect(t, server.url)
